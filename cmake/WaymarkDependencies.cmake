@@ -1,0 +1,14 @@
+# The outside libraries. Each is linked only by the room that may include it (see ARCHITECTURE.md).
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjwt jansson libmaxminddb
+                         cmocka libidn2 libcurl libpcre2-8 yaml-0.1 libcrypt libcrypto)
+  string(MAKE_C_IDENTIFIER "${library}" prefix)
+  pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET "${library}")
+  add_library(dep::${library} ALIAS PkgConfig::${prefix})
+endforeach()
+
+find_program(WAYMARK_PROTOC protoc REQUIRED)
+find_program(WAYMARK_PROTOC_C protoc-gen-c REQUIRED)

@@ -1,0 +1,64 @@
+# The four target functions. Each source list is explicit; nothing is globbed.
+
+# waymark_library(NAME SOURCES ... [LINK ...] [PRIVATE_LINK ...])
+# A static library of one room of lib/, or the testable body of a service.
+function(waymark_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC waymark_flags Threads::Threads ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
+endfunction()
+
+# waymark_program(NAME SOURCES ... [LINK ...])
+# An executable, put into <build>/bin.
+function(waymark_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE waymark_flags Threads::Threads ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+endfunction()
+
+# waymark_test(NAME LEVEL unit|integration SOURCES ... [LINK ...] [ENVIRONMENT ...] [TIMEOUT s])
+# A cmocka program. Unit tests run alone; integration tests run inside the shared private stack.
+function(waymark_test name)
+  cmake_parse_arguments(ARG "" "LEVEL;TIMEOUT" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  if(WAYMARK_FUZZ)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  set(target test_${ARG_LEVEL}_${name})
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE waymark_flags Threads::Threads ${ARG_LINK} dep::cmocka)
+  set(launch "")
+  if(WAYMARK_SANITIZE MATCHES "thread")
+    set(launch setarch -R)
+  endif()
+  if(ARG_LEVEL STREQUAL "integration")
+    add_test(NAME ${ARG_LEVEL}/${name}
+      COMMAND "${PROJECT_SOURCE_DIR}/tests/support/in-stack" backends ${launch} $<TARGET_FILE:${target}>)
+    set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES FIXTURES_REQUIRED backends)
+  else()
+    add_test(NAME ${ARG_LEVEL}/${name} COMMAND ${launch} $<TARGET_FILE:${target}>)
+  endif()
+  set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES
+    LABELS ${ARG_LEVEL} TIMEOUT ${ARG_TIMEOUT} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    ENVIRONMENT "${ARG_ENVIRONMENT};WAYMARK_BUILD_DIR=${CMAKE_BINARY_DIR}")
+endfunction()
+
+# waymark_fuzz(NAME SOURCES ... [LINK ...])
+# A libFuzzer target under the fuzz preset; everywhere else a program that replays tests/fuzz/corpus/NAME,
+# so that every crash ever found is tried again in every test run.
+function(waymark_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  set(target fuzz_${name})
+  if(WAYMARK_FUZZ)
+    add_executable(${target} ${ARG_SOURCES})
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(${target} ${ARG_SOURCES} "${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c")
+    add_test(NAME fuzz/${name} COMMAND ${target} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}")
+    set_tests_properties(fuzz/${name} PROPERTIES LABELS fuzz TIMEOUT 60)
+  endif()
+  target_link_libraries(${target} PRIVATE waymark_flags Threads::Threads ${ARG_LINK})
+endfunction()

@@ -1,0 +1,48 @@
+/*
+ * Safe from any thread. Where the time comes from, so that a test can set it. Wall time is microseconds since
+ * 1970-01-01T00:00:00Z; steady time only rises and has no meaning beyond differences.
+ */
+#ifndef WAYMARK_LIB_BASE_CLOCK_H
+#define WAYMARK_LIB_BASE_CLOCK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define CLOCK_US_PER_MS INT64_C(1000)
+#define CLOCK_US_PER_S INT64_C(1000000)
+#define CLOCK_US_PER_HOUR (3600 * CLOCK_US_PER_S)
+#define CLOCK_US_PER_DAY (24 * CLOCK_US_PER_HOUR)
+
+struct clock {
+	int64_t (*now_us)(const struct clock *self);
+	int64_t (*steady_us)(const struct clock *self);
+};
+
+/* The machine's clocks (CLOCK_REALTIME, CLOCK_MONOTONIC). */
+const struct clock *clock_system(void);
+
+static inline int64_t clock_now_us(const struct clock *c)
+{
+	return c->now_us(c);
+}
+
+static inline int64_t clock_steady_us(const struct clock *c)
+{
+	return c->steady_us(c);
+}
+
+/* A clock that stands still until it is told to move. Pass &fake.clock on. */
+struct clock_fake {
+	struct clock clock;
+	_Atomic int64_t now;
+	_Atomic int64_t steady;
+};
+
+void clock_fake_init(struct clock_fake *fake, int64_t now_us);
+/* Moves both clocks. */
+void clock_fake_advance(struct clock_fake *fake, int64_t by_us);
+
+/* Days since 1970-01-01 (UTC) of a wall time; right for times before it, too. */
+int32_t clock_utc_day(int64_t now_us);
+
+#endif

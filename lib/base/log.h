@@ -1,0 +1,56 @@
+/*
+ * Safe from any thread. Logs: one JSON object per line, written whole by one write(2).
+ *
+ *   {"time":"2026-11-20T08:00:00.123456Z","level":"info","service":"redirector","event":"started","port":8080}
+ *
+ * event is a fixed name in snake_case that operators can search for; what varies goes into fields. Control bytes and
+ * invalid UTF-8 in values are replaced; a line is at most LOG_LINE_MAX bytes, cut values end in "…". Never log an
+ * address, a token, a password or a URL with a user's query.
+ */
+#ifndef WAYMARK_LIB_BASE_LOG_H
+#define WAYMARK_LIB_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LOG_LINE_MAX 4096
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };
+
+struct log; /* opaque; borrowed by every module that logs */
+
+enum log_field_type { LOG_FIELD_TEXT, LOG_FIELD_INT, LOG_FIELD_DOUBLE, LOG_FIELD_BOOL };
+
+struct log_field {
+	const char *name;
+	enum log_field_type type;
+	const char *text; /* NULL reads as "" */
+	int64_t integer;
+	double number;
+};
+
+/* service is borrowed for the life of the log; fd is usually 2. */
+struct log *log_new(const char *service, enum log_level least, int fd);
+void log_free(struct log *log);
+
+/* NULL log: nothing is written. */
+void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields, size_t count);
+
+bool log_level_parse(const char *text, enum log_level *level);
+
+#define LOG_TEXT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_TEXT, .text = (v) })
+#define LOG_INT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_INT, .integer = (int64_t)(v) })
+#define LOG_DOUBLE(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_DOUBLE, .number = (v) })
+#define LOG_BOOL(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_BOOL, .integer = (v) ? 1 : 0 })
+
+#define LOG_AT(log, level, event, ...)                                                                                 \
+	log_write((log), (level), (event), (const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ } + 1,          \
+	          sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) / sizeof(struct log_field) - 1)
+
+#define log_debug(log, event, ...) LOG_AT(log, LOG_DEBUG, event, ##__VA_ARGS__)
+#define log_info(log, event, ...) LOG_AT(log, LOG_INFO, event, ##__VA_ARGS__)
+#define log_warning(log, event, ...) LOG_AT(log, LOG_WARNING, event, ##__VA_ARGS__)
+#define log_error(log, event, ...) LOG_AT(log, LOG_ERROR, event, ##__VA_ARGS__)
+
+#endif

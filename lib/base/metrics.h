@@ -1,0 +1,44 @@
+/*
+ * Safe from any thread after registration; registration is one thread at a time, at start. Counters, gauges and
+ * histograms, rendered in Prometheus' text format 0.0.4. Names follow its conventions: waymark_ prefix, base units
+ * (seconds, bytes), _total on counters. Metrics of one name with different labels are registered one after the other.
+ */
+#ifndef WAYMARK_LIB_BASE_METRICS_H
+#define WAYMARK_LIB_BASE_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/strbuf.h"
+
+struct metrics; /* the registry */
+struct metric;  /* one series; lives as long as its registry */
+
+struct metrics *metrics_new(void);
+void metrics_free(struct metrics *m);
+
+/* labels: `level="memory"` or NULL. name, help and labels are borrowed (string literals). */
+struct metric *metrics_counter(struct metrics *m, const char *name, const char *help, const char *labels);
+struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help, const char *labels);
+/* bounds: rising upper bounds, borrowed; +Inf is added. */
+struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help, const char *labels,
+                                 const double *bounds, size_t count);
+/* A gauge whose value is asked at each scrape, in the scraping thread. */
+void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
+                            double (*value)(void *ctx), void *ctx);
+
+/* Counter or gauge. A NULL metric is allowed everywhere and does nothing. */
+void metrics_add(struct metric *metric, int64_t n);
+int64_t metrics_value(const struct metric *metric);
+/* Gauge. */
+void metrics_set(struct metric *metric, int64_t value);
+/* Histogram. */
+void metrics_observe(struct metric *metric, double value);
+
+/* Bounds in seconds for the latency of requests: 0.5 ms to 10 s. */
+extern const double metrics_latency_bounds[];
+extern const size_t metrics_latency_bound_count;
+
+void metrics_render(struct metrics *m, struct strbuf *out);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * One thread at a time. What each program does with its arguments before it serves: --help, --version, --check-config,
+ * and reading its environment.
+ */
+#ifndef WAYMARK_LIB_BASE_PROGRAM_H
+#define WAYMARK_LIB_BASE_PROGRAM_H
+
+#include "lib/base/env.h"
+
+#define PROGRAM_RUN (-1)
+#define PROGRAM_EXIT_USAGE 64 /* EX_USAGE: wrong arguments or environment */
+
+struct program {
+	const char *name;    /* "redirector" */
+	const char *summary; /* one sentence */
+	const struct env_var *vars;
+	size_t var_count;
+	/* Checks that span variables or need parsing; appends one line per wrong variable and gives their number. May be NULL. */
+	size_t (*check)(const void *config, struct strbuf *problems);
+};
+
+/*
+ * Reads arguments and environment. PROGRAM_RUN: config is filled, go on. Anything else is the exit status: 0 after
+ * --help, --version and a right --check-config; PROGRAM_EXIT_USAGE after every wrong variable was listed on stderr.
+ */
+int program_start(const struct program *program, int argc, char **argv, void *config);
+
+#endif
