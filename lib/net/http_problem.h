@@ -1,0 +1,41 @@
+/*
+ * One thread at a time. Errors as application/problem+json (RFC 9457):
+ *   {"type":"https://waymark.example/problems/validation","title":"…","status":400,"detail":"…","instance":"<request id>",
+ *    "errors":[{"pointer":"/original_url","detail":"…"}]}
+ * type is "about:blank" unless a kind is given: then it is "/problems/<kind>".
+ */
+#ifndef WAYMARK_LIB_NET_HTTP_PROBLEM_H
+#define WAYMARK_LIB_NET_HTTP_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/net/http_server.h"
+
+#define HTTP_PROBLEM_FIELDS_MAX 64
+#define HTTP_PROBLEM_POINTER_SIZE 96
+#define HTTP_PROBLEM_DETAIL_SIZE 160
+
+/* All invalid fields of one request, collected before the answer. */
+struct http_problem_fields {
+	size_t count;
+	struct {
+		char pointer[HTTP_PROBLEM_POINTER_SIZE]; /* RFC 6901 */
+		char detail[HTTP_PROBLEM_DETAIL_SIZE];
+	} field[HTTP_PROBLEM_FIELDS_MAX];
+};
+
+void http_problem_add_field(struct http_problem_fields *fields, const char *pointer, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The standard reason phrase of a status: "Not Found". */
+const char *http_problem_title(unsigned status);
+
+/* Answers x. kind and fields may be NULL. */
+enum http_progress http_problem_answer(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
+                                       const struct http_problem_fields *fields);
+
+/* An http_refusal that answers so. */
+void http_problem_refusal(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+
+#endif

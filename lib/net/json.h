@@ -1,0 +1,55 @@
+/*
+ * One thread at a time. JSON (RFC 8259) by jansson, strict: duplicate keys, trailing bytes, NaN, invalid UTF-8, NUL in
+ * strings and depth over JSON_DEPTH_MAX are refused. Reading borrows from the document; building gives nodes away to
+ * their parents, so that one json_free at the root ends all.
+ */
+#ifndef WAYMARK_LIB_NET_JSON_H
+#define WAYMARK_LIB_NET_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/strbuf.h"
+
+#define JSON_DEPTH_MAX 32
+#define JSON_REASON_SIZE 160
+
+struct json; /* any JSON value; opaque */
+
+enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRAY, JSON_OBJECT };
+
+/* ERR_INVALID: reason says what and where ("line 1 column 7: duplicate object key"). */
+enum err json_parse(const char *text, size_t len, struct json **out, char reason[static JSON_REASON_SIZE]) MUST_CHECK;
+void json_free(struct json *value);
+
+/* Reading. Getters expect the right type; json_get gives NULL for an absent member. */
+enum json_type json_type(const struct json *value);
+struct json *json_get(const struct json *object, const char *name);
+size_t json_count(const struct json *array_or_object);
+struct json *json_at(const struct json *array, size_t index);
+const char *json_text(const struct json *value, size_t *len); /* len may be NULL */
+int64_t json_int(const struct json *value);
+bool json_bool(const struct json *value);
+/* Walks an object's members: give 0 first, ends with 0. name and value are borrowed. */
+size_t json_next(const struct json *object, size_t cursor, const char **name, struct json **value);
+
+/* Building. Texts are copied and must be valid UTF-8 (else they are cleaned). */
+struct json *json_new_object(void);
+struct json *json_new_array(void);
+void json_set(struct json *object, const char *name, struct json *value);
+void json_set_text(struct json *object, const char *name, const char *text);   /* NULL = null */
+void json_set_int(struct json *object, const char *name, int64_t value);
+void json_set_real(struct json *object, const char *name, double value);
+void json_set_bool(struct json *object, const char *name, bool value);
+void json_set_null(struct json *object, const char *name);
+/* RFC 3339 with milliseconds; 0 = null. */
+void json_set_time(struct json *object, const char *name, int64_t time_us);
+void json_append(struct json *array, struct json *value);
+void json_append_text(struct json *array, const char *text);
+
+/* Compact, members in the order they were set. */
+void json_write(const struct json *value, struct strbuf *out);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * One thread at a time. A Kafka consumer in a group (eager assignment, so that a revoke is whole) whose offsets are kept
+ * elsewhere, in the transaction that stores what was consumed: nothing is committed to Kafka for correctness, and
+ * auto.offset.reset=error makes an offset that is not there an error instead of a silent skip.
+ *
+ * Records are polled one by one into the caller's own batch (rd_kafka_consume_batch is unreliable in 2.0.2).
+ */
+#ifndef WAYMARK_LIB_NET_KAFKA_CONSUMER_H
+#define WAYMARK_LIB_NET_KAFKA_CONSUMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/net/kafka_config.h"
+
+struct kafka_consumer;
+
+#define KAFKA_CONSUMER_BEGINNING (-2) /* the oldest record that the topic still has */
+
+/* The callbacks run inside kafka_consumer_poll and kafka_consumer_free, in the caller's thread. */
+struct kafka_consumer_events {
+	/*
+	 * Partitions are ours now: fill offsets[i] with the next offset to read of partitions[i]. Anything but OK (the
+	 * store is away) takes no partition; the group tries again.
+	 */
+	enum err (*assigned)(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets);
+	/* They are not ours any more. lost: another owner may have begun already; throw away what is not stored. */
+	void (*revoked)(void *ctx, bool lost);
+	/* The wanted offset does not exist (beyond the end, or removed by retention). The partition has been paused. */
+	void (*stranded)(void *ctx, int32_t partition, int64_t offset);
+};
+
+struct kafka_consumer_config {
+	const struct kafka_config *kafka;
+	const char *group;
+	const char *topic;
+	int64_t session_timeout_ms;
+	struct kafka_consumer_events events;
+	void *ctx;
+	const struct log *log;
+	struct metrics *metrics;
+};
+
+/* Borrowed until the next call. */
+struct kafka_message {
+	int32_t partition;
+	int64_t offset;
+	int64_t timestamp_ms; /* the broker's or producer's; -1 = none */
+	const void *key;
+	size_t key_len;
+	const void *value; /* NULL = tombstone */
+	size_t value_len;
+};
+
+/* Works without the brokers. ERR_INVALID: librdkafka refuses the configuration (logged). */
+enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct kafka_consumer **out) MUST_CHECK;
+
+/* OK: message is filled. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE: no broker (logged once per outage). */
+enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
+
+/* Reads partition from offset again (after a batch was thrown away). */
+enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset) MUST_CHECK;
+
+/* Gives all partitions back (revoked, then assigned anew): after the fence said that another owner is active. */
+void kafka_consumer_rejoin(struct kafka_consumer *c);
+
+/* Records between the last polled one and the end of each assigned partition, as last told by the brokers. */
+int64_t kafka_consumer_lag(const struct kafka_consumer *c);
+
+/* Tells Kafka how far partition is done, for lag monitors only. Best effort. */
+void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition, int64_t next_offset);
+
+/* Leaves the group and frees. */
+void kafka_consumer_free(struct kafka_consumer *c);
+
+/* As pg_pool_is_reachable. */
+bool kafka_consumer_is_reachable(void *c);
+
+#endif

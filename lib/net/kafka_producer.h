@@ -1,0 +1,76 @@
+/*
+ * Safe from any thread. An idempotent Kafka producer (librdkafka; acks=all, lz4, partitioner murmur2_random so that Java's
+ * clients agree) that never blocks its callers. One background thread polls for delivery reports.
+ *
+ * A fatal error of the idempotent producer (a sequence desynchronisation after a disconnect) makes a new producer behind
+ * the same handle, and what was not acked is sent again, in order: consumers see repeats with the same ce_id, never a gap.
+ */
+#ifndef WAYMARK_LIB_NET_KAFKA_PRODUCER_H
+#define WAYMARK_LIB_NET_KAFKA_PRODUCER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/net/kafka_config.h"
+
+#define KAFKA_HEADERS_MAX 10
+
+struct kafka_producer;
+
+struct kafka_header {
+	const char *name;
+	const char *value;
+};
+
+struct kafka_record {
+	const char *topic;
+	const void *key;
+	size_t key_len;
+	const void *value; /* NULL = a tombstone */
+	size_t value_len;
+	struct kafka_header headers[KAFKA_HEADERS_MAX];
+	size_t header_count;
+	void *opaque; /* handed to delivered */
+};
+
+/*
+ * Told once per accepted record, in the producer's thread: OK = acked by all in-sync replicas; otherwise it is lost for
+ * this producer (message_timeout_ms passed, the broker refuses it for good, or the producer was closed).
+ */
+typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
+
+struct kafka_producer_config {
+	const struct kafka_config *kafka;
+	size_t queue_max;           /* records accepted but not acked */
+	size_t queue_bytes_max;
+	int64_t linger_ms;
+	int64_t message_timeout_ms; /* 0 = never give a record up */
+	kafka_delivered delivered;  /* may be NULL */
+	void *ctx;
+	const struct log *log;
+	struct metrics *metrics;
+};
+
+/* Works without the brokers. ERR_INVALID: librdkafka refuses the configuration (logged). */
+enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out) MUST_CHECK;
+
+/* Copies key, value and headers. ERR_LIMIT: the queue is full, nothing was accepted. Never blocks. */
+enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record *record) MUST_CHECK;
+
+/* Records accepted and neither acked nor given up. */
+size_t kafka_producer_queued(const struct kafka_producer *p);
+
+/* Waits until nothing is queued. ERR_UNAVAILABLE: not within timeout_ms. */
+enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms) MUST_CHECK;
+
+/* Gives up what is still queued (delivered is told) and frees. */
+void kafka_producer_free(struct kafka_producer *p);
+
+/* Whether a broker is connected; as pg_pool_is_reachable. */
+bool kafka_producer_is_reachable(void *p);
+
+#endif

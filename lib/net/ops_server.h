@@ -1,0 +1,44 @@
+/*
+ * One thread at a time. The port for operators: GET /livez (the process works), /readyz (it should get traffic: 200, or
+ * 503 with the names of the failing checks as JSON), /metrics (Prometheus text 0.0.4).
+ */
+#ifndef WAYMARK_LIB_NET_OPS_SERVER_H
+#define WAYMARK_LIB_NET_OPS_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+
+#define OPS_SERVER_CHECKS_MAX 8
+
+struct ops_server;
+
+/* Must answer at once (a stored state, no question to a server). */
+struct ops_server_check {
+	const char *name; /* "postgres" */
+	bool (*ready)(void *ctx);
+	void *ctx;
+};
+
+struct ops_server_config {
+	uint16_t port;
+	const struct ops_server_check *checks; /* borrowed */
+	size_t check_count;
+	struct metrics *metrics;
+	const struct clock *clock;
+	const struct log *log;
+};
+
+enum err ops_server_start(const struct ops_server_config *config, struct ops_server **out) MUST_CHECK;
+uint16_t ops_server_port(const struct ops_server *s);
+
+/* From here on /readyz answers 503 with "draining"; the first step of an orderly end. */
+void ops_server_set_draining(struct ops_server *s);
+
+void ops_server_stop(struct ops_server *s);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Safe from any thread. Connections to PostgreSQL for threads that come and go: at most max at a time, opened when
+ * needed, waiters bounded in time, broken ones replaced. The server may be away when the pool is made.
+ */
+#ifndef WAYMARK_LIB_NET_PG_POOL_H
+#define WAYMARK_LIB_NET_PG_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/metrics.h"
+#include "lib/net/pg_conn.h"
+
+struct pg_pool;
+
+struct pg_pool_config {
+	const char *url;
+	const char *application_name;
+	size_t max;
+	int64_t wait_ms;              /* for a free connection */
+	int64_t connect_timeout_ms;
+	int64_t statement_timeout_ms;
+	const struct clock *clock;
+	const struct log *log;
+	struct metrics *metrics;
+};
+
+struct pg_pool *pg_pool_new(const struct pg_pool_config *config);
+/* All connections must have been given back. */
+void pg_pool_free(struct pg_pool *pool);
+
+/*
+ * ERR_LIMIT: none became free within wait_ms. ERR_UNAVAILABLE: the server cannot be reached; after a failure nobody
+ * tries again for 250 ms, so that a dead server costs its callers nothing.
+ */
+enum err pg_pool_take(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
+/* Rolls back what is open; closes what is broken. */
+void pg_pool_give(struct pg_pool *pool, struct pg_conn *conn);
+
+/* Whether the last attempt to reach the server succeeded. A background thread asks once a second, so it is at most
+ * about a second old. For /readyz; ctx is the pool. */
+bool pg_pool_is_reachable(void *pool);
+
+#endif
