@@ -1,0 +1,66 @@
+/*
+ * Pure. Click path 3/9. RedirectEvent (proto/waymark/v1/redirect_event.proto), written by the redirector and read by the
+ * analytics-consumer. Topic waymark.redirects.v1, key = slug.
+ */
+#ifndef WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
+#define WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/digest.h"
+#include "lib/base/entropy.h"
+#include "lib/base/err.h"
+#include "lib/base/strbuf.h"
+
+#define REDIRECT_EVENT_TOPIC "waymark.redirects.v1"
+#define REDIRECT_EVENT_DEAD_LETTER_TOPIC "waymark.redirects.dlq.v1"
+#define REDIRECT_EVENT_TYPE "waymark.redirect.v1"
+#define REDIRECT_EVENT_BYTES_MAX 8192
+#define REDIRECT_EVENT_REASON_SIZE 96
+
+#define REDIRECT_EVENT_USER_AGENT_MAX 512
+#define REDIRECT_EVENT_REFERRER_MAX 2048
+#define REDIRECT_EVENT_LANGUAGE_MAX 128
+#define REDIRECT_EVENT_HOST_MAX 255
+#define REDIRECT_EVENT_QUERY_MAX 2048
+#define REDIRECT_EVENT_REGION_MAX 32
+
+/* The numbers are those of waymark.v1.Method. */
+enum redirect_method { REDIRECT_METHOD_GET = 1, REDIRECT_METHOD_HEAD = 2 };
+
+/* A value without pointers. Texts are valid UTF-8 without NUL; "" = absent. */
+struct redirect_event {
+	uint8_t event_id[ENTROPY_UUID_SIZE];
+	uint8_t instance[ENTROPY_UUID_SIZE];
+	uint64_t sequence;
+	int64_t occurred_at_us;
+	int64_t link_id;
+	int64_t link_version;
+	uint32_t status;
+	uint32_t latency_us;
+	enum redirect_method method;
+	bool prefetch;
+	bool has_visitor_hash;
+	uint8_t visitor_hash[DIGEST_SIZE];
+	char slug[33];
+	char client_network[50];
+	char user_agent[REDIRECT_EVENT_USER_AGENT_MAX + 1];
+	char referrer[REDIRECT_EVENT_REFERRER_MAX + 1];
+	char accept_language[REDIRECT_EVENT_LANGUAGE_MAX + 1];
+	char host[REDIRECT_EVENT_HOST_MAX + 1];
+	char query[REDIRECT_EVENT_QUERY_MAX + 1];
+	char region[REDIRECT_EVENT_REGION_MAX + 1];
+};
+
+void redirect_event_encode(const struct redirect_event *event, struct strbuf *out);
+
+/*
+ * ERR_INVALID: the bytes are no RedirectEvent, or one that breaks a promise of the .proto (lengths, ranges, UTF-8 without
+ * NUL, zero ids: zero bytes parse to a default message); reason names the field.
+ */
+enum err redirect_event_decode(const void *bytes, size_t len, struct redirect_event *out,
+                               char reason[static REDIRECT_EVENT_REASON_SIZE]) MUST_CHECK;
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Pure. VisitEvent (proto/waymark/v1/visit_event.proto): one counted visit for integrations. Topic waymark.visits.v1,
+ * key = slug. Also the shape in which the consumer keeps what it found out about a click.
+ */
+#ifndef WAYMARK_LIB_CLICKS_VISIT_EVENT_H
+#define WAYMARK_LIB_CLICKS_VISIT_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/strbuf.h"
+
+#define VISIT_EVENT_TOPIC "waymark.visits.v1"
+#define VISIT_EVENT_TYPE "waymark.visit.v1"
+#define VISIT_EVENT_BYTES_MAX 4096
+
+struct visit_event {
+	uint8_t event_id[ENTROPY_UUID_SIZE];
+	int64_t occurred_at_us;
+	int64_t link_id;
+	char slug[33];
+	char country[3];
+	char city[64];
+	char browser[64];
+	char os[64];
+	char device[16]; /* desktop, mobile, tablet, bot, other */
+	char language[16];
+	char referrer_host[256];
+	char utm_source[128];
+	char utm_medium[128];
+	char utm_campaign[128];
+	bool is_bot;
+	char bot_reason[32];
+	bool unique;
+};
+
+void visit_event_encode(const struct visit_event *event, struct strbuf *out);
+
+/* ERR_INVALID: not a VisitEvent. For tests and subscribers in C. */
+enum err visit_event_decode(const void *bytes, size_t len, struct visit_event *out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * Pure. What a link is, and whether it may be followed. The same words stand in SQL, proto/waymark/v1/link_event.proto
+ * and JSON. Times are microseconds since 1970-01-01T00:00:00Z, 0 = never.
+ */
+#ifndef WAYMARK_LIB_LINKS_LINK_H
+#define WAYMARK_LIB_LINKS_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/links/slug.h"
+
+#define LINK_URL_MAX 2048
+#define LINK_URL_SIZE (LINK_URL_MAX + 1)
+#define LINK_TITLE_CHARS_MAX 200
+#define LINK_TITLE_SIZE (LINK_TITLE_CHARS_MAX * 4 + 1)
+#define LINK_TAGS_MAX 20
+#define LINK_TAG_CHARS_MAX 50
+#define LINK_TAG_SIZE (LINK_TAG_CHARS_MAX * 4 + 1)
+#define LINK_TEMPORARY_LIFE_US (8 * INT64_C(3600000000))
+
+/* The numbers are those of waymark.v1.LinkState. */
+enum link_state { LINK_STATE_ACTIVE = 1, LINK_STATE_DISABLED = 2, LINK_STATE_EXPIRED = 3, LINK_STATE_DELETED = 4 };
+/* The numbers are those of waymark.v1.LinkType. */
+enum link_type { LINK_TYPE_TEMPORARY = 1, LINK_TYPE_PERMANENT = 2 };
+/* The numbers are those of waymark.v1.LinkChange. */
+enum link_change {
+	LINK_CHANGE_CREATED = 1,
+	LINK_CHANGE_UPDATED = 2,
+	LINK_CHANGE_DISABLED = 3,
+	LINK_CHANGE_ENABLED = 4,
+	LINK_CHANGE_EXPIRED = 5,
+	LINK_CHANGE_DELETED = 6,
+	LINK_CHANGE_RESTORED = 7,
+	LINK_CHANGE_CLAIMED = 8,
+	LINK_CHANGE_PURGED = 9,
+};
+
+/* What answering a visitor takes; all that caches keep. A value: copy it freely. */
+struct link_entry {
+	int64_t id;
+	int64_t version;
+	int64_t expires_at_us;
+	enum link_state state; /* as stored; see link_state_at */
+	uint16_t redirect_status;
+	char slug[SLUG_SIZE];
+	char original_url[LINK_URL_SIZE];
+	char expired_url[LINK_URL_SIZE]; /* "" = none */
+};
+
+struct link_tags {
+	size_t count;
+	char tag[LINK_TAGS_MAX][LINK_TAG_SIZE];
+};
+
+/* The whole link, as its owner sees it. A value (about 9 KB: keep arrays of them on the heap). */
+struct link {
+	struct link_entry entry;
+	enum link_type type;
+	int64_t owner_id; /* 0 = nobody's */
+	char title[LINK_TITLE_SIZE];
+	struct link_tags tags;
+	int64_t created_at_us;
+	int64_t updated_at_us;
+};
+
+/* The state at a time: ACTIVE with expires_at <= now is EXPIRED, whether or not anybody has written it down yet. */
+enum link_state link_state_at(const struct link_entry *entry, int64_t now_us);
+
+bool link_redirect_status_is_valid(int64_t status); /* 301, 302, 307, 308 */
+
+/* "ACTIVE" … and back. ERR_INVALID: no such word. */
+const char *link_state_name(enum link_state state);
+enum err link_state_parse(const char *name, enum link_state *state) MUST_CHECK;
+const char *link_type_name(enum link_type type);
+enum err link_type_parse(const char *name, enum link_type *type) MUST_CHECK;
+
+#endif

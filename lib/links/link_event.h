@@ -1,0 +1,29 @@
+/*
+ * Pure. LinkEvent (proto/waymark/v1/link_event.proto), written and read. Topic waymark.links.v1, key = slug.
+ */
+#ifndef WAYMARK_LIB_LINKS_LINK_EVENT_H
+#define WAYMARK_LIB_LINKS_LINK_EVENT_H
+
+#include <stdint.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/strbuf.h"
+#include "lib/links/link.h"
+
+#define LINK_EVENT_TOPIC "waymark.links.v1"
+#define LINK_EVENT_TYPE "waymark.link.v1"
+#define LINK_EVENT_BYTES_MAX 16384
+
+struct link_event {
+	uint8_t event_id[ENTROPY_UUID_SIZE];
+	int64_t occurred_at_us;
+	enum link_change change;
+	struct link link;
+};
+
+void link_event_encode(const struct link_event *event, struct strbuf *out);
+
+/* ERR_INVALID: not a LinkEvent, or one that breaks the promises of the .proto (lengths, ranges, UTF-8 without NUL). */
+enum err link_event_decode(const void *bytes, size_t len, struct link_event *out) MUST_CHECK;
+
+#endif

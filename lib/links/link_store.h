@@ -1,0 +1,75 @@
+/*
+ * One thread at a time per connection. Links in PostgreSQL: the tables links and link_tombstones. Each write raises the
+ * link's version and adds its LinkEvent to the outbox in the same transaction, after the row is locked; the caller
+ * begins and commits. Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_LIB_LINKS_LINK_STORE_H
+#define WAYMARK_LIB_LINKS_LINK_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/digest.h"
+#include "lib/links/link.h"
+#include "lib/net/pg_conn.h"
+
+/* The way of a visitor. ERR_NOT_FOUND: never issued, or purged. */
+enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out) MUST_CHECK;
+
+/* --- for owners --- */
+
+struct link_store_new {
+	const char *slug;
+	const char *original_url;
+	const char *expired_url; /* NULL = none */
+	const char *title;
+	const struct link_tags *tags; /* NULL = none */
+	uint16_t redirect_status;
+	int64_t expires_at_us;
+	int64_t owner_id;                         /* 0: a TEMPORARY link */
+	const uint8_t *claim_token_hash;          /* SHA-256, of TEMPORARY links; NULL = none */
+};
+
+/* ERR_CONFLICT: the slug is taken or was once (pg_conn_constraint says "links_slug_key"); nothing else was changed, and
+ * the transaction goes on (a savepoint is inside). */
+enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
+
+/* owner_id is part of the question: foreign and missing links are both ERR_NOT_FOUND. */
+enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
+
+/* As link_store_get, and locks the row until the transaction ends. */
+enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
+
+/*
+ * Writes the changeable fields of a link that link_store_lock gave (state, redirect_status, original_url, expired_url,
+ * expires_at, title, tags), raises its version in place and records the change.
+ */
+enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
+
+struct link_store_page {
+	int64_t owner_id;
+	int64_t page;  /* from 1 */
+	int64_t limit; /* 1 to 100 */
+};
+
+/* The owner's links that are not DELETED, newest first; links has room for limit. total: of all pages. */
+enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
+                         int64_t *total) MUST_CHECK;
+
+/* Links that are not DELETED, of everybody. */
+enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;
+
+/* --- for the janitor --- */
+
+/* ACTIVE with expires_at <= the database's now → EXPIRED, at most limit; rows locked by others are skipped. */
+enum err link_store_expire_batch(struct pg_conn *conn, int64_t limit, int64_t *expired) MUST_CHECK;
+
+/*
+ * Purges at most limit links that have been EXPIRED for expired_grace_s or DELETED for deleted_grace_s: tombstone in,
+ * row out, LinkPurged into the outbox.
+ */
+enum err link_store_purge_batch(struct pg_conn *conn, int64_t expired_grace_s, int64_t deleted_grace_s, int64_t limit,
+                                int64_t *purged) MUST_CHECK;
+
+#endif
