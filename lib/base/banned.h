@@ -1,6 +1,7 @@
 /*
  * Functions that nobody may call here. This file is included before every source (cmake/WaymarkFlags.cmake), so
- * a call to one of them does not compile. The headers that declare them come first, for their own sake.
+ * a call to one of them does not compile: it turns into a name that nobody declares and that says what to use instead.
+ * The headers that declare them come first, for their own sake.
  */
 #ifndef WAYMARK_LIB_BASE_BANNED_H
 #define WAYMARK_LIB_BASE_BANNED_H
@@ -28,21 +29,21 @@
 #undef strerror
 #undef alloca
 
-#define strcpy(d, s) banned_use_strbuf_or_snprintf()
-#define strcat(d, s) banned_use_strbuf_or_snprintf()
-#define strncpy(d, s, n) banned_use_strbuf_or_snprintf()
-#define strncat(d, s, n) banned_use_strbuf_or_snprintf()
-#define sprintf(...) banned_use_snprintf()
-#define vsprintf(...) banned_use_vsnprintf()
-#define strtok(s, d) banned_use_strchr()
-#define atoi(s) banned_use_number_parse()
-#define atol(s) banned_use_number_parse()
-#define gmtime(t) banned_use_timestamp()
-#define localtime(t) banned_use_timestamp()
-#define ctime(t) banned_use_timestamp()
-#define asctime(t) banned_use_timestamp()
-#define rand() banned_use_entropy()
-#define strerror(e) banned_use_strerrordesc_np()
-#define alloca(n) banned_use_mem_alloc()
+#define strcpy(d, s) banned_use_strbuf_or_snprintf
+#define strcat(d, s) banned_use_strbuf_or_snprintf
+#define strncpy(d, s, n) banned_use_strbuf_or_snprintf
+#define strncat(d, s, n) banned_use_strbuf_or_snprintf
+#define sprintf(...) banned_use_snprintf
+#define vsprintf(...) banned_use_vsnprintf
+#define strtok(s, d) banned_use_strchr
+#define atoi(s) banned_use_number_parse
+#define atol(s) banned_use_number_parse
+#define gmtime(t) banned_use_timestamp
+#define localtime(t) banned_use_timestamp
+#define ctime(t) banned_use_timestamp
+#define asctime(t) banned_use_timestamp
+#define rand() banned_use_entropy
+#define strerror(e) banned_use_strerrordesc_np
+#define alloca(n) banned_use_mem_alloc
 
 #endif

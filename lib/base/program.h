@@ -20,7 +20,8 @@ struct program {
 };
 
 /*
- * Reads arguments and environment. PROGRAM_RUN: config is filled, go on. Anything else is the exit status: 0 after
+ * Reads arguments and environment. PROGRAM_RUN: config is filled, go on (check also sees the members of wrong variables,
+ * as zeroes; what it says about those is left out). Anything else is the exit status: 0 after
  * --help, --version and a right --check-config; PROGRAM_EXIT_USAGE after every wrong variable was listed on stderr.
  */
 int program_start(const struct program *program, int argc, char **argv, void *config);

@@ -7,6 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The length in bytes (1 to 4) of the character that text begins with; 0 when it is malformed, cut off or NUL. */
+size_t utf8_next(const char *text, size_t len);
+
+/* True for C0, DEL and C1 (U+0080 to U+009F); text begins with a well-formed character. */
+bool utf8_is_control(const char *text);
+
 bool utf8_is_valid(const char *text, size_t len);
 
 /* The number of characters (code points) of valid text. */

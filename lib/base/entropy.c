@@ -1,0 +1,90 @@
+#include "lib/base/entropy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "lib/base/digest.h"
+
+void entropy_fill(void *out, size_t len)
+{
+	uint8_t *next = out;
+	while (len > 0) {
+		ssize_t got = getrandom(next, len, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			abort();
+		next += got;
+		len -= (size_t)got;
+	}
+}
+
+uint32_t entropy_below(uint32_t n)
+{
+	/* 2^32 mod n: draws under it would favour the small results. */
+	uint32_t uneven = -n % n;
+	uint32_t draw;
+	do {
+		entropy_fill(&draw, sizeof(draw));
+	} while (draw < uneven);
+	return draw % n;
+}
+
+void entropy_text(const char *alphabet, char *out, size_t len)
+{
+	size_t n = strlen(alphabet);
+	if (n == 0 || n > 256)
+		abort();
+	size_t even = 256 - 256 % n;
+	size_t done = 0;
+	while (done < len) {
+		uint8_t draws[32];
+		entropy_fill(draws, sizeof(draws));
+		for (size_t i = 0; i < sizeof(draws) && done < len; i++)
+			if (draws[i] < even)
+				out[done++] = alphabet[draws[i] % n];
+	}
+	out[len] = '\0';
+}
+
+static void set_version(uint8_t uuid[static ENTROPY_UUID_SIZE], uint8_t version)
+{
+	uuid[6] = (uint8_t)(version << 4 | (uuid[6] & 0x0f));
+	uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
+}
+
+void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
+{
+	uint64_t us = now_us > 0 ? (uint64_t)now_us : 0;
+	uint64_t ms = us / 1000;
+	/* RFC 9562, 6.2, method 3: the fraction of the millisecond in rand_a, so that ids sort by microsecond. */
+	uint64_t fraction = us % 1000 * 4096 / 1000;
+	for (int i = 0; i < 6; i++)
+		out[i] = (uint8_t)(ms >> (40 - 8 * i));
+	out[6] = (uint8_t)(fraction >> 8);
+	out[7] = (uint8_t)fraction;
+	entropy_fill(out + 8, ENTROPY_UUID_SIZE - 8);
+	set_version(out, 7);
+}
+
+void entropy_uuid4(uint8_t out[static ENTROPY_UUID_SIZE])
+{
+	entropy_fill(out, ENTROPY_UUID_SIZE);
+	set_version(out, 4);
+}
+
+void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE], char out[static ENTROPY_UUID_TEXT_SIZE])
+{
+	static const size_t group_sizes[] = { 4, 2, 2, 2, 6 };
+	char *next = out;
+	size_t from = 0;
+	for (size_t g = 0; g < sizeof(group_sizes) / sizeof(group_sizes[0]); g++) {
+		if (g > 0)
+			*next++ = '-';
+		digest_hex(uuid + from, group_sizes[g], next);
+		next += 2 * group_sizes[g];
+		from += group_sizes[g];
+	}
+}

@@ -1,0 +1,194 @@
+#include "lib/base/env.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/number.h"
+#include "lib/base/utf8.h"
+
+#define NAME_MAX_SIZE 128
+#define FILE_SUFFIX "_FILE"
+#define SHOWN_SIZE 65
+
+struct value {
+	char *text; /* NULL when the variable is not set; owned */
+	bool is_fallback;
+};
+
+static const char *get_nonempty(const char *name)
+{
+	const char *text = getenv(name);
+	return text && *text ? text : NULL;
+}
+
+/* Says what is wrong about the variable; gives false so that callers can pass it on. */
+static bool wrong(struct strbuf *problems, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static bool wrong(struct strbuf *problems, const char *name, const char *format, ...)
+{
+	strbuf_add_format(problems, "%s: ", name);
+	va_list args;
+	va_start(args, format);
+	strbuf_add_vformat(problems, format, args);
+	va_end(args);
+	strbuf_add_char(problems, '\n');
+	return false;
+}
+
+static size_t value_size_max(const struct env_var *var)
+{
+	bool is_text = var->type == ENV_TYPE_TEXT || var->type == ENV_TYPE_SECRET;
+	return is_text ? var->size : NUMBER_TEXT_SIZE;
+}
+
+static bool read_file(const struct env_var *var, const char *file_name, const char *path, struct value *value,
+                      struct strbuf *problems)
+{
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return wrong(problems, file_name, "cannot open %s: %s", path, strerrordesc_np(errno));
+
+	/* One byte for the newline and one to notice that there is more. */
+	size_t size = value_size_max(var) + 2;
+	char *text = mem_zero(size + 1);
+	size_t len = fread(text, 1, size, file);
+	bool failed = ferror(file) != 0;
+	int reason = errno;
+	fclose(file);
+	if (len > 0 && text[len - 1] == '\n')
+		text[--len] = '\0';
+
+	bool good = false;
+	if (failed)
+		wrong(problems, file_name, "cannot read %s: %s", path, strerrordesc_np(reason));
+	else if (len == 0)
+		wrong(problems, file_name, "%s is empty", path);
+	else if (strlen(text) != len)
+		wrong(problems, file_name, "%s contains a NUL byte", path);
+	else if (len > value_size_max(var))
+		wrong(problems, file_name, "%s is longer than the variable may be", path);
+	else
+		good = true;
+
+	if (good)
+		value->text = text;
+	else
+		free(text);
+	return good;
+}
+
+static bool find_value(const struct env_var *var, struct value *value, struct strbuf *problems)
+{
+	char file_name[NAME_MAX_SIZE];
+	snprintf(file_name, sizeof(file_name), "%s" FILE_SUFFIX, var->name);
+	const char *direct = get_nonempty(var->name);
+	const char *path = get_nonempty(file_name);
+
+	*value = (struct value){ 0 };
+	if (direct && path)
+		return wrong(problems, var->name, "is set, and %s as well: only one of them may be", file_name);
+	if (path)
+		return read_file(var, file_name, path, value, problems);
+	if (!direct && !var->fallback)
+		return wrong(problems, var->name, "is required");
+	value->text = mem_text(direct ? direct : var->fallback);
+	value->is_fallback = !direct;
+	return true;
+}
+
+static bool store_text(const struct env_var *var, const struct value *value, char *member, struct strbuf *problems)
+{
+	size_t len = strlen(value->text);
+	size_t max = (size_t)var->max < var->size ? (size_t)var->max : var->size - 1;
+	if (len > max)
+		return wrong(problems, var->name, "%zu bytes are more than the %zu allowed", len, max);
+	/* A fallback may be shorter: "" stands for "switched off". */
+	if (len < (size_t)var->min && !value->is_fallback)
+		return wrong(problems, var->name, "%zu bytes are fewer than the %" PRId64 " needed", len, var->min);
+	memcpy(member, value->text, len + 1);
+	return true;
+}
+
+static bool store_int(const struct env_var *var, const char *text, int64_t *member, struct strbuf *problems)
+{
+	char shown[SHOWN_SIZE];
+	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
+	switch (number_parse(text, var->min, var->max, member)) {
+	case OK:
+		return true;
+	case ERR_LIMIT:
+		return wrong(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min,
+		             var->max);
+	default:
+		return wrong(problems, var->name, "\"%s\" is not a whole number", shown);
+	}
+}
+
+static bool store_bool(const struct env_var *var, const char *text, bool *member, struct strbuf *problems)
+{
+	bool is_true = strcmp(text, "true") == 0;
+	if (!is_true && strcmp(text, "false") != 0) {
+		char shown[SHOWN_SIZE];
+		utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
+		return wrong(problems, var->name, "\"%s\" is neither true nor false", shown);
+	}
+	*member = is_true;
+	return true;
+}
+
+static bool store(const struct env_var *var, const struct value *value, void *member, struct strbuf *problems)
+{
+	switch (var->type) {
+	case ENV_TYPE_INT:
+		return store_int(var, value->text, member, problems);
+	case ENV_TYPE_BOOL:
+		return store_bool(var, value->text, member, problems);
+	case ENV_TYPE_TEXT:
+	case ENV_TYPE_SECRET:
+		break;
+	}
+	return store_text(var, value, member, problems);
+}
+
+size_t env_read(const struct env_var *vars, size_t count, void *config, struct strbuf *problems)
+{
+	size_t wrong_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct value value;
+		if (!find_value(&vars[i], &value, problems) ||
+		    !store(&vars[i], &value, (char *)config + vars[i].offset, problems))
+			wrong_count++;
+		free(value.text);
+	}
+	return wrong_count;
+}
+
+static int column_width(const struct env_var *vars, size_t count, bool of_names)
+{
+	size_t width = strlen("required");
+	for (size_t i = 0; i < count; i++) {
+		const char *text = of_names ? vars[i].name : vars[i].fallback;
+		size_t len = text ? strlen(text) : 0;
+		if (len > width)
+			width = len;
+	}
+	return (int)width;
+}
+
+void env_print_help(const struct env_var *vars, size_t count, FILE *out)
+{
+	int name_width = column_width(vars, count, true);
+	int fallback_width = column_width(vars, count, false);
+	for (size_t i = 0; i < count; i++) {
+		const char *fallback = vars[i].fallback;
+		if (!fallback)
+			fallback = "required";
+		else if (!*fallback)
+			fallback = "-";
+		fprintf(out, "  %-*s  %-*s  %s\n", name_width, vars[i].name, fallback_width, fallback, vars[i].help);
+	}
+}

@@ -1,0 +1,163 @@
+#include "lib/base/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/number.h"
+#include "lib/base/timestamp.h"
+#include "lib/base/utf8.h"
+
+#define VALUE_MAX 1024
+#define ELLIPSIS "\xe2\x80\xa6"
+/* What must still fit behind a cut value: the ellipsis, its quote, the brace and the newline. */
+#define TAIL_SIZE 6
+
+struct log {
+	const char *service;
+	enum log_level least;
+	int fd;
+};
+
+struct line {
+	char data[LOG_LINE_MAX];
+	size_t len;
+};
+
+static const char *const level_names[] = { "debug", "info", "warning", "error" };
+
+struct log *log_new(const char *service, enum log_level least, int fd)
+{
+	struct log *log = mem_zero(sizeof(*log));
+	*log = (struct log){ .service = service, .least = least, .fd = fd };
+	return log;
+}
+
+void log_free(struct log *log)
+{
+	free(log);
+}
+
+static bool add(struct line *line, const char *bytes, size_t len)
+{
+	if (line->len + len > LOG_LINE_MAX - TAIL_SIZE)
+		return false;
+	memcpy(line->data + line->len, bytes, len);
+	line->len += len;
+	return true;
+}
+
+static void add_tail(struct line *line, const char *bytes)
+{
+	size_t len = strlen(bytes);
+	memcpy(line->data + line->len, bytes, len);
+	line->len += len;
+}
+
+/* One character of a JSON string, made harmless; gives how many bytes of text it stood for, 0 when it has no room. */
+static size_t add_character(struct line *line, const char *text, size_t len)
+{
+	size_t step = utf8_next(text, len);
+	if (step == 0 || utf8_is_control(text))
+		return add(line, "?", 1) ? (step > 0 ? step : 1) : 0;
+	if (*text == '"' || *text == '\\') {
+		const char escaped[] = { '\\', *text };
+		return add(line, escaped, sizeof(escaped)) ? 1 : 0;
+	}
+	return add(line, text, step) ? step : 0;
+}
+
+static void add_string(struct line *line, const char *text)
+{
+	size_t len = strlen(text);
+	size_t start = line->len;
+	size_t at = 0;
+	while (at < len) {
+		size_t step = line->len - start < VALUE_MAX ? add_character(line, text + at, len - at) : 0;
+		if (step == 0) {
+			add_tail(line, ELLIPSIS);
+			break;
+		}
+		at += step;
+	}
+	add_tail(line, "\"");
+}
+
+/* A field that does not fit is left out whole, unless it is a text, which is cut. */
+static void add_number(struct line *line, const struct log_field *field)
+{
+	char text[NUMBER_TEXT_SIZE] = "null";
+	if (field->type == LOG_FIELD_INT)
+		snprintf(text, sizeof(text), "%lld", (long long)field->integer);
+	else if (field->type == LOG_FIELD_BOOL)
+		snprintf(text, sizeof(text), "%s", field->integer ? "true" : "false");
+	else if (isfinite(field->number))
+		number_format(field->number, text);
+
+	size_t start = line->len;
+	if (!add(line, ",\"", 2) || !add(line, field->name, strlen(field->name)) || !add(line, "\":", 2) ||
+	    !add(line, text, strlen(text)))
+		line->len = start;
+}
+
+static void add_text(struct line *line, const char *name, const char *text)
+{
+	size_t start = line->len;
+	if (add(line, ",\"", 2) && add(line, name, strlen(name)) && add(line, "\":\"", 3))
+		add_string(line, text ? text : "");
+	else
+		line->len = start;
+}
+
+static void put(int fd, const struct line *line)
+{
+	size_t done = 0;
+	while (done < line->len) {
+		ssize_t wrote = write(fd, line->data + done, line->len - done);
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote <= 0)
+			return;
+		done += (size_t)wrote;
+	}
+}
+
+void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields, size_t count)
+{
+	if (!log || level < log->least)
+		return;
+	char time[TIMESTAMP_TEXT_SIZE];
+	timestamp_format_us(clock_now_us(clock_system()), time);
+
+	struct line line;
+	line.len = 0;
+	add_tail(&line, "{\"time\":\"");
+	add_string(&line, time);
+	add_text(&line, "level", level_names[level]);
+	add_text(&line, "service", log->service);
+	add_text(&line, "event", event);
+	for (size_t i = 0; i < count; i++) {
+		if (fields[i].type == LOG_FIELD_TEXT)
+			add_text(&line, fields[i].name, fields[i].text);
+		else
+			add_number(&line, &fields[i]);
+	}
+	add_tail(&line, "}\n");
+	put(log->fd, &line);
+}
+
+bool log_level_parse(const char *text, enum log_level *level)
+{
+	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+		if (strcmp(text, level_names[i]) == 0) {
+			*level = (enum log_level)i;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,214 @@
+#include "lib/base/metrics.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/number.h"
+
+enum kind { KIND_COUNTER, KIND_GAUGE, KIND_CALLBACK, KIND_HISTOGRAM };
+
+struct metric {
+	enum kind kind;
+	const char *name;
+	const char *help;
+	const char *labels; /* "" when there are none */
+	struct metric *next;
+	_Atomic int64_t value;
+	double (*ask)(void *ctx);
+	void *ctx;
+	const double *bounds;
+	size_t bound_count;
+	_Atomic uint64_t *hits; /* by bucket, not cumulative; the last is +Inf */
+	_Atomic double sum;
+};
+
+struct metrics {
+	struct metric *first;
+	struct metric **end;
+};
+
+const double metrics_latency_bounds[] = { 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+	                                  0.1,    0.25,  0.5,    1,     2.5,  5,     10 };
+const size_t metrics_latency_bound_count = sizeof(metrics_latency_bounds) / sizeof(metrics_latency_bounds[0]);
+
+struct metrics *metrics_new(void)
+{
+	struct metrics *m = mem_zero(sizeof(*m));
+	m->end = &m->first;
+	return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+	if (!m)
+		return;
+	struct metric *metric = m->first;
+	while (metric) {
+		struct metric *next = metric->next;
+		free(metric->hits);
+		free(metric);
+		metric = next;
+	}
+	free(m);
+}
+
+static struct metric *append(struct metrics *m, enum kind kind, const char *name, const char *help, const char *labels)
+{
+	struct metric *metric = mem_zero(sizeof(*metric));
+	metric->kind = kind;
+	metric->name = name;
+	metric->help = help;
+	metric->labels = labels ? labels : "";
+	*m->end = metric;
+	m->end = &metric->next;
+	return metric;
+}
+
+struct metric *metrics_counter(struct metrics *m, const char *name, const char *help, const char *labels)
+{
+	return append(m, KIND_COUNTER, name, help, labels);
+}
+
+struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help, const char *labels)
+{
+	return append(m, KIND_GAUGE, name, help, labels);
+}
+
+struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help, const char *labels,
+                                 const double *bounds, size_t count)
+{
+	struct metric *metric = append(m, KIND_HISTOGRAM, name, help, labels);
+	metric->bounds = bounds;
+	metric->bound_count = count;
+	metric->hits = mem_array(count + 1, sizeof(*metric->hits));
+	return metric;
+}
+
+void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
+                            double (*value)(void *ctx), void *ctx)
+{
+	struct metric *metric = append(m, KIND_CALLBACK, name, help, labels);
+	metric->ask = value;
+	metric->ctx = ctx;
+}
+
+void metrics_add(struct metric *metric, int64_t n)
+{
+	if (metric)
+		atomic_fetch_add_explicit(&metric->value, n, memory_order_relaxed);
+}
+
+int64_t metrics_value(const struct metric *metric)
+{
+	return metric ? atomic_load_explicit(&metric->value, memory_order_relaxed) : 0;
+}
+
+void metrics_set(struct metric *metric, int64_t value)
+{
+	if (metric)
+		atomic_store_explicit(&metric->value, value, memory_order_relaxed);
+}
+
+void metrics_observe(struct metric *metric, double value)
+{
+	/* One NaN would make the sum NaN for ever. */
+	if (!metric || isnan(value))
+		return;
+	size_t bucket = 0;
+	while (bucket < metric->bound_count && value > metric->bounds[bucket])
+		bucket++;
+	atomic_fetch_add_explicit(&metric->hits[bucket], 1, memory_order_relaxed);
+
+	double sum = atomic_load_explicit(&metric->sum, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&metric->sum, &sum, sum + value, memory_order_relaxed,
+	                                              memory_order_relaxed)) {
+	}
+}
+
+static void add_number(struct strbuf *out, double number)
+{
+	char text[NUMBER_TEXT_SIZE];
+	if (isnan(number))
+		strbuf_add_text(out, "NaN");
+	else if (isinf(number))
+		strbuf_add_text(out, number > 0 ? "+Inf" : "-Inf");
+	else {
+		number_format(number, text);
+		strbuf_add_text(out, text);
+	}
+}
+
+static void render_head(const struct metric *metric, struct strbuf *out)
+{
+	static const char *const types[] = { "counter", "gauge", "gauge", "histogram" };
+	strbuf_add_format(out, "# HELP %s ", metric->name);
+	for (const char *c = metric->help; *c; c++) {
+		if (*c == '\n')
+			strbuf_add_text(out, "\\n");
+		else if (*c == '\\')
+			strbuf_add_text(out, "\\\\");
+		else
+			strbuf_add_char(out, *c);
+	}
+	strbuf_add_format(out, "\n# TYPE %s %s\n", metric->name, types[metric->kind]);
+}
+
+/* name_suffix{labels,le="bound"}, without what is missing, and a space. */
+static void render_series(const struct metric *metric, const char *suffix, const double *bound, struct strbuf *out)
+{
+	strbuf_add_format(out, "%s%s", metric->name, suffix);
+	if (*metric->labels || bound) {
+		strbuf_add_format(out, "{%s", metric->labels);
+		if (bound) {
+			strbuf_add_format(out, "%sle=\"", *metric->labels ? "," : "");
+			add_number(out, *bound);
+			strbuf_add_char(out, '"');
+		}
+		strbuf_add_char(out, '}');
+	}
+	strbuf_add_char(out, ' ');
+}
+
+static void render_histogram(struct metric *metric, struct strbuf *out)
+{
+	uint64_t count = 0;
+	for (size_t i = 0; i <= metric->bound_count; i++) {
+		double bound = i < metric->bound_count ? metric->bounds[i] : HUGE_VAL;
+		count += atomic_load_explicit(&metric->hits[i], memory_order_relaxed);
+		render_series(metric, "_bucket", &bound, out);
+		strbuf_add_format(out, "%llu\n", (unsigned long long)count);
+	}
+	render_series(metric, "_sum", NULL, out);
+	add_number(out, atomic_load_explicit(&metric->sum, memory_order_relaxed));
+	strbuf_add_char(out, '\n');
+	render_series(metric, "_count", NULL, out);
+	strbuf_add_format(out, "%llu\n", (unsigned long long)count);
+}
+
+static void render_value(struct metric *metric, struct strbuf *out)
+{
+	render_series(metric, "", NULL, out);
+	if (metric->kind == KIND_CALLBACK)
+		add_number(out, metric->ask(metric->ctx));
+	else
+		strbuf_add_format(out, "%lld", (long long)metrics_value(metric));
+	strbuf_add_char(out, '\n');
+}
+
+void metrics_render(struct metrics *m, struct strbuf *out)
+{
+	const char *name = "";
+	for (struct metric *metric = m->first; metric; metric = metric->next) {
+		if (strcmp(metric->name, name) != 0)
+			render_head(metric, out);
+		name = metric->name;
+		if (metric->kind == KIND_HISTOGRAM)
+			render_histogram(metric, out);
+		else
+			render_value(metric, out);
+	}
+}

@@ -1,0 +1,108 @@
+#include "lib/base/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PROBLEMS_MAX (64 * 1024)
+
+static void print_help(const struct program *program)
+{
+	printf("%s: %s\n\n"
+	       "usage: %s [--help | --version | --check-config]\n\n"
+	       "It is configured by environment variables; NAME_FILE may name a file with the value of NAME instead.\n\n",
+	       program->name, program->summary, program->name);
+	env_print_help(program->vars, program->var_count, stdout);
+}
+
+/* True when a line of lines begins with the same variable name as line. */
+static bool is_named(const struct strbuf *lines, const char *line)
+{
+	size_t name_len = strcspn(line, ":\n") + 1;
+	for (const char *other = lines->data; *other; other++) {
+		if (strncmp(other, line, name_len) == 0)
+			return true;
+		other = strchr(other, '\n');
+		if (!other)
+			break;
+	}
+	return false;
+}
+
+/*
+ * The program's own checks also see the members that could not be read (as zeroes). What they say about those is not
+ * news and is left out.
+ */
+static size_t check(const struct program *program, const void *config, struct strbuf *problems)
+{
+	struct strbuf found;
+	strbuf_init(&found, PROBLEMS_MAX);
+	size_t wrong = program->check(config, &found);
+	if (problems->len == 0) {
+		strbuf_add(problems, found.data, found.len);
+		strbuf_clear(&found);
+		return wrong;
+	}
+	wrong = 0;
+	for (const char *line = found.data; *line;) {
+		const char *end = strchrnul(line, '\n');
+		if (!is_named(problems, line)) {
+			strbuf_add(problems, line, (size_t)(end - line));
+			strbuf_add_char(problems, '\n');
+			wrong++;
+		}
+		line = *end ? end + 1 : end;
+	}
+	strbuf_clear(&found);
+	return wrong;
+}
+
+static size_t read_config(const struct program *program, void *config, struct strbuf *problems)
+{
+	for (size_t i = 0; i < program->var_count; i++)
+		memset((char *)config + program->vars[i].offset, 0, program->vars[i].size);
+	size_t wrong = env_read(program->vars, program->var_count, config, problems);
+	if (program->check)
+		wrong += check(program, config, problems);
+	return wrong;
+}
+
+static int configure(const struct program *program, void *config)
+{
+	struct strbuf problems;
+	strbuf_init(&problems, PROBLEMS_MAX);
+	size_t wrong = read_config(program, config, &problems);
+	if (wrong > 0)
+		fprintf(stderr, "%s: %zu wrong variable%s:\n%s", program->name, wrong, wrong == 1 ? "" : "s",
+		        problems.data);
+	strbuf_clear(&problems);
+	return wrong > 0 ? PROGRAM_EXIT_USAGE : PROGRAM_RUN;
+}
+
+static int refuse_arguments(const struct program *program)
+{
+	fprintf(stderr, "%s: unknown arguments; try %s --help\n", program->name, program->name);
+	return PROGRAM_EXIT_USAGE;
+}
+
+int program_start(const struct program *program, int argc, char **argv, void *config)
+{
+	if (argc > 2)
+		return refuse_arguments(program);
+	if (argc < 2)
+		return configure(program, config);
+	if (strcmp(argv[1], "--help") == 0) {
+		print_help(program);
+		return 0;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("%s %s\n", program->name, WAYMARK_VERSION);
+		return 0;
+	}
+	if (strcmp(argv[1], "--check-config") != 0)
+		return refuse_arguments(program);
+	int status = configure(program, config);
+	if (status != PROGRAM_RUN)
+		return status;
+	printf("%s: the configuration is right\n", program->name);
+	return 0;
+}

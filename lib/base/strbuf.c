@@ -1,0 +1,107 @@
+#include "lib/base/strbuf.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+#define FIRST_ROOM 64
+
+void strbuf_init(struct strbuf *b, size_t limit)
+{
+	*b = (struct strbuf){ .limit = limit < SIZE_MAX / 2 ? limit : SIZE_MAX / 2 };
+	b->room = b->limit < FIRST_ROOM ? b->limit + 1 : FIRST_ROOM;
+	b->data = mem_zero(b->room);
+}
+
+void strbuf_clear(struct strbuf *b)
+{
+	free(b->data);
+	*b = (struct strbuf){ 0 };
+}
+
+void strbuf_reset(struct strbuf *b)
+{
+	b->len = 0;
+	b->data[0] = '\0';
+	b->refused = false;
+}
+
+/* True when more bytes and the NUL have room now. */
+static bool reserve(struct strbuf *b, size_t more)
+{
+	if (more > b->limit - b->len) {
+		b->refused = true;
+		return false;
+	}
+	size_t needed = b->len + more + 1;
+	if (needed <= b->room)
+		return true;
+	size_t room = b->room * 2;
+	if (room < needed)
+		room = needed;
+	if (room > b->limit + 1)
+		room = b->limit + 1;
+	b->data = mem_resize(b->data, room, 1);
+	b->room = room;
+	return true;
+}
+
+void strbuf_add(struct strbuf *b, const void *bytes, size_t len)
+{
+	if (!reserve(b, len))
+		return;
+	if (len > 0)
+		memcpy(b->data + b->len, bytes, len);
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+
+void strbuf_add_text(struct strbuf *b, const char *text)
+{
+	strbuf_add(b, text, strlen(text));
+}
+
+void strbuf_add_char(struct strbuf *b, char c)
+{
+	strbuf_add(b, &c, 1);
+}
+
+void strbuf_add_format(struct strbuf *b, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	strbuf_add_vformat(b, format, args);
+	va_end(args);
+}
+
+void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args)
+{
+	va_list again;
+	va_copy(again, args);
+	int len = vsnprintf(b->data + b->len, b->room - b->len, format, args);
+	if (len < 0 || !reserve(b, (size_t)len)) {
+		b->refused = true;
+		b->data[b->len] = '\0';
+	} else {
+		vsnprintf(b->data + b->len, (size_t)len + 1, format, again);
+		b->len += (size_t)len;
+	}
+	va_end(again);
+}
+
+enum err strbuf_status(const struct strbuf *b)
+{
+	return b->refused ? ERR_LIMIT : OK;
+}
+
+char *strbuf_take(struct strbuf *b, size_t *len)
+{
+	char *data = b->data;
+	if (len)
+		*len = b->len;
+	strbuf_init(b, b->limit);
+	return data;
+}

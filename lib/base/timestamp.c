@@ -1,0 +1,177 @@
+#include "lib/base/timestamp.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+
+#define YEAR_MIN 1970
+#define YEAR_MAX 9999
+
+struct civil {
+	int64_t year;
+	int month, day;
+};
+
+/*
+ * Days and dates by counting years from March, so that the leap day is the last of its year
+ * (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+ */
+static int64_t days_from_civil(struct civil c)
+{
+	int64_t year = c.month <= 2 ? c.year - 1 : c.year;
+	int64_t era = (year >= 0 ? year : year - 399) / 400;
+	int64_t year_of_era = year - era * 400;
+	int64_t day_of_year = (153 * (c.month + (c.month > 2 ? -3 : 9)) + 2) / 5 + c.day - 1;
+	int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+	return era * 146097 + day_of_era - 719468;
+}
+
+static struct civil civil_from_days(int64_t days)
+{
+	days += 719468;
+	int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+	int64_t day_of_era = days - era * 146097;
+	int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	int64_t month_from_march = (5 * day_of_year + 2) / 153;
+	struct civil c = {
+		.day = (int)(day_of_year - (153 * month_from_march + 2) / 5 + 1),
+		.month = (int)(month_from_march < 10 ? month_from_march + 3 : month_from_march - 9),
+	};
+	c.year = year_of_era + era * 400 + (c.month <= 2 ? 1 : 0);
+	return c;
+}
+
+/* Writes the date and the time of day up to the seconds; gives the microseconds that are left. */
+static int format_seconds(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE], int *len)
+{
+	int64_t days = time_us / CLOCK_US_PER_DAY;
+	int64_t of_day = time_us % CLOCK_US_PER_DAY;
+	if (of_day < 0) {
+		days--;
+		of_day += CLOCK_US_PER_DAY;
+	}
+	struct civil c = civil_from_days(days);
+	int seconds = (int)(of_day / CLOCK_US_PER_S);
+	*len = snprintf(out, TIMESTAMP_TEXT_SIZE, "%04ld-%02d-%02dT%02d:%02d:%02d", (long)c.year, c.month, c.day,
+	                seconds / 3600, seconds / 60 % 60, seconds % 60);
+	return (int)(of_day % CLOCK_US_PER_S);
+}
+
+void timestamp_format_ms(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE])
+{
+	int len;
+	int us = format_seconds(time_us, out, &len);
+	snprintf(out + len, (size_t)(TIMESTAMP_TEXT_SIZE - len), ".%03dZ", us / 1000);
+}
+
+void timestamp_format_us(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE])
+{
+	int len;
+	int us = format_seconds(time_us, out, &len);
+	snprintf(out + len, (size_t)(TIMESTAMP_TEXT_SIZE - len), ".%06dZ", us);
+}
+
+void timestamp_format_day(int32_t day, char out[static TIMESTAMP_TEXT_SIZE])
+{
+	struct civil c = civil_from_days(day);
+	snprintf(out, TIMESTAMP_TEXT_SIZE, "%04ld-%02d-%02d", (long)c.year, c.month, c.day);
+}
+
+/* Each reader below moves *at behind what it read, and does not move it when it refuses. */
+
+static bool read_digits(const char **at, int digits, int min, int max, int *out)
+{
+	int value = 0;
+	for (int i = 0; i < digits; i++) {
+		char c = (*at)[i];
+		if (c < '0' || c > '9')
+			return false;
+		value = value * 10 + (c - '0');
+	}
+	if (value < min || value > max)
+		return false;
+	*at += digits;
+	*out = value;
+	return true;
+}
+
+static bool read_one_of(const char **at, const char *either)
+{
+	if (**at == '\0' || (**at != either[0] && **at != either[1]))
+		return false;
+	++*at;
+	return true;
+}
+
+static int days_in_month(int year, int month)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return month == 2 && leap ? 29 : days[month - 1];
+}
+
+static bool read_date(const char **at, int64_t *days)
+{
+	int year, month, day;
+	if (!read_digits(at, 4, YEAR_MIN, YEAR_MAX, &year) || !read_one_of(at, "--") ||
+	    !read_digits(at, 2, 1, 12, &month) || !read_one_of(at, "--") ||
+	    !read_digits(at, 2, 1, days_in_month(year, month), &day))
+		return false;
+	*days = days_from_civil((struct civil){ .year = year, .month = month, .day = day });
+	return true;
+}
+
+static bool read_time_of_day(const char **at, int64_t *seconds)
+{
+	int hour, minute, second;
+	if (!read_digits(at, 2, 0, 23, &hour) || !read_one_of(at, "::") || !read_digits(at, 2, 0, 59, &minute) ||
+	    !read_one_of(at, "::") || !read_digits(at, 2, 0, 59, &second))
+		return false;
+	*seconds = hour * 3600 + minute * 60 + second;
+	return true;
+}
+
+static bool read_fraction(const char **at, int64_t *us)
+{
+	*us = 0;
+	if (!read_one_of(at, ".."))
+		return true;
+	int digits = 0;
+	int64_t ns = 0;
+	for (int64_t unit = 100000000; **at >= '0' && **at <= '9'; ++*at, digits++, unit /= 10)
+		ns += unit * (**at - '0');
+	*us = ns / 1000;
+	return digits >= 1 && digits <= 9;
+}
+
+static bool read_offset(const char **at, int64_t *seconds)
+{
+	*seconds = 0;
+	if (read_one_of(at, "Zz"))
+		return true;
+	bool west = **at == '-';
+	int hour, minute;
+	if (!read_one_of(at, "+-") || !read_digits(at, 2, 0, 23, &hour) || !read_one_of(at, "::") ||
+	    !read_digits(at, 2, 0, 59, &minute))
+		return false;
+	*seconds = (west ? -1 : 1) * (hour * 3600 + minute * 60);
+	return true;
+}
+
+enum err timestamp_parse(const char *text, int64_t *time_us)
+{
+	const char *at = text;
+	int64_t days, of_day, fraction_us, offset;
+	if (!read_date(&at, &days) || !read_one_of(&at, "Tt") || !read_time_of_day(&at, &of_day) ||
+	    !read_fraction(&at, &fraction_us) || !read_offset(&at, &offset) || *at != '\0')
+		return ERR_INVALID;
+	int64_t seconds = days * 86400 + of_day - offset;
+	/* An offset may carry the first and the last day out of the years that we show. */
+	int64_t end = days_from_civil((struct civil){ .year = YEAR_MAX + 1, .month = 1, .day = 1 }) * 86400;
+	if (seconds < 0 || seconds >= end)
+		return ERR_INVALID;
+	*time_us = seconds * CLOCK_US_PER_S + fraction_us;
+	return OK;
+}

@@ -1,0 +1,106 @@
+#include "lib/base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * The well-formed sequences of RFC 3629, section 4, by first byte. The bounds of the second byte are what rules out
+ * over-long forms, surrogates and everything above U+10FFFF.
+ */
+struct shape {
+	uint8_t first_low, first_high;
+	uint8_t second_low, second_high;
+	uint8_t len;
+};
+
+static const struct shape shapes[] = {
+	{ 0x01, 0x7f, 0x00, 0x00, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+	{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+	{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+};
+
+static const struct shape *shape_of(uint8_t first)
+{
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		if (first >= shapes[i].first_low && first <= shapes[i].first_high)
+			return &shapes[i];
+	return NULL;
+}
+
+static bool continues(uint8_t byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+size_t utf8_next(const char *text, size_t len)
+{
+	const uint8_t *bytes = (const uint8_t *)text;
+	if (len == 0)
+		return 0;
+	const struct shape *shape = shape_of(bytes[0]);
+	if (!shape || shape->len > len)
+		return 0;
+	if (shape->len > 1 && (bytes[1] < shape->second_low || bytes[1] > shape->second_high))
+		return 0;
+	for (size_t i = 2; i < shape->len; i++)
+		if (!continues(bytes[i]))
+			return 0;
+	return shape->len;
+}
+
+bool utf8_is_control(const char *text)
+{
+	const uint8_t *bytes = (const uint8_t *)text;
+	return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
+}
+
+bool utf8_is_valid(const char *text, size_t len)
+{
+	size_t at = 0;
+	while (at < len) {
+		size_t step = utf8_next(text + at, len - at);
+		if (step == 0)
+			return false;
+		at += step;
+	}
+	return true;
+}
+
+size_t utf8_length(const char *text, size_t len)
+{
+	size_t characters = 0;
+	for (size_t i = 0; i < len; i++)
+		if (!continues((uint8_t)text[i]))
+			characters++;
+	return characters;
+}
+
+size_t utf8_prefix(const char *text, size_t len, size_t max)
+{
+	if (len <= max)
+		return len;
+	while (max > 0 && continues((uint8_t)text[max]))
+		max--;
+	return max;
+}
+
+size_t utf8_copy_clean(const char *text, size_t len, char *out, size_t size)
+{
+	size_t done = 0;
+	size_t at = 0;
+	while (at < len) {
+		size_t step = utf8_next(text + at, len - at);
+		bool clean = step > 0 && !utf8_is_control(text + at);
+		size_t add = clean ? step : 1;
+		if (add > size - 1 - done)
+			break;
+		if (clean)
+			memcpy(out + done, text + at, step);
+		else
+			out[done] = '?';
+		done += add;
+		at += step > 0 ? step : 1;
+	}
+	out[done] = '\0';
+	return done;
+}

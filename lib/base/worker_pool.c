@@ -1,0 +1,112 @@
+#include "lib/base/worker_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+struct queued_job {
+	worker_pool_job run;
+	void *arg;
+};
+
+struct worker_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct queued_job *ring; /* under lock, as are head and ending */
+	size_t ring_size;
+	size_t head;
+	_Atomic size_t waiting; /* written under lock, read by anyone */
+	bool ending;
+	pthread_t *threads;
+	size_t thread_count;
+};
+
+static bool take_job(struct worker_pool *pool, struct queued_job *job)
+{
+	pthread_mutex_lock(&pool->lock);
+	while (pool->waiting == 0 && !pool->ending)
+		pthread_cond_wait(&pool->wake, &pool->lock);
+	bool found = pool->waiting > 0;
+	if (found) {
+		*job = pool->ring[pool->head];
+		pool->head = (pool->head + 1) % pool->ring_size;
+		pool->waiting--;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return found;
+}
+
+static void *work(void *arg)
+{
+	struct worker_pool *pool = arg;
+	struct queued_job job;
+	while (take_job(pool, &job))
+		job.run(job.arg);
+	return NULL;
+}
+
+static void start_thread(struct worker_pool *pool, size_t i, const char *name)
+{
+	if (pthread_create(&pool->threads[i], NULL, work, pool) != 0) {
+		fputs("cannot start a thread\n", stderr);
+		abort();
+	}
+	/* Linux keeps 15 bytes of a thread's name. */
+	char numbered[16];
+	snprintf(numbered, sizeof(numbered), "%.12s-%u", name, (unsigned)(i % 100));
+	pthread_setname_np(pool->threads[i], numbered);
+}
+
+struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t queue_max)
+{
+	struct worker_pool *pool = mem_zero(sizeof(*pool));
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->wake, NULL);
+	pool->ring = mem_array(queue_max, sizeof(*pool->ring));
+	pool->ring_size = queue_max;
+	pool->threads = mem_array(threads, sizeof(*pool->threads));
+	pool->thread_count = threads;
+	for (size_t i = 0; i < threads; i++)
+		start_thread(pool, i, name);
+	return pool;
+}
+
+void worker_pool_free(struct worker_pool *pool)
+{
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->ending = true;
+	pthread_cond_broadcast(&pool->wake);
+	pthread_mutex_unlock(&pool->lock);
+	for (size_t i = 0; i < pool->thread_count; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->wake);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->threads);
+	free(pool->ring);
+	free(pool);
+}
+
+enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg)
+{
+	enum err e = ERR_LIMIT;
+	pthread_mutex_lock(&pool->lock);
+	if (pool->waiting < pool->ring_size) {
+		pool->ring[(pool->head + pool->waiting) % pool->ring_size] = (struct queued_job){ job, arg };
+		pool->waiting++;
+		pthread_cond_signal(&pool->wake);
+		e = OK;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return e;
+}
+
+size_t worker_pool_queued(const struct worker_pool *pool)
+{
+	return pool->waiting;
+}
