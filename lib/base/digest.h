@@ -12,7 +12,8 @@
 
 void digest_sha256(const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE]);
 
-void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE]);
+void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len,
+                        uint8_t out[static DIGEST_SIZE]);
 
 /* Compares in a time that does not depend on the bytes. */
 bool digest_equal(const uint8_t a[static DIGEST_SIZE], const uint8_t b[static DIGEST_SIZE]);

@@ -127,7 +127,8 @@ static void put(int fd, const struct line *line)
 	}
 }
 
-void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields, size_t count)
+void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields,
+               size_t count)
 {
 	if (!log || level < log->least)
 		return;

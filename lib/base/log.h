@@ -35,7 +35,8 @@ struct log *log_new(const char *service, enum log_level least, int fd);
 void log_free(struct log *log);
 
 /* NULL log: nothing is written. */
-void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields, size_t count);
+void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields,
+               size_t count);
 
 bool log_level_parse(const char *text, enum log_level *level);
 
@@ -46,7 +47,8 @@ bool log_level_parse(const char *text, enum log_level *level);
 
 #define LOG_AT(log, level, event, ...)                                                                                 \
 	log_write((log), (level), (event), (const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ } + 1,          \
-	          sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) / sizeof(struct log_field) - 1)
+	          sizeof((const struct log_field[]){ LOG_INT(NULL, 0), ##__VA_ARGS__ }) / sizeof(struct log_field) -   \
+	                  1)
 
 #define log_debug(log, event, ...) LOG_AT(log, LOG_DEBUG, event, ##__VA_ARGS__)
 #define log_info(log, event, ...) LOG_AT(log, LOG_INFO, event, ##__VA_ARGS__)

@@ -18,7 +18,8 @@ struct salt {
 };
 
 /* The salts of days first..last that exist; salts has room for last - first + 1. */
-enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts, size_t *count) MUST_CHECK;
+enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts,
+                         size_t *count) MUST_CHECK;
 
 /* Makes the salts of days first..last that do not exist yet (the first to insert wins). */
 enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *made) MUST_CHECK;

@@ -32,7 +32,8 @@ enum err statistics_store_add(struct pg_conn *conn, const struct statistics *del
 enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct statistics *out) MUST_CHECK;
 
 /* For each of ids, in their order. */
-enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count, struct statistics *out) MUST_CHECK;
+enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count,
+                                   struct statistics *out) MUST_CHECK;
 
 /*
  * Up to when clicks have been counted: the oldest as_of among the partitions that are behind, or now if all are caught

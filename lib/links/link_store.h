@@ -27,8 +27,8 @@ struct link_store_new {
 	const struct link_tags *tags; /* NULL = none */
 	uint16_t redirect_status;
 	int64_t expires_at_us;
-	int64_t owner_id;                         /* 0: a TEMPORARY link */
-	const uint8_t *claim_token_hash;          /* SHA-256, of TEMPORARY links; NULL = none */
+	int64_t owner_id;                /* 0: a TEMPORARY link */
+	const uint8_t *claim_token_hash; /* SHA-256, of TEMPORARY links; NULL = none */
 };
 
 /* ERR_CONFLICT: the slug is taken or was once (pg_conn_constraint says "links_slug_key"); nothing else was changed, and

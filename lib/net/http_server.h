@@ -50,17 +50,17 @@ typedef void (*http_refusal)(void *ctx, struct http_exchange *x, unsigned status
 typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
 
 struct http_server_config {
-	const char *name;       /* thread names and metrics label: "public", "ops" */
-	const char *address;    /* NULL = all addresses, IPv4 and IPv6 */
-	uint16_t port;          /* 0 = any free one, see http_server_port */
-	size_t loops;           /* loop threads, at least 1 */
-	size_t workers;         /* threads for HTTP_BLOCKS; 0 = no handler blocks */
-	size_t worker_queue;    /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
-	size_t connections;     /* ceiling overall */
+	const char *name;          /* thread names and metrics label: "public", "ops" */
+	const char *address;       /* NULL = all addresses, IPv4 and IPv6 */
+	uint16_t port;             /* 0 = any free one, see http_server_port */
+	size_t loops;              /* loop threads, at least 1 */
+	size_t workers;            /* threads for HTTP_BLOCKS; 0 = no handler blocks */
+	size_t worker_queue;       /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
+	size_t connections;        /* ceiling overall */
 	size_t connections_per_ip; /* 0 = no ceiling; addresses in trusted are never limited */
 	size_t body_bytes_max;
-	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and body */
-	int64_t idle_ms;            /* keep-alive connections without a request */
+	int64_t header_deadline_ms;             /* from the first byte (or the accept) to the end of headers and body */
+	int64_t idle_ms;                        /* keep-alive connections without a request */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
 	http_refusal refusal;

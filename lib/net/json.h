@@ -39,7 +39,7 @@ size_t json_next(const struct json *object, size_t cursor, const char **name, st
 struct json *json_new_object(void);
 struct json *json_new_array(void);
 void json_set(struct json *object, const char *name, struct json *value);
-void json_set_text(struct json *object, const char *name, const char *text);   /* NULL = null */
+void json_set_text(struct json *object, const char *name, const char *text); /* NULL = null */
 void json_set_int(struct json *object, const char *name, int64_t value);
 void json_set_real(struct json *object, const char *name, double value);
 void json_set_bool(struct json *object, const char *name, bool value);

@@ -45,7 +45,7 @@ typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 
 struct kafka_producer_config {
 	const struct kafka_config *kafka;
-	size_t queue_max;           /* records accepted but not acked */
+	size_t queue_max; /* records accepted but not acked */
 	size_t queue_bytes_max;
 	int64_t linger_ms;
 	int64_t message_timeout_ms; /* 0 = never give a record up */

@@ -69,9 +69,11 @@ bool pg_conn_in_transaction(const struct pg_conn *conn);
  *   ERR_INTERNAL     anything else: a bug in the SQL; logged
  * A failed statement inside a transaction makes every further one fail until pg_conn_rollback.
  */
-enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct pg_result **rows) MUST_CHECK;
+enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                       struct pg_result **rows) MUST_CHECK;
 /* For SQL text that is built at run time: not prepared. */
-enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct pg_result **rows) MUST_CHECK;
+enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                            struct pg_result **rows) MUST_CHECK;
 /* The constraint of the last ERR_CONFLICT or ERR_INVALID, "" if none. */
 const char *pg_conn_constraint(const struct pg_conn *conn);
 

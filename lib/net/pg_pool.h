@@ -19,7 +19,7 @@ struct pg_pool_config {
 	const char *url;
 	const char *application_name;
 	size_t max;
-	int64_t wait_ms;              /* for a free connection */
+	int64_t wait_ms; /* for a free connection */
 	int64_t connect_timeout_ms;
 	int64_t statement_timeout_ms;
 	const struct clock *clock;

@@ -41,7 +41,8 @@ struct redis_arg {
  * Runs one command. ERR_UNAVAILABLE: Redis is away or too slow; the command may or may not have run. ERR_LIMIT: no
  * connection was free. ERR_INTERNAL: an error reply (logged). reply may be NULL.
  */
-enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count, struct redis_reply **reply) MUST_CHECK;
+enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                         struct redis_reply **reply) MUST_CHECK;
 
 /*
  * Runs a Lua script by its hash, loading it where it is not known. args: the keys, then the values.
