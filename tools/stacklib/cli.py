@@ -1,0 +1,220 @@
+"""The commands of tools/stack, and how they talk to the supervisor."""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from . import paths
+from .errors import StackError
+from .state import State
+from .supervisor import CONTROL
+
+DESCRIPTION = """\
+A private Waymark on this machine: PostgreSQL, Redis, Kafka and the four services on free ports of
+127.0.0.1, everything kept in one folder. Several may run side by side.
+
+  tools/stack up --state /tmp/waymark        starts all, returns when every /readyz answers 200
+  eval "$(tools/stack env --state /tmp/waymark)"; curl "$LINKS_API_URL/api/stats"
+  tools/stack kill -9 consumer-1 --state /tmp/waymark && tools/stack start consumer-1 --state /tmp/waymark
+  tools/stack down --state /tmp/waymark      ends all; the folder keeps data and logs
+
+BROKER=kafka insists on Apache Kafka, BROKER=embedded takes the in-memory broker."""
+
+
+def main(arguments):
+    options = parse(arguments)
+    try:
+        return COMMANDS[options.command](options) or 0
+    except StackError as error:
+        print(f"stack: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser("tools/stack", description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name, help_text):
+        added = commands.add_parser(name, help=help_text, description=help_text)
+        added.add_argument("--state", required=True, metavar="DIR", help="the folder of this stack")
+        return added
+
+    up = command("up", "start everything and return when it is ready")
+    up.add_argument("--build", default=os.path.join(paths.TREE, "build", "release"), metavar="DIR", help="build folder")
+    up.add_argument("--services", choices=("all", "none"), default="all", help="none: PostgreSQL, Redis and Kafka only")
+    for noun in ("redirectors", "consumers", "janitors"):
+        up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
+    up.add_argument("--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="variable for the services")
+    up.add_argument("--tied-to", type=int, metavar="PID", help="end the stack when this process ends")
+    command("down", "end everything; status 1 if a sanitizer had something to say")
+    command("status", "how each process is; status 0 if all are ready")
+    command("env", "NAME=VALUE lines for a shell")
+    command("ps", "name, pid and port of each process; services with two ports: HTTP, then operations")
+    for name, help_text in (
+        ("kill", "send a signal: kill [-SIGNAL] NAME (default TERM)"),
+        ("stop", "ask one process to end and wait until it has"),
+        ("start", "start one process again, with the same ports and data"),
+    ):
+        command(name, help_text).add_argument("name", metavar="NAME")
+    commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number")
+    return parser.parse_args(with_long_signal(arguments))
+
+
+def with_long_signal(arguments):
+    """`kill -9` and `kill -STOP` as people type them."""
+    if "kill" not in arguments:
+        return arguments
+    return [re.sub(r"^-([0-9A-Z]+)$", r"--signal=\1", argument) for argument in arguments]
+
+
+def signal_number(text):
+    if text.isdigit():
+        return signal.Signals(int(text))
+    return signal.Signals["SIG" + text.removeprefix("SIG")] if "SIG" + text.removeprefix("SIG") in signal.Signals.__members__ else bad_signal(text)
+
+
+def bad_signal(text):
+    raise argparse.ArgumentTypeError(f"{text} is not a signal")
+
+
+def count(text):
+    if not text.isdigit() or not 1 <= int(text) <= 32:
+        raise argparse.ArgumentTypeError("a number from 1 to 32")
+    return int(text)
+
+
+def variable(text):
+    name, equals, value = text.partition("=")
+    if not equals or not re.fullmatch("[A-Z][A-Z0-9_]*", name):
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=VALUE")
+    return name, value
+
+
+def up(options):
+    state = State(options.state)
+    state.make()
+    services = options.services == "all"
+    wishes = {
+        "build": os.path.abspath(options.build),
+        "broker": os.environ.get("BROKER") or None,
+        "variables": dict(options.set),
+        "services": services,
+        "tied_to": options.tied_to,
+        "redirectors": options.redirectors if services else 0,
+        "consumers": options.consumers if services else 0,
+        "janitors": options.janitors if services else 0,
+    }
+    began = time.monotonic()
+    ours, theirs = socket.socketpair()
+    with open(state.log("supervisor"), "ab") as log:
+        subprocess.Popen(
+            [sys.executable, "-m", "stacklib.supervisor", state.folder, str(theirs.fileno())],
+            env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(__file__))},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+    theirs.close()
+    with ours:
+        ours.sendall(json.dumps(wishes).encode() + b"\n")
+        return follow_start(ours, state, began)
+
+
+def follow_start(connection, state, began):
+    """Prints what the supervisor tells until the stack is ready or has failed and ended."""
+    with connection.makefile(encoding="utf-8") as lines:
+        for line in lines:
+            message = json.loads(line)
+            if "say" in message:
+                print(f"{time.monotonic() - began:5.1f} s  {message['say']}", flush=True)
+            elif "ready" in message:
+                connection.sendall(b"seen\n")
+                print(f"{time.monotonic() - began:5.1f} s  the stack in {state.folder} is up", flush=True)
+                return 0
+            elif "failed" in message:
+                lines.read()  # until everything has ended
+                raise StackError(message["failed"])
+    raise StackError(f"the stack ended before it was ready; see {state.log('supervisor')}")
+
+
+def ask(options, **request):
+    """The supervisor's answer, or StackError when there is none."""
+    state = State(options.state)
+    connection = connect(state)
+    if connection is None:
+        raise StackError(f"no stack is up in {state.folder}")
+    with connection, connection.makefile("rw", encoding="utf-8") as stream:
+        stream.write(json.dumps({"command": options.command, **request}) + "\n")
+        stream.flush()
+        line = stream.readline()
+    if not line:
+        raise StackError("the supervisor ended without an answer")
+    answer = json.loads(line)
+    if "error" in answer:
+        raise StackError(answer["error"])
+    return answer["lines"]
+
+
+def connect(state):
+    """None when no supervisor listens. From inside the folder, for a socket's path may have 107 bytes only."""
+    connection = socket.socket(socket.AF_UNIX)
+    here = os.open(".", os.O_PATH)
+    try:
+        os.chdir(state.folder)
+        connection.connect(CONTROL)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        connection.close()
+        return None
+    finally:
+        os.fchdir(here)
+        os.close(here)
+    return connection
+
+
+def down(options):
+    if connect(State(options.state)) is None:
+        print(f"no stack is up in {os.path.abspath(options.state)}")
+        return 0
+    (complaints,) = ask(options)
+    for line in complaints:
+        print(line, file=sys.stderr)
+    return 1 if complaints else 0
+
+
+def status(options):
+    lines = ask(options)
+    for name, text, _ in lines:
+        print(f"{name:14} {text}")
+    return 0 if all(ready for _, _, ready in lines) else 1
+
+
+def ps(options):
+    for name, pid, *ports in ask(options):
+        print(f"{name:14} {pid:>7} {' '.join(ports)}")
+
+
+def env(options):
+    for name, value in ask(options):
+        print(f"{name}={shlex.quote(value)}")
+
+
+def act(options):
+    ask(options, name=options.name)
+
+
+def kill(options):
+    ask(options, name=options.name, number=options.signal)
+
+
+COMMANDS = {"up": up, "down": down, "status": status, "ps": ps, "env": env, "start": act, "stop": act, "kill": kill}

@@ -1,0 +1,150 @@
+"""
+The broker: Apache Kafka (one node, KRaft) from the jars that tools/setup fetched, or, where they cannot be had, the
+embedded broker, which keeps everything in memory.
+"""
+
+import base64
+import glob
+import os
+import secrets
+import shutil
+
+from . import paths, probe, tool
+from .errors import StackError
+from .member import Member
+
+JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+
+
+def choose(wanted, state, build, tell):
+    """wanted is "kafka", "embedded" or None; None takes Kafka if it is there, and says so if it is not."""
+    if wanted not in (None, "kafka", "embedded"):
+        raise StackError(f"BROKER={wanted}: only kafka and embedded are known")
+    if wanted == "embedded":
+        return EmbeddedBroker(state, build)
+    missing = missing_parts()
+    if not missing:
+        return Kafka(state, build)
+    if wanted == "kafka":
+        raise StackError(f"{missing}: run tools/setup")
+    tell(f"Apache Kafka is not here ({missing}): using the embedded broker, which keeps everything in memory")
+    return EmbeddedBroker(state, build)
+
+
+def missing_parts():
+    if shutil.which("java") is None:
+        return "no java"
+    if not os.path.exists(paths.kafka_jars_verified()):
+        return f"no verified jars in {paths.kafka_jars()}"
+    return None
+
+
+class Kafka(Member):
+    kind = "kafka"
+    port_names = ("broker", "controller")
+
+    def __init__(self, state, build):
+        super().__init__("kafka", state)
+        self.build = build
+        self.folder = state.path("kafka")
+
+    @property
+    def bootstrap(self):
+        return f"127.0.0.1:{self.ports[0]}"
+
+    def settings(self):
+        broker, controller = self.ports
+        return {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"BROKER://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"BROKER://127.0.0.1:{broker}",
+            "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "BROKER",
+            "log.dirs": os.path.join(self.folder, "data"),
+            # Topics come from deploy/topics.conf alone; a misspelt name must not become a topic.
+            "auto.create.topics.enable": "false",
+            # One node: every internal topic has one copy, and as few partitions as do.
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            "transaction.state.log.num.partitions": 4,
+            # Small and quick to start: this broker serves tests and one person.
+            "group.initial.rebalance.delay.ms": 0,
+            # After a SIGKILL the node may register again only when its former session has ended.
+            "broker.session.timeout.ms": 3000,
+            "broker.heartbeat.interval.ms": 500,
+            "log.cleaner.dedupe.buffer.size": 16777216,
+            "num.network.threads": 2,
+            "num.io.threads": 4,
+        }
+
+    async def prepare(self):
+        os.makedirs(self.folder, exist_ok=True)
+        properties = os.path.join(self.folder, "server.properties")
+        with open(properties, "w", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in self.settings().items())
+        if not os.path.exists(os.path.join(self.folder, "data", "meta.properties")):
+            argv = self._java("kafka.tools.StorageTool", "format", "-t", self._cluster_id(), "-c", properties)
+            await tool.run(argv, log=self.state.log("kafka-format"))
+
+    @staticmethod
+    def _cluster_id():
+        # Kafka's own random-uuid is this too: 16 bytes in base64url, which must not begin with a dash.
+        return "W" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")[1:]
+
+    def command(self):
+        return self._java("kafka.Kafka", os.path.join(self.folder, "server.properties"))
+
+    @staticmethod
+    def _java(*arguments):
+        logging = "-Dlog4j.configuration=file:" + os.path.join(paths.TREE, "tools", "kafka", "log4j.properties")
+        jars = ":".join(sorted(glob.glob(os.path.join(paths.kafka_jars(), "*.jar"))))
+        return JAVA + [logging, "-cp", jars, *arguments]
+
+    async def probe(self):
+        return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"
+
+    async def settle(self, tell):
+        topics = os.path.join(self.build, "bin", "waymark-topics")
+        if not os.path.exists(topics):
+            tell(f"{topics} is not built yet: there are no topics")
+            return
+        environment = {**os.environ, "KAFKA_BROKERS": self.bootstrap, "TOPICS_FILE": paths.TOPICS}
+        await tool.run([topics], environment=environment, log=self.state.log("topics"))
+
+
+class EmbeddedBroker(Member):
+    """It chooses its port itself and forgets everything when it ends, so it cannot be started again under its clients."""
+
+    kind = "embedded"
+    port_names = ()
+
+    def __init__(self, state, build):
+        super().__init__("kafka", state)
+        self.build = build
+        self.bootstrap_file = state.path("kafka", "bootstrap")
+
+    @property
+    def bootstrap(self):
+        return f"127.0.0.1:{self.ports[0]}"
+
+    async def prepare(self):
+        if self.process is not None:
+            raise StackError("the embedded broker keeps everything in memory and cannot be started again: use BROKER=kafka")
+        os.makedirs(self.state.path("kafka"), exist_ok=True)
+        if os.path.exists(self.bootstrap_file):
+            os.remove(self.bootstrap_file)
+
+    def command(self):
+        return [os.path.join(self.build, "bin", "embedded-broker"), paths.TOPICS, self.bootstrap_file]
+
+    async def probe(self):
+        if not os.path.exists(self.bootstrap_file):
+            return "it has not written its port yet"
+        with open(self.bootstrap_file, encoding="utf-8") as file:
+            self.ports = (int(file.read().strip().rpartition(":")[2]),)
+        return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"

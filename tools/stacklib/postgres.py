@@ -1,0 +1,154 @@
+"""PostgreSQL: a cluster of its own, the database waymark, its migrations and one login user per service."""
+
+import asyncio
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+
+from . import tool
+from .errors import StackError
+from .member import PATIENCE_S, Member
+
+BIN = "/usr/lib/postgresql/15/bin"
+ADMIN = "waymark_admin"
+DATABASE = "waymark"
+
+# login user → the role whose rights it gets (db/migrations/0001_roles.sql)
+LOGINS = {
+    "redirector": "waymark_redirector",
+    "links_api": "waymark_links_api",
+    "consumer": "waymark_consumer",
+    "janitor": "waymark_janitor",
+}
+
+
+class Postgres(Member):
+    stop_signal = signal.SIGINT  # "fast": ends sessions and writes a checkpoint
+
+    def __init__(self, state, build):
+        super().__init__("postgres", state)
+        self.build = build
+        self.data = state.path("postgres")
+
+    def url(self, user=ADMIN, database=DATABASE):
+        return f"postgresql://{user}:{self.state.secret(user)}@127.0.0.1:{self.ports[0]}/{database}"
+
+    def launch(self):
+        """PostgreSQL refuses to run as root: then its process becomes the user postgres."""
+        if os.geteuid() != 0:
+            return tool.DIE_WITH_SUPERVISOR
+        identity = ["--reuid", "postgres", "--regid", "postgres", "--init-groups"]
+        if not self._postgres_reaches(self.state.folder):
+            # A folder above is closed to others (a checkout in /root): lend the right to pass through it.
+            identity += ["--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
+        return tool.DIE_WITH_SUPERVISOR + identity
+
+    @staticmethod
+    def _postgres_reaches(folder):
+        user = pwd.getpwnam("postgres")
+        while True:
+            facts = os.stat(folder)
+            passes = 0o100 if facts.st_uid == user.pw_uid else 0o010 if facts.st_gid == user.pw_gid else 0o001
+            if not facts.st_mode & passes:
+                return False
+            if folder == "/":
+                return True
+            folder = os.path.dirname(folder)
+
+    async def prepare(self):
+        await self._session_processes_gone()
+        if os.path.exists(os.path.join(self.data, "PG_VERSION")):
+            return
+        shutil.rmtree(self.data, ignore_errors=True)
+        os.makedirs(self.data, mode=0o700)
+        self._give_to_postgres(self.data)
+        with self._password_file() as password_file:
+            await self._initdb(password_file)
+
+    async def _initdb(self, password_file):
+        argv = [f"{BIN}/initdb", "-D", self.data, "-U", ADMIN, "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
+        argv += ["-A", "scram-sha-256", f"--pwfile={password_file}", "--no-instructions"]
+        await tool.run(argv, log=self.state.log("initdb"), launch=self.launch())
+
+    @staticmethod
+    def _give_to_postgres(path):
+        if os.geteuid() == 0:
+            shutil.chown(path, "postgres", "postgres")
+
+    @contextlib.contextmanager
+    def _password_file(self):
+        path = self.data + ".password"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(self.state.secret(ADMIN))
+        self._give_to_postgres(path)
+        try:
+            yield path
+        finally:
+            os.remove(path)
+
+    def command(self):
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.ports[0],
+            "unix_socket_directories": "",
+            "max_connections": 200,
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+            "log_line_prefix": "%m [%p] %q%u@%d ",
+        }
+        return [f"{BIN}/postgres", "-D", self.data] + [f"--{name}={value}" for name, value in settings.items()]
+
+    async def probe(self):
+        try:
+            await tool.run([f"{BIN}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.ports[0]), "-t", "2"])
+        except StackError:
+            return "pg_isready says no"
+        return None
+
+    async def settle(self, tell):
+        if not (await self._sql(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'", "postgres")).strip():
+            await self._sql(f"CREATE DATABASE {DATABASE}", "postgres")
+        migrate = os.path.join(self.build, "bin", "migrate")
+        if not os.path.exists(migrate):
+            tell(f"{migrate} is not built yet: the database is empty")
+            return
+        environment = {**os.environ, "PG_URL": self.url()}
+        await tool.run([migrate], environment=environment, log=self.state.log("migrate"))
+        for login, role in LOGINS.items():
+            await self._sql(self._login_sql(login, role))
+
+    def _login_sql(self, login, role):
+        return f"""
+            DO $$ BEGIN
+                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{login}') THEN CREATE ROLE {login}; END IF;
+            END $$;
+            ALTER ROLE {login} LOGIN PASSWORD '{self.state.secret(login)}';
+            GRANT {role} TO {login};
+        """
+
+    async def _sql(self, text, database=DATABASE):
+        connection = {"PGHOST": "127.0.0.1", "PGPORT": str(self.ports[0]), "PGUSER": ADMIN, "PGDATABASE": database}
+        environment = {**os.environ, **connection, "PGPASSWORD": self.state.secret(ADMIN)}
+        argv = [f"{BIN}/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]
+        return await tool.run(argv, environment=environment, stdin=text)
+
+    async def stop(self):
+        ended_by_itself = await super().stop()
+        await self._session_processes_gone()
+        return ended_by_itself
+
+    async def _session_processes_gone(self):
+        """After a SIGKILL of the server its session processes live on for a moment and keep the data locked."""
+        for _ in range(PATIENCE_S * 20):
+            if not any(self._lives_in_data(pid) for pid in os.listdir("/proc") if pid.isdigit()):
+                return
+            await asyncio.sleep(0.05)
+        raise StackError(f"processes of an earlier PostgreSQL still use {self.data}")
+
+    def _lives_in_data(self, pid):
+        try:
+            return os.readlink(f"/proc/{pid}/cwd") == self.data
+        except OSError:
+            return False

@@ -1,0 +1,102 @@
+"""The four services: which program, which variables, and when one counts as working."""
+
+import os
+
+from . import paths, probe
+from .errors import StackError
+from .member import Member
+
+# Of the caller's environment only this reaches the services: what they read must come from the stack alone.
+PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
+
+
+class Service(Member):
+    program = None
+    login = None
+    port_names = ("http", "ops")
+
+    def __init__(self, name, stack):
+        super().__init__(name, stack.state)
+        self.stack = stack
+
+    def command(self):
+        path = os.path.join(self.stack.build, "bin", self.program)
+        if not os.path.exists(path):
+            raise StackError(f"{path} is missing: run make build")
+        return [path]
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.ports[0]}"
+
+    @property
+    def ops_url(self):
+        return f"http://127.0.0.1:{self.ports[-1]}"
+
+    def environment(self):
+        values = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        values |= {
+            "PG_URL": self.stack.postgres.url(self.login),
+            "REDIS_URL": self.stack.redis.url,
+            "KAFKA_BROKERS": self.stack.kafka.bootstrap,
+            "OPS_PORT": self.ports[-1],
+            "PUBLIC_BASE_URL": self.stack.redirectors[0].url,
+            "REGION": "local",
+            "LOG_LEVEL": "info",
+        }
+        values |= self.own_environment() | self.stack.variables
+        return {name: str(value) for name, value in values.items()}
+
+    def own_environment(self):
+        return {}
+
+    async def probe(self):
+        """Whether it should get work."""
+        status = await probe.http_status(self.ports[-1], "/readyz")
+        return None if status == 200 else f"/readyz answers {status or 'nothing'}"
+
+    async def probe_alive(self):
+        status = await probe.http_status(self.ports[-1], "/livez")
+        return None if status == 200 else f"/livez answers {status or 'nothing'}"
+
+
+class Redirector(Service):
+    program = "redirector"
+    login = "redirector"
+
+    async def prepare(self):
+        os.makedirs(self.state.path("journal", self.name), exist_ok=True)
+
+    def own_environment(self):
+        return {
+            "HTTP_PORT": self.ports[0],
+            "JOURNAL_DIR": self.state.path("journal", self.name),
+            "TRUSTED_PROXIES": "127.0.0.0/8",
+        }
+
+
+class LinksApi(Service):
+    program = "links-api"
+    login = "links_api"
+
+    def own_environment(self):
+        return {
+            "HTTP_PORT": self.ports[0],
+            "JWT_SECRET": self.state.secret("jwt"),
+            "TRUSTED_PROXIES": "127.0.0.0/8",
+        }
+
+
+class Consumer(Service):
+    program = "analytics-consumer"
+    login = "consumer"
+    port_names = ("ops",)
+
+    def own_environment(self):
+        return {"GEOIP_DB": paths.geoip_database(), "UA_REGEXES": paths.UA_REGEXES}
+
+
+class Janitor(Service):
+    program = "janitor"
+    login = "janitor"
+    port_names = ("ops",)

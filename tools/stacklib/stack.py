@@ -1,0 +1,145 @@
+"""The members of one stack, and the order in which they start and end."""
+
+import asyncio
+import os
+import re
+import signal
+
+from . import kafka
+from .errors import StackError
+from .member import PATIENCE_S
+from .ports import Ports
+from .postgres import Postgres
+from .redis import Redis
+from .services import Consumer, Janitor, LinksApi, Redirector
+
+SANITIZER_FINDING = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|: runtime error: ")
+
+
+class Stack:
+    def __init__(self, state, options, tell):
+        self.tell = tell
+        self.state = state
+        self.build = options["build"]
+        self.variables = options["variables"]
+        self.postgres = Postgres(state, self.build)
+        self.redis = Redis(state)
+        self.kafka = kafka.choose(options["broker"], state, self.build, tell)
+        self.backends = [self.postgres, self.redis, self.kafka]
+        self.redirectors = [Redirector(f"redirector-{n}", self) for n in range(1, options["redirectors"] + 1)]
+        self.links_apis = [LinksApi("links-api-1", self)] if options["services"] else []
+        self.consumers = [Consumer(f"consumer-{n}", self) for n in range(1, options["consumers"] + 1)]
+        self.janitors = [Janitor(f"janitor-{n}", self) for n in range(1, options["janitors"] + 1)]
+        self.services = self.redirectors + self.links_apis + self.consumers + self.janitors
+        self.members = self.backends + self.services
+        self._locks = {member.name: asyncio.Lock() for member in self.members}
+
+    async def up(self):
+        ports = Ports()
+        self._ports = ports  # kept, for the reservations end with it
+        for member in self.members:
+            member.take_ports(ports)
+        await self._together([self._start_backend(member) for member in self.backends])
+        await self._together([self._start_service(member) for member in self.services])
+        self.state.replace("environment", self.environment())
+
+    @staticmethod
+    async def _together(jobs):
+        """The first that fails ends the others."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in jobs:
+                    group.create_task(job)
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def _start_backend(self, member):
+        await member.start()
+        await member.settle(self.tell)
+        self.tell(f"{member.name} is ready")
+
+    async def _start_service(self, member):
+        await member.start()
+        await member.wait_until(member.probe)
+        self.tell(f"{member.name} is ready")
+
+    async def down(self):
+        """Services first, so that they can hand over what they still hold. Gives complaints, one line each."""
+        complaints = []
+        for group in (self.services, self.backends):
+            ended = await asyncio.gather(*(member.stop() for member in group), return_exceptions=True)
+            for member, result in zip(group, ended):
+                if result is False:
+                    complaints.append(f"{member.name} did not end when asked and was killed")
+                elif isinstance(result, Exception):
+                    complaints.append(f"{member.name}: {result}")
+        return complaints + self.sanitizer_findings()
+
+    def sanitizer_findings(self):
+        findings = []
+        for member in self.services:
+            path = self.state.log(member.name)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8", errors="replace") as log:
+                    findings += [f"{path}: {line.strip()}" for line in log if SANITIZER_FINDING.search(line)]
+        return findings
+
+    def member(self, name):
+        for member in self.members:
+            if member.name == name:
+                return member
+        raise StackError(f"there is no {name}; there are {', '.join(m.name for m in self.members)}")
+
+    async def start(self, name):
+        member = self.member(name)
+        async with self._locks[name]:
+            await member.start()
+
+    async def stop(self, name):
+        member = self.member(name)
+        async with self._locks[name]:
+            if not await member.stop():
+                raise StackError(f"{name} did not end when asked and was killed")
+
+    async def kill(self, name, number):
+        member = self.member(name)
+        member.signal(number)
+        if number == signal.SIGKILL:
+            await member.gone(PATIENCE_S)
+
+    def listing(self):
+        """name, pid or "-", port, and for those that visitors ask the port of /readyz too."""
+        return [[member.name, str(member.pid or "-"), *map(str, member.ports)] for member in self.members]
+
+    async def status(self):
+        async def one(member):
+            if not member.running():
+                return [member.name, "ended with " + member.ending() if member.process else "not started", False]
+            problem = await member.probe()
+            return [member.name, problem or "ready", problem is None]
+
+        return await asyncio.gather(*map(one, self.members))
+
+    def environment(self):
+        values = {
+            "PG_URL": self.postgres.url(),
+            "ADMIN_PG_URL": self.postgres.url(),
+            "REDIS_URL": self.redis.url,
+            "KAFKA_BROKERS": self.kafka.bootstrap,
+            "BROKER": self.kafka.kind,
+        }
+        for name, members in (
+            ("REDIRECTOR", self.redirectors),
+            ("LINKS_API", self.links_apis),
+            ("CONSUMER", self.consumers),
+            ("JANITOR", self.janitors),
+        ):
+            if members:
+                values[f"{name}_OPS_URL"] = members[0].ops_url
+                values[f"{name}_OPS_URLS"] = " ".join(member.ops_url for member in members)
+        if self.redirectors:
+            values["REDIRECTOR_URL"] = self.redirectors[0].url
+            values["REDIRECTOR_URLS"] = " ".join(member.url for member in self.redirectors)
+        if self.links_apis:
+            values["LINKS_API_URL"] = self.links_apis[0].url
+        return values

@@ -1,0 +1,64 @@
+"""The state folder: everything that one stack keeps, and state.json with what must stay the same between starts."""
+
+import json
+import os
+import secrets
+
+from .errors import StackError
+
+
+class State:
+    """
+    STATE/state.json   ports, passwords and options (readable by its owner only)
+    STATE/control      the supervisor's socket
+    STATE/logs/NAME.log
+    STATE/<member>/    data of the member
+    """
+
+    def __init__(self, folder):
+        self.folder = os.path.abspath(folder)
+        self._file = self.path("state.json")
+        self._values = {}
+        if os.path.exists(self._file):
+            with open(self._file, encoding="utf-8") as file:
+                self._values = json.load(file)
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def log(self, name):
+        return self.path("logs", f"{name}.log")
+
+    def make(self):
+        os.makedirs(self.path("logs"), exist_ok=True)
+        # Group and others may pass through, so that the user postgres reaches its own folder.
+        os.chmod(self.folder, 0o711)
+
+    def get(self, section, name=None):
+        values = self._values.get(section, {})
+        return values if name is None else values.get(name)
+
+    def set(self, section, name, value):
+        self._values.setdefault(section, {})[name] = value
+        self.save()
+
+    def replace(self, section, values):
+        self._values[section] = values
+        self.save()
+
+    def secret(self, name):
+        """The same random text at every call, made at the first."""
+        if self.get("secrets", name) is None:
+            self.set("secrets", name, secrets.token_urlsafe(33))
+        return self.get("secrets", name)
+
+    def save(self):
+        temporary = self._file + ".new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(self._values, file, indent=1)
+        os.replace(temporary, self._file)
+
+    def must_exist(self):
+        if not self._values:
+            raise StackError(f"there is no stack in {self.folder}")

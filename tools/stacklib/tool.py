@@ -1,0 +1,36 @@
+"""Runs a program to its end on behalf of the stack; it dies with the supervisor."""
+
+import asyncio
+import shutil
+
+from .errors import StackError
+
+# The kernel kills what we start when we die, whatever kills us.
+DIE_WITH_SUPERVISOR = ["setpriv", "--pdeathsig", "KILL"]
+
+
+async def run(argv, *, environment=None, stdin=None, log=None, launch=()):
+    """Gives what it printed. Its complaint becomes a StackError, and all of it goes to the file log."""
+    if shutil.which(argv[0]) is None:
+        raise StackError(f"{argv[0]} is missing: run tools/setup")
+    process = await asyncio.create_subprocess_exec(
+        *(launch or DIE_WITH_SUPERVISOR),
+        *argv,
+        env=environment,
+        stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        output, _ = await process.communicate(stdin.encode() if stdin is not None else None)
+    except asyncio.CancelledError:  # the stack is ending before this is done
+        process.kill()
+        await process.communicate()
+        raise
+    text = output.decode(errors="replace")
+    if log:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(text)
+    if process.returncode != 0:
+        raise StackError(f"{argv[0]} failed with status {process.returncode}:\n{text.strip()}")
+    return text
