@@ -59,6 +59,9 @@ class Postgres(Member):
 
     async def prepare(self):
         await self._session_processes_gone()
+        with contextlib.suppress(FileNotFoundError):
+            # Nobody uses the data, so the lock is stale; PostgreSQL itself cannot tell when its owner is a zombie.
+            os.remove(os.path.join(self.data, "postmaster.pid"))
         if os.path.exists(os.path.join(self.data, "PG_VERSION")):
             return
         shutil.rmtree(self.data, ignore_errors=True)
