@@ -1,0 +1,173 @@
+"""The public doors of Waymark as its users open them: the API, the redirector, a topic."""
+
+import http.client
+import json
+import secrets
+import time
+import urllib.parse
+
+CHROME = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+)
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+IPHONE = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/17.5 Mobile/15E148 Safari/604.1"
+)
+GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+
+
+def wait_until(condition, seconds, what):
+    """The first truthy value of condition(); fails with what it was waiting for."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}; last seen: {value!r}")
+        time.sleep(0.02)
+
+
+def unique_email():
+    return f"user-{secrets.token_hex(6)}@example.com"
+
+
+class Answer:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"<{self.status} {self.headers} {self.body[:300]!r}>"
+
+
+def ask(base, method, path, headers=None, body=None):
+    """One request on a connection of its own; redirects are not followed."""
+    url = urllib.parse.urlsplit(base)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=15)
+    try:
+        connection.request(method, path, body=body, headers=headers or {})
+        response = connection.getresponse()
+        return Answer(response, response.read())
+    finally:
+        connection.close()
+
+
+class Api:
+    def __init__(self, base):
+        self.base = base
+        self.token = None
+        self.email = None
+
+    def call(self, method, path, body=None, headers=None):
+        sent = {"Accept": "application/json", **(headers or {})}
+        if self.token:
+            sent["Authorization"] = f"Bearer {self.token}"
+        data = None
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+            data = body if isinstance(body, (bytes, str)) else json.dumps(body)
+        return ask(self.base, method, path, sent, data)
+
+    def register_and_login(self, email, password="correct horse battery"):
+        self.email = email
+        registered = self.call("POST", "/api/auth/register", {"email": email, "password": password})
+        assert registered.status == 201, registered
+        answer = self.call("POST", "/api/auth/login", {"email": email, "password": password})
+        assert answer.status == 200, answer
+        self.token = answer.json["access_token"]
+
+    def create(self, original_url="https://example.com/landing", **fields):
+        answer = self.call("POST", "/api/links", {"original_url": original_url, **fields})
+        assert answer.status == 201, answer
+        return answer.json["link"]
+
+    def stats(self, link_id):
+        answer = self.call("GET", f"/api/links/{link_id}/stats")
+        assert answer.status == 200, answer
+        return answer.json
+
+    def wait_for_visits(self, link_id, visits, bots=0, seconds=30):
+        def counted():
+            stats = self.stats(link_id)
+            return stats if stats["visit_count"] >= visits and stats["bot_count"] >= bots else None
+
+        stats = wait_until(counted, seconds, f"{visits} visits and {bots} bots of link {link_id}")
+        assert (stats["visit_count"], stats["bot_count"]) == (visits, bots), stats
+        return stats
+
+
+class Visitor:
+    def __init__(self, base):
+        self.base = base
+
+    def follow(self, slug, method="GET", address="198.51.100.7", agent=CHROME, path=None, **headers):
+        sent = {"X-Forwarded-For": address, "Accept": "text/html", "User-Agent": agent}
+        sent.update({name.replace("_", "-"): value for name, value in headers.items()})
+        return ask(self.base, method, path or f"/{slug}", {k: v for k, v in sent.items() if v is not None})
+
+
+class Topic:
+    """A topic, read from its end as of now by an independent client."""
+
+    def __init__(self, brokers, name):
+        import confluent_kafka
+
+        self.kafka = confluent_kafka
+        self.consumer = confluent_kafka.Consumer(
+            {"bootstrap.servers": brokers, "group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
+        )
+        partitions = self.consumer.list_topics(name, timeout=10).topics[name].partitions
+        self.consumer.assign(
+            [
+                confluent_kafka.TopicPartition(
+                    name, p, self.consumer.get_watermark_offsets(confluent_kafka.TopicPartition(name, p), timeout=10)[1]
+                )
+                for p in partitions
+            ]
+        )
+        self.partition_count = len(partitions)
+
+    def wait_for(self, wanted, count=1, seconds=30):
+        """The first count messages for which wanted(message) is true."""
+        found = []
+        deadline = time.monotonic() + seconds
+        while len(found) < count:
+            assert time.monotonic() < deadline, f"not within {seconds} s: {count} messages, got {len(found)}"
+            message = self.consumer.poll(0.2)
+            if message is not None and message.error() is None and wanted(message):
+                found.append(message)
+        return found
+
+    def close(self):
+        self.consumer.close()
+
+
+def murmur2(data):
+    """Kafka's partitioner hash, as Java's client computes it."""
+    mask = 0xFFFFFFFF
+    m, h = 0x5BD1E995, (0x9747B28C ^ len(data)) & mask
+    for i in range(0, len(data) - len(data) % 4, 4):
+        k = int.from_bytes(data[i : i + 4], "little")
+        k = (k * m) & mask
+        k ^= k >> 24
+        k = (k * m) & mask
+        h = ((h * m) & mask) ^ k
+    tail = data[len(data) - len(data) % 4 :]
+    if len(tail) == 3:
+        h ^= tail[2] << 16
+    if len(tail) >= 2:
+        h ^= tail[1] << 8
+    if len(tail) >= 1:
+        h ^= tail[0]
+        h = (h * m) & mask
+    h ^= h >> 13
+    h = (h * m) & mask
+    h ^= h >> 15
+    return h & mask

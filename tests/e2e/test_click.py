@@ -1,0 +1,110 @@
+"""A click, from the visitor to the dashboard and to whoever subscribes."""
+
+from doors import CHROME, FIREFOX, GOOGLEBOT, IPHONE, murmur2
+
+
+def test_a_click_travels_to_the_statistics(user, visitor):
+    link = user.create("https://example.com/spring?from=mail")
+    assert link["short_url"].endswith("/" + link["slug"])
+    for i, agent in enumerate([CHROME, FIREFOX, IPHONE, CHROME, FIREFOX]):
+        answer = visitor.follow(link["slug"], address=f"198.51.100.{10 + i}", agent=agent)
+        assert answer.status == 302, answer
+        assert answer.headers["location"] == "https://example.com/spring?from=mail"
+        assert answer.headers["x-robots-tag"] == "noindex, nofollow"
+        assert answer.headers["cache-control"] == "private, no-store"
+        assert answer.headers["x-request-id"]
+    stats = user.wait_for_visits(link["id"], 5)
+    assert stats["unique_visitors"] == 5
+    assert stats["last_visited_at"].endswith("Z")
+    assert stats["latency"]["count"] == 5
+    assert 0 < stats["latency"]["mean_ms"] < 1000
+    assert stats["as_of"].endswith("Z")
+
+
+def test_a_visitor_who_comes_twice_is_one_visitor_and_two_visits(user, visitor):
+    link = user.create()
+    for _ in range(2):
+        visitor.follow(link["slug"], address="198.51.100.77")
+    assert user.wait_for_visits(link["id"], 2)["unique_visitors"] == 1
+
+
+def test_bots_are_counted_apart(user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"])
+    visitor.follow(link["slug"], agent=GOOGLEBOT)
+    visitor.follow(link["slug"], method="HEAD")
+    visitor.follow(link["slug"], Sec_Purpose="prefetch;prerender")
+    visitor.follow(link["slug"], agent="curl/8.5.0")
+    visitor.follow(link["slug"], agent=None)
+    stats = user.wait_for_visits(link["id"], 1, bots=5)
+    assert stats["unique_visitors"] == 1
+
+
+def test_both_prefixes_and_head_lead_to_the_destination(user, visitor):
+    link = user.create("https://example.com/both")
+    for path in (f"/{link['slug']}", f"/r/{link['slug']}"):
+        for method in ("GET", "HEAD"):
+            answer = visitor.follow(link["slug"], method=method, path=path)
+            assert (answer.status, answer.headers["location"]) == (302, "https://example.com/both")
+            assert method == "GET" or answer.body == b""
+
+
+def test_the_redirect_event_names_no_address_and_is_a_cloud_event(user, visitor, topic, messages):
+    events = topic("waymark.redirects.v1")
+    link = user.create()
+    visitor.follow(
+        link["slug"], address="203.0.113.99", Referer="https://news.example/today", Accept_Language="de-DE,de;q=0.8"
+    )
+    (message,) = events.wait_for(lambda m: m.key() == link["slug"].encode())
+    assert b"203.0.113.99" not in message.value()
+    headers = {name: value.decode() for name, value in message.headers()}
+    event = messages.RedirectEvent.FromString(message.value())
+    assert headers["ce_specversion"] == "1.0"
+    assert headers["ce_subject"] == link["slug"]
+    assert headers["content-type"] == "application/protobuf"
+    assert headers["ce_id"].replace("-", "") == event.event_id.hex()
+    assert event.event_id[6] >> 4 == 7, "event_id is a UUIDv7"
+    assert (event.slug, event.link_id, event.status) == (link["slug"], link["id"], 302)
+    assert event.client_network == "203.0.113.0/24"
+    assert len(event.visitor_hash) == 32
+    assert event.referrer == "https://news.example/today"
+    assert event.accept_language == "de-DE,de;q=0.8"
+    assert message.partition() == (murmur2(link["slug"].encode()) & 0x7FFFFFFF) % events.partition_count
+
+
+def test_a_visit_reaches_subscribers_enriched(user, visitor, topic, messages):
+    visits = topic("waymark.visits.v1")
+    link = user.create()
+    visitor.follow(
+        link["slug"],
+        path=f"/{link['slug']}?utm_source=letter&utm_medium=mail&utm_campaign=may",
+        address="8.8.8.8",
+        agent=FIREFOX,
+        Referer="https://news.example/today",
+        Accept_Language="de-DE,de;q=0.8",
+    )
+    (message,) = visits.wait_for(lambda m: m.key() == link["slug"].encode())
+    visit = messages.VisitEvent.FromString(message.value())
+    assert (visit.slug, visit.link_id, visit.is_bot, visit.unique) == (link["slug"], link["id"], False, True)
+    assert (visit.browser, visit.os, visit.device) == ("Firefox", "Linux", "desktop")
+    assert (visit.referrer_host, visit.language, visit.country) == ("news.example", "de", "US")
+    assert (visit.utm_source, visit.utm_medium, visit.utm_campaign) == ("letter", "mail", "may")
+
+
+def test_what_the_visitor_claims_is_not_believed_from_the_left(user, visitor, topic, messages):
+    events = topic("waymark.redirects.v1")
+    link = user.create()
+    visitor.follow(link["slug"], address="1.2.3.4, 203.0.113.5")
+    (message,) = events.wait_for(lambda m: m.key() == link["slug"].encode())
+    assert messages.RedirectEvent.FromString(message.value()).client_network == "203.0.113.0/24"
+
+
+def test_public_totals_count_the_click(user, visitor, anonymous):
+    before = anonymous.call("GET", "/api/stats").json
+    link = user.create()
+    visitor.follow(link["slug"])
+    user.wait_for_visits(link["id"], 1)
+    after = anonymous.call("GET", "/api/stats").json
+    assert after["total_links"] > before["total_links"] - 1
+    assert after["total_redirects"] >= before["total_redirects"] + 1
+    assert after["avg_latency_ms"] > 0

@@ -1,0 +1,222 @@
+"""Links as a dashboard or a script handles them, and what visitors then see."""
+
+import concurrent.futures
+import datetime
+import secrets
+import time
+
+import pytest
+from doors import wait_until
+
+MILLISECOND = datetime.timedelta(milliseconds=1)
+
+
+def rfc3339(moment):
+    return moment.astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc)
+
+
+def pointers(answer):
+    return {error["pointer"] for error in answer.json["errors"]}
+
+
+def test_a_created_link_is_whole_and_never_404(user, visitor):
+    for _ in range(20):
+        answer = user.call("POST", "/api/links", {"original_url": "https://example.com/x", "tags": ["a", "b"]})
+        assert answer.status == 201
+        link = answer.json["link"]
+        assert visitor.follow(link["slug"]).status == 302
+        assert answer.headers["location"].endswith(f"/api/links/{link['id']}")
+        assert answer.headers["etag"]
+        assert set(link) >= {
+            "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "expires_at",
+            "expired_url", "title", "tags", "version", "visit_count", "bot_count", "last_visited_at", "created_at",
+            "updated_at",
+        }  # fmt: skip
+        assert (link["link_type"], link["state"], link["redirect_status"]) == ("PERMANENT", "ACTIVE", 302)
+        assert link["expires_at"] is None and link["tags"] == ["a", "b"]
+
+
+def test_an_unknown_slug_asked_before_it_is_made_is_found_after_its_201(user, visitor):
+    slug = "early-" + secrets.token_hex(6)
+    assert visitor.follow(slug).status == 404
+    user.create(slug=slug)
+    wait_until(lambda: visitor.follow(slug).status == 302, 2, "the new link to be followed")
+
+
+def test_an_anonymous_link_lives_eight_hours_and_can_be_claimed_by_its_token_alone(anonymous, visitor):
+    answer = anonymous.call("POST", "/api/links/public", {"original_url": "https://example.com/anon"})
+    assert answer.status == 201
+    link = answer.json["link"]
+    assert link["link_type"] == "TEMPORARY" and answer.json["claim_token"]
+    life = datetime.datetime.fromisoformat(link["expires_at"].replace("Z", "+00:00")) - now()
+    assert datetime.timedelta(hours=7, minutes=59) < life <= datetime.timedelta(hours=8)
+    assert visitor.follow(link["slug"]).status == 302
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_each_redirect_status_is_served(user, visitor, status):
+    link = user.create(redirect_status=status)
+    assert visitor.follow(link["slug"]).status == status
+
+
+def test_a_changed_destination_is_served_within_two_seconds(user, visitor):
+    link = user.create("https://example.com/old")
+    assert visitor.follow(link["slug"]).headers["location"] == "https://example.com/old"
+    answer = user.call("PATCH", f"/api/links/{link['id']}", {"original_url": "https://example.com/new"})
+    assert answer.status == 200 and answer.json["link"]["version"] == link["version"] + 1
+    wait_until(
+        lambda: visitor.follow(link["slug"]).headers["location"] == "https://example.com/new", 2, "the new destination"
+    )
+
+
+def test_a_disabled_link_is_404_until_it_is_enabled(user, visitor):
+    link = user.create()
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    wait_until(lambda: visitor.follow(link["slug"]).status == 404, 2, "404 for a disabled link")
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "ACTIVE"}).status == 200
+    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 2, "302 for an enabled link")
+
+
+def test_a_link_is_never_followed_after_its_expiry(user, visitor):
+    expires_at = now() + datetime.timedelta(milliseconds=900)
+    link = user.create(expires_at=rfc3339(expires_at))
+    followed_last = gone_first = None
+    deadline = time.monotonic() + 5
+    while gone_first is None and time.monotonic() < deadline:
+        begin = now()
+        status = visitor.follow(link["slug"]).status
+        assert status in (302, 410)
+        if status == 302:
+            followed_last = begin
+        else:
+            gone_first = now()
+    assert followed_last and followed_last <= expires_at + 100 * MILLISECOND
+    assert gone_first and gone_first >= expires_at - MILLISECOND
+
+
+def test_an_expired_link_leads_to_its_expired_url_if_it_has_one(user, visitor):
+    link = user.create(
+        expires_at=rfc3339(now() + datetime.timedelta(milliseconds=300)), expired_url="https://example.com/over"
+    )
+
+    def moved():
+        answer = visitor.follow(link["slug"])
+        return (answer.status, answer.headers.get("location")) == (302, "https://example.com/over")
+
+    wait_until(moved, 3, "the expired_url")
+
+
+def test_a_deleted_link_is_404_and_its_slug_stays_taken(user, visitor):
+    slug = "gone-" + secrets.token_hex(6)
+    link = user.create(slug=slug)
+    assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
+    wait_until(lambda: visitor.follow(slug).status == 404, 2, "404 for a deleted link")
+    again = user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug})
+    assert again.status == 409 and pointers(again) == {"/slug"}
+
+
+def test_one_of_many_who_want_a_slug_gets_it(user):
+    slug = "race-" + secrets.token_hex(6)
+
+    def want(_):
+        return user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug}).status
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(want, range(16))) == [201] + [409] * 15
+
+
+def test_all_wrong_fields_are_named_at_once(user):
+    answer = user.call(
+        "POST",
+        "/api/links",
+        {"original_url": "javascript:alert(1)", "slug": "a b", "redirect_status": 418, "expires_at": "soon", "colour": 1},
+    )
+    assert answer.status == 400
+    assert answer.headers["content-type"].startswith("application/problem+json")
+    assert pointers(answer) == {"/original_url", "/slug", "/redirect_status", "/expires_at", "/colour"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'{"original_url":"https://a.example/","original_url":"https://b.example/"}',
+     b'{"original_url":"https://a.example/"} x', b'{"original_url":NaN}', b'{"original_url":"\xff"}'],
+)  # fmt: skip
+def test_json_is_read_strictly(user, body):
+    answer = user.call("POST", "/api/links", body)
+    assert answer.status == 400, answer
+    assert answer.json["status"] == 400
+
+
+def test_another_users_link_and_a_missing_one_are_told_apart_by_nobody(user, env):
+    from doors import Api, unique_email
+
+    stranger = Api(env["LINKS_API_URL"])
+    stranger.register_and_login(unique_email())
+    link = user.create()
+    for method, body in (("GET", None), ("PATCH", {"title": "mine"}), ("DELETE", None)):
+        answers = [stranger.call(method, f"/api/links/{i}", body) for i in (link["id"], 999_999_999)]
+        bodies = [{k: v for k, v in a.json.items() if k != "instance"} for a in answers]
+        assert [a.status for a in answers] == [404, 404]
+        assert bodies[0] == bodies[1]
+    assert stranger.call("GET", f"/api/links/{link['id']}/stats").status == 404
+
+
+def test_if_match_guards_against_lost_updates(user):
+    link = user.create()
+    etag = user.call("GET", f"/api/links/{link['id']}").headers["etag"]
+    first = user.call("PATCH", f"/api/links/{link['id']}", {"title": "one"}, {"If-Match": etag})
+    second = user.call("PATCH", f"/api/links/{link['id']}", {"title": "two"}, {"If-Match": etag})
+    assert (first.status, second.status) == (200, 412)
+    assert user.call("GET", f"/api/links/{link['id']}").json["link"]["title"] == "one"
+
+
+def test_lists_are_paged_newest_first(user):
+    slugs = [user.create()["slug"] for _ in range(5)]
+    pages = [user.call("GET", f"/api/links?page={page}&limit=2").json for page in (1, 2, 3)]
+    assert [link["slug"] for page in pages for link in page["links"]] == slugs[::-1]
+    assert pages[0]["pagination"]["total"] == 5 and pages[0]["pagination"]["total_pages"] == 3
+
+
+def test_without_a_token_private_doors_stay_shut(anonymous):
+    for method, path in (("GET", "/api/links"), ("POST", "/api/links"), ("GET", "/api/auth/me")):
+        answer = anonymous.call(method, path, {} if method == "POST" else None)
+        assert answer.status == 401 and "bearer" in answer.headers["www-authenticate"].lower()
+
+
+def test_wrong_password_and_unknown_user_get_the_same_answer(user, anonymous):
+    wrong = anonymous.call("POST", "/api/auth/login", {"email": user.email, "password": "not this one"})
+    unknown = anonymous.call("POST", "/api/auth/login", {"email": "nobody@example.com", "password": "not this one"})
+    strip = lambda a: {k: v for k, v in a.json.items() if k != "instance"}  # noqa: E731
+    assert (wrong.status, unknown.status) == (401, 401)
+    assert strip(wrong) == strip(unknown)
+
+
+def test_changes_are_published_in_order(user, topic, messages):
+    changes = topic("waymark.links.v1")
+    link = user.create()
+    user.call("PATCH", f"/api/links/{link['id']}", {"title": "t"})
+    user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"})
+    user.call("DELETE", f"/api/links/{link['id']}")
+    found = changes.wait_for(lambda m: m.key() == link["slug"].encode(), count=4)
+    events = [messages.LinkEvent.FromString(m.value()) for m in found]
+    assert [messages.LinkChange.Name(e.change)[12:] for e in events] == ["CREATED", "UPDATED", "DISABLED", "DELETED"]
+    assert [e.link.version for e in events] == [1, 2, 3, 4]
+
+
+def test_an_expired_link_is_410_then_404_and_never_back(user, visitor, env):
+    """The stack of these tests runs its janitor every second with a grace of two seconds."""
+    link = user.create(expires_at=rfc3339(now() + datetime.timedelta(milliseconds=500)))
+    seen = []
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and (not seen or seen[-1] != 404):
+        status = visitor.follow(link["slug"]).status
+        if not seen or seen[-1] != status:
+            seen.append(status)
+        time.sleep(0.01)
+    assert seen == [302, 410, 404]
+    again = user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": link["slug"]})
+    assert again.status == 409, "a purged slug is never issued again"

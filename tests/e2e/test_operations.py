@@ -1,0 +1,93 @@
+"""What operators see: probes, metrics, configuration errors, logs."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+from doors import ask, wait_until
+
+OPS = ["REDIRECTOR_OPS_URL", "LINKS_API_OPS_URL", "CONSUMER_OPS_URL", "JANITOR_OPS_URL"]
+PROGRAMS = ["redirector", "links-api", "analytics-consumer", "janitor"]
+BIN = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", "build/dev")) / "bin"
+
+
+@pytest.mark.parametrize("door", OPS)
+def test_every_service_is_alive_and_ready(env, door):
+    assert ask(env[door], "GET", "/livez").status == 200
+    assert ask(env[door], "GET", "/readyz").status == 200
+
+
+@pytest.mark.parametrize("door", OPS)
+def test_metrics_are_prometheus_text(env, door):
+    answer = ask(env[door], "GET", "/metrics")
+    assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    sample = re.compile(r'^[a-z_:][a-z0-9_:]*(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [-+0-9.e]+(Inf|NaN)?$')
+    lines = answer.body.decode().splitlines()
+    samples = [line for line in lines if line and not line.startswith("#")]
+    assert len(samples) > 5
+    assert [line for line in samples if not sample.match(line)] == []
+    names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(names) == len(set(names)) and all(name.startswith("waymark_") for name in names)
+
+
+def metric(env, door, name):
+    text = ask(env[door], "GET", "/metrics").body.decode()
+    found = [float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if re.match(name + r"(\{| )", line)]
+    assert found, f"no metric {name}"
+    return sum(found)
+
+
+def test_accepted_is_acked_plus_queued_plus_dropped(env, user, visitor):
+    link = user.create()
+    for _ in range(50):
+        visitor.follow(link["slug"])
+        text = ask(env["REDIRECTOR_OPS_URL"], "GET", "/metrics").body.decode()
+        values = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line.startswith("waymark_ev")}
+        assert values["waymark_events_accepted_total"] == (
+            values["waymark_events_acked_total"] + values["waymark_events_queued"] + values["waymark_events_dropped_total"]
+        )
+    wait_until(lambda: metric(env, "REDIRECTOR_OPS_URL", "waymark_events_queued") == 0, 10, "the queue to drain")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_lists_the_environment(program):
+    done = subprocess.run([BIN / program, "--help"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0
+    for name in ["OPS_PORT", "PG_URL", "LOG_LEVEL"]:
+        assert name in done.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_version_is_told(program):
+    done = subprocess.run([BIN / program, "--version"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0 and re.search(r"\d+\.\d+\.\d+", done.stdout)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_wrong_variable_is_listed_and_the_exit_status_is_64(program):
+    wrong = {"PATH": os.environ["PATH"], "OPS_PORT": "70000", "LOG_LEVEL": "loud", "JWT_SECRET": "short-secret-text"}
+    done = subprocess.run([BIN / program], capture_output=True, text=True, timeout=30, env=wrong)
+    assert done.returncode == 64, done
+    assert "OPS_PORT" in done.stderr and "LOG_LEVEL" in done.stderr and "PG_URL" in done.stderr
+    assert "short-secret-text" not in done.stderr + done.stdout
+    if program == "links-api":
+        assert "JWT_SECRET" in done.stderr
+
+
+def test_logs_are_one_json_object_per_line_and_name_no_visitor(env, user, visitor):
+    """The stack's logs, after a click from an address that stands nowhere else."""
+    link = user.create()
+    visitor.follow(link["slug"], address="192.0.2.213")
+    visitor.follow("no-such-slug-2", address="192.0.2.213")
+    user.wait_for_visits(link["id"], 1)
+    state = pathlib.Path(env["WAYMARK_STATE"])
+    logs = [p for p in (state / "logs").iterdir() if re.match(r"(redirector|links-api|consumer|janitor)-\d+\.log", p.name)]
+    assert len(logs) >= 4
+    for log in logs:
+        text = log.read_text()
+        assert "192.0.2.213" not in text and user.token not in text
+        for line in text.splitlines():
+            assert json.loads(line)["event"], line

@@ -1,0 +1,86 @@
+"""What visitors see when there is nothing to be followed, and what hostile ones get."""
+
+import socket
+import urllib.parse
+
+import pytest
+from doors import ask
+
+
+def raw(base, request, read=65536):
+    url = urllib.parse.urlsplit(base)
+    with socket.create_connection((url.hostname, url.port), timeout=5) as connection:
+        connection.sendall(request)
+        data = b""
+        while chunk := connection.recv(read):
+            data += chunk
+            if len(data) > read:
+                break
+    return data
+
+
+def test_people_get_a_page_and_programs_a_problem(visitor):
+    page = visitor.follow("no-such-slug-1")
+    assert page.status == 404 and page.headers["content-type"].startswith("text/html")
+    text = page.body.decode()
+    assert "<!doctype html" in text.lower() and "<title>" in text and 'lang="en"' in text
+    assert "http" not in text.replace("http-equiv", ""), "the page needs nothing from elsewhere"
+    problem = visitor.follow("no-such-slug-1", Accept="application/json")
+    assert problem.headers["content-type"].startswith("application/problem+json")
+    assert problem.json["status"] == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_other_methods_are_405_with_allow(user, visitor, method):
+    link = user.create()
+    answer = visitor.follow(link["slug"], method=method)
+    assert answer.status == 405
+    assert {m.strip() for m in answer.headers["allow"].split(",")} >= {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/%61bc", "/a%00b", "//abc", "/abc/", "/../abc", "/a/b/c", "/" + "a" * 33, "/r/", "/r", "/a.b", "/ab%2fc"]
+)
+def test_paths_that_are_no_slug_are_404(visitor, path):
+    assert visitor.follow("", path=path).status == 404
+
+
+def test_robots_are_told_and_the_root_answers(env):
+    answer = ask(env["REDIRECTOR_URL"], "GET", "/robots.txt")
+    assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain")
+    assert ask(env["REDIRECTOR_URL"], "GET", "/").status in (200, 302)
+
+
+@pytest.mark.parametrize("door", ["REDIRECTOR_URL", "LINKS_API_URL"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Content-Length: 44\r\nContent-Length: 0",
+        "Content-Length: 44\r\nTransfer-Encoding: chunked",
+        "Content-Length : 44",
+        "Transfer-Encoding: xchunked",
+        "Transfer-Encoding: chunked, identity",
+        "Host: second.example",
+    ],
+)
+def test_a_hidden_second_request_is_never_answered(env, door, head):
+    hidden = "GET /robots.txt HTTP/1.1\r\nHost: x.example\r\n\r\n"
+    answer = raw(env[door], f"GET /abc HTTP/1.1\r\nHost: a.example\r\n{head}\r\n\r\n{hidden}".encode())
+    assert answer.startswith(b"HTTP/1.1 400 "), answer[:200]
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in answer.lower()
+
+
+def test_a_target_or_header_that_is_too_long_is_refused(env):
+    long_target = raw(env["REDIRECTOR_URL"], b"GET /" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: a.example\r\n\r\n")
+    assert long_target.split(b" ")[1] in (b"414", b"431"), long_target[:100]
+    long_header = raw(
+        env["REDIRECTOR_URL"], b"GET /abc HTTP/1.1\r\nHost: a.example\r\nX-Long: " + b"a" * 40_000 + b"\r\n\r\n"
+    )
+    assert long_header.split(b" ")[1] == b"431", long_header[:100]
+
+
+def test_a_header_value_of_the_visitor_never_breaks_the_answer(user, visitor):
+    link = user.create()
+    answer = visitor.follow(link["slug"], agent="\x7f\xe9'\"<script>", Referer="\x01https://x.example/\xff")
+    assert answer.status == 302
