@@ -83,7 +83,7 @@ def test_logs_are_one_json_object_per_line_and_name_no_visitor(env, user, visito
     visitor.follow(link["slug"], address="192.0.2.213")
     visitor.follow("no-such-slug-2", address="192.0.2.213")
     user.wait_for_visits(link["id"], 1)
-    state = pathlib.Path(env["WAYMARK_STATE"])
+    state = pathlib.Path(env["STACK_STATE"])
     logs = [p for p in (state / "logs").iterdir() if re.match(r"(redirector|links-api|consumer|janitor)-\d+\.log", p.name)]
     assert len(logs) >= 4
     for log in logs:

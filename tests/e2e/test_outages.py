@@ -1,0 +1,137 @@
+"""One backend at a time dies, by its own door (`tools/stack stop`), and comes back. A stack of its own."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+from doors import Api, Visitor, ask, unique_email, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STACK = ROOT / "tools/stack"
+BUILD = os.environ.get("WAYMARK_BUILD_DIR", str(ROOT / "build/dev"))
+
+
+class Stack:
+    def __init__(self, state):
+        self.state = str(state)
+
+    def run(self, *words):
+        done = subprocess.run(
+            [STACK, words[0], "--state", self.state, *words[1:]], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def env(self):
+        shown = subprocess.run(
+            ["bash", "-c", 'set -a; eval "$("$0" env --state "$1")"; env -0', STACK, self.state],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return dict(pair.split("=", 1) for pair in shown.stdout.split("\0") if "=" in pair)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory):
+    # PostgreSQL of a stack runs as another user, who must reach the folder.
+    state = pathlib.Path(BUILD) / "stacks" / f"outages-{os.getpid()}"
+    stack = Stack(state)
+    subprocess.run(
+        [STACK, "up", "--state", state, "--build", BUILD, "--tied-to", str(os.getpid()),
+         "--set", "UNKNOWN_SLUGS_PER_MINUTE=0", "--set", "LINKS_PER_DAY=0"],
+        check=True, timeout=120,
+    )  # fmt: skip
+    yield stack
+    stack.run("down")
+
+
+@pytest.fixture(scope="module")
+def env(stack):
+    return stack.env()
+
+
+def is_ready(env, door):
+    return ask(env[door], "GET", "/readyz").status == 200
+
+
+def test_without_redis_every_link_redirects_and_unknown_ones_are_404(stack, user, visitor, env):
+    known, fresh = user.create(), user.create()
+    assert visitor.follow(known["slug"]).status == 302
+    stack.run("stop", "redis")
+    try:
+        for slug in [known["slug"], fresh["slug"]] * 20:
+            assert visitor.follow(slug).status == 302
+        assert visitor.follow("never-issued").status == 404
+        assert user.call("POST", "/api/links", {"original_url": "https://example.com/"}).status == 201
+        assert is_ready(env, "REDIRECTOR_OPS_URL")
+    finally:
+        stack.run("start", "redis")
+    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 10, "links-api to be ready")
+
+
+def test_without_postgres_cached_links_redirect_and_the_rest_are_503_never_404(stack, user, visitor, env):
+    cached = user.create("https://example.com/cached")
+    assert visitor.follow(cached["slug"]).status == 302
+    stack.run("stop", "postgres")
+    try:
+        for _ in range(40):
+            answer = visitor.follow(cached["slug"])
+            assert (answer.status, answer.headers["location"]) == (302, "https://example.com/cached")
+        unknown = visitor.follow("not-asked-before")
+        assert unknown.status == 503 and int(unknown.headers["retry-after"]) >= 1
+        create = user.call("POST", "/api/links", {"original_url": "https://example.com/"})
+        assert create.status == 503 and int(create.headers["retry-after"]) >= 1
+        wait_until(lambda: not is_ready(env, "LINKS_API_OPS_URL"), 5, "links-api to say that it is not ready")
+        assert ask(env["LINKS_API_OPS_URL"], "GET", "/livez").status == 200
+        assert is_ready(env, "REDIRECTOR_OPS_URL"), "it still redirects what it knows"
+    finally:
+        stack.run("start", "postgres")
+    wait_until(lambda: is_ready(env, "LINKS_API_OPS_URL"), 15, "links-api to recover by itself")
+    assert user.create()
+    user.wait_for_visits(cached["id"], 41)
+
+
+def test_without_kafka_every_redirect_is_served_and_counted_later(stack, user, visitor):
+    link = user.create()
+    visitor.follow(link["slug"])
+    user.wait_for_visits(link["id"], 1)
+    stack.run("stop", "kafka")
+    try:
+        for _ in range(200):
+            assert visitor.follow(link["slug"]).status == 302
+    finally:
+        stack.run("start", "kafka")
+    user.wait_for_visits(link["id"], 201, seconds=60)
+
+
+def test_a_redirector_that_is_asked_to_end_leaves_no_click_behind(stack, user, visitor, env):
+    link = user.create()
+    for _ in range(100):
+        assert visitor.follow(link["slug"]).status == 302
+    stack.run("stop", "redirector-1")
+    try:
+        user.wait_for_visits(link["id"], 100)
+    finally:
+        stack.run("start", "redirector-1")
+    wait_until(lambda: visitor.follow(link["slug"]).status == 302, 10, "the redirector on its old port")
+
+
+def test_services_start_before_their_backends(stack, env):
+    services = {"redirector-1": "REDIRECTOR_OPS_URL", "links-api-1": "LINKS_API_OPS_URL",
+                "consumer-1": "CONSUMER_OPS_URL", "janitor-1": "JANITOR_OPS_URL"}  # fmt: skip
+    for name in [*services, "postgres", "redis", "kafka"]:
+        stack.run("stop", name)
+    for name in services:
+        stack.run("start", name)
+    for name, door in services.items():
+        wait_until(lambda door=door: ask(env[door], "GET", "/livez").status == 200, 10, f"{name} to live")
+        assert not is_ready(env, door), f"{name} says it is ready without its backends"
+    for name in ["postgres", "redis", "kafka"]:
+        stack.run("start", name)
+    for name, door in services.items():
+        wait_until(lambda door=door: is_ready(env, door), 30, f"{name} to become ready by itself")
+    api = Api(env["LINKS_API_URL"])
+    api.register_and_login(unique_email())
+    link = api.create()
+    assert Visitor(env["REDIRECTOR_URL"]).follow(link["slug"]).status == 302
+    api.wait_for_visits(link["id"], 1, seconds=60)
