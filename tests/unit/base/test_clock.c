@@ -1,0 +1,67 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "lib/base/clock.h"
+
+static void tells_the_wall_time_of_the_machine(void **state)
+{
+	(void)state;
+	int64_t before_s = time(NULL);
+	int64_t now_us = clock_now_us(clock_system());
+	assert_true(now_us / CLOCK_US_PER_S >= before_s);
+	assert_true(now_us / CLOCK_US_PER_S <= before_s + 60);
+}
+
+static void never_steps_back_in_steady_time(void **state)
+{
+	(void)state;
+	int64_t last = clock_steady_us(clock_system());
+	for (int i = 0; i < 1000; i++) {
+		int64_t next = clock_steady_us(clock_system());
+		assert_true(next >= last);
+		last = next;
+	}
+}
+
+static void stands_still_until_it_is_told_to_move(void **state)
+{
+	(void)state;
+	struct clock_fake fake;
+	clock_fake_init(&fake, 1000);
+	int64_t steady = clock_steady_us(&fake.clock);
+	assert_int_equal(clock_now_us(&fake.clock), 1000);
+	assert_int_equal(clock_now_us(&fake.clock), 1000);
+	clock_fake_advance(&fake, 5 * CLOCK_US_PER_S);
+	assert_int_equal(clock_now_us(&fake.clock), 5001000);
+	assert_int_equal(clock_steady_us(&fake.clock) - steady, 5000000);
+}
+
+static void begins_a_day_at_midnight_before_and_after_1970(void **state)
+{
+	(void)state;
+	assert_int_equal(clock_utc_day(0), 0);
+	assert_int_equal(clock_utc_day(CLOCK_US_PER_DAY - 1), 0);
+	assert_int_equal(clock_utc_day(CLOCK_US_PER_DAY), 1);
+	assert_int_equal(clock_utc_day(-1), -1);
+	assert_int_equal(clock_utc_day(-CLOCK_US_PER_DAY), -1);
+	assert_int_equal(clock_utc_day(-CLOCK_US_PER_DAY - 1), -2);
+	assert_int_equal(clock_utc_day(INT64_C(1795132800000000)), 20777);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_the_wall_time_of_the_machine),
+		cmocka_unit_test(never_steps_back_in_steady_time),
+		cmocka_unit_test(stands_still_until_it_is_told_to_move),
+		cmocka_unit_test(begins_a_day_at_midnight_before_and_after_1970),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/base/digest.h"
+
+static void assert_digest(const uint8_t digest[static DIGEST_SIZE], const char *hex)
+{
+	char text[2 * DIGEST_SIZE + 1];
+	digest_hex(digest, DIGEST_SIZE, text);
+	assert_string_equal(text, hex);
+}
+
+static void hashes_the_examples_of_fips_180(void **state)
+{
+	(void)state;
+	uint8_t digest[DIGEST_SIZE];
+	digest_sha256("abc", 3, digest);
+	assert_digest(digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	digest_sha256("", 0, digest);
+	assert_digest(digest, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+static void signs_the_examples_of_rfc_4231(void **state)
+{
+	(void)state;
+	uint8_t digest[DIGEST_SIZE];
+	uint8_t long_key[131];
+	memset(long_key, 0xaa, sizeof(long_key));
+
+	digest_hmac_sha256("Jefe", 4, "what do ya want for nothing?", 28, digest);
+	assert_digest(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	digest_hmac_sha256(long_key, sizeof(long_key), "Test Using Larger Than Block-Size Key - Hash Key First", 54,
+	                   digest);
+	assert_digest(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+static void does_not_reuse_a_key_when_the_next_is_empty(void **state)
+{
+	(void)state;
+	uint8_t digest[DIGEST_SIZE];
+	digest_hmac_sha256("key", 3, "text", 4, digest);
+	digest_hmac_sha256(NULL, 0, "", 0, digest);
+	assert_digest(digest, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+}
+
+static void tells_digests_apart_by_any_bit(void **state)
+{
+	(void)state;
+	uint8_t a[DIGEST_SIZE], b[DIGEST_SIZE];
+	digest_sha256("abc", 3, a);
+	for (size_t bit = 0; bit < 8 * DIGEST_SIZE; bit++) {
+		memcpy(b, a, sizeof(b));
+		assert_true(digest_equal(a, b));
+		b[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		assert_false(digest_equal(a, b));
+	}
+}
+
+static void writes_hexadecimal_in_lower_case(void **state)
+{
+	(void)state;
+	char text[9];
+	digest_hex((const uint8_t[]){ 0x00, 0x0f, 0xa0, 0xff }, 4, text);
+	assert_string_equal(text, "000fa0ff");
+	digest_hex(NULL, 0, text);
+	assert_string_equal(text, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_the_examples_of_fips_180),
+		cmocka_unit_test(signs_the_examples_of_rfc_4231),
+		cmocka_unit_test(does_not_reuse_a_key_when_the_next_is_empty),
+		cmocka_unit_test(tells_digests_apart_by_any_bit),
+		cmocka_unit_test(writes_hexadecimal_in_lower_case),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

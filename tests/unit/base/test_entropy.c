@@ -1,0 +1,153 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/base/entropy.h"
+
+static void fills_every_byte_of_large_buffers(void **state)
+{
+	(void)state;
+	static uint8_t bytes[1000000];
+	size_t seen[256] = { 0 };
+	entropy_fill(bytes, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		seen[bytes[i]]++;
+	/* 3,906 expected of each; 62 is one standard deviation. */
+	for (size_t value = 0; value < 256; value++)
+		assert_in_range(seen[value], 3906 - 10 * 62, 3906 + 10 * 62);
+}
+
+static void stays_below_its_bound(void **state)
+{
+	(void)state;
+	assert_int_equal(entropy_below(1), 0);
+	for (int i = 0; i < 1000; i++) {
+		assert_true(entropy_below(3) < 3);
+		assert_true(entropy_below(UINT32_MAX) < UINT32_MAX);
+	}
+}
+
+/* With a bare modulo, two thirds of the draws would fall into the lower half of this range. */
+static void draws_evenly_where_a_modulo_would_not(void **state)
+{
+	(void)state;
+	const uint32_t n = UINT32_C(3) << 30;
+	const int draws = 60000;
+	int low = 0;
+	for (int i = 0; i < draws; i++)
+		if (entropy_below(n) < n / 2)
+			low++;
+	/* 30,000 expected, 122 is one standard deviation. */
+	assert_in_range(low, 30000 - 10 * 122, 30000 + 10 * 122);
+}
+
+static void writes_text_of_its_alphabet_only_and_evenly(void **state)
+{
+	(void)state;
+	static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	static char text[620001];
+	size_t seen[256] = { 0 };
+	entropy_text(alphabet, text, 620000);
+	assert_int_equal(strlen(text), 620000);
+	for (size_t i = 0; text[i]; i++)
+		seen[(uint8_t)text[i]]++;
+	/* 10,000 expected, 99 is one standard deviation; a bare modulo of a byte would give 12,109 to the first eight. */
+	for (const char *c = alphabet; *c; c++)
+		assert_in_range(seen[(uint8_t)*c], 10000 - 990, 10000 + 990);
+}
+
+static void writes_an_empty_text_and_a_text_of_one_letter(void **state)
+{
+	(void)state;
+	char text[5] = "full";
+	entropy_text("abc", text, 0);
+	assert_string_equal(text, "");
+	entropy_text("a", text, 4);
+	assert_string_equal(text, "aaaa");
+}
+
+static void puts_time_and_version_into_a_uuid_7(void **state)
+{
+	(void)state;
+	uint8_t uuid[ENTROPY_UUID_SIZE];
+	char text[ENTROPY_UUID_TEXT_SIZE];
+	/* The example of RFC 9562, appendix A.6: 2022-02-22T19:22:22Z. */
+	entropy_uuid7(INT64_C(0x17F22E279B0) * 1000, uuid);
+	entropy_uuid_format(uuid, text);
+	text[19] = 'v';
+	assert_memory_equal(text, "017f22e2-79b0-7000-v", 20);
+	assert_int_equal(uuid[8] & 0xc0, 0x80);
+}
+
+static void sorts_uuids_7_by_the_microsecond(void **state)
+{
+	(void)state;
+	uint8_t last[ENTROPY_UUID_SIZE] = { 0 };
+	uint8_t next[ENTROPY_UUID_SIZE];
+	for (int64_t us = INT64_C(1795132800000000) - 1500; us < INT64_C(1795132800000000) + 1500; us++) {
+		entropy_uuid7(us, next);
+		assert_true(memcmp(last, next, sizeof(next)) < 0);
+		memcpy(last, next, sizeof(next));
+	}
+}
+
+static void never_repeats_a_uuid_within_one_microsecond(void **state)
+{
+	(void)state;
+	uint8_t a[ENTROPY_UUID_SIZE], b[ENTROPY_UUID_SIZE];
+	entropy_uuid7(1000, a);
+	entropy_uuid7(1000, b);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+static void treats_times_before_1970_as_1970(void **state)
+{
+	(void)state;
+	uint8_t uuid[ENTROPY_UUID_SIZE];
+	entropy_uuid7(-5, uuid);
+	assert_memory_equal(uuid, ((const uint8_t[]){ 0, 0, 0, 0, 0, 0, 0x70, 0 }), 8);
+}
+
+static void marks_random_uuids_as_version_4(void **state)
+{
+	(void)state;
+	uint8_t uuid[ENTROPY_UUID_SIZE];
+	for (int i = 0; i < 100; i++) {
+		entropy_uuid4(uuid);
+		assert_int_equal(uuid[6] >> 4, 4);
+		assert_int_equal(uuid[8] & 0xc0, 0x80);
+	}
+}
+
+static void formats_uuids_in_five_groups(void **state)
+{
+	(void)state;
+	const uint8_t uuid[ENTROPY_UUID_SIZE] = { 0x01, 0x90, 0xf0, 0xc6, 0x7c, 0x3e, 0x70, 0x00,
+		                                  0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a };
+	char text[ENTROPY_UUID_TEXT_SIZE];
+	entropy_uuid_format(uuid, text);
+	assert_string_equal(text, "0190f0c6-7c3e-7000-8000-00000000000a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fills_every_byte_of_large_buffers),
+		cmocka_unit_test(stays_below_its_bound),
+		cmocka_unit_test(draws_evenly_where_a_modulo_would_not),
+		cmocka_unit_test(writes_text_of_its_alphabet_only_and_evenly),
+		cmocka_unit_test(writes_an_empty_text_and_a_text_of_one_letter),
+		cmocka_unit_test(puts_time_and_version_into_a_uuid_7),
+		cmocka_unit_test(sorts_uuids_7_by_the_microsecond),
+		cmocka_unit_test(never_repeats_a_uuid_within_one_microsecond),
+		cmocka_unit_test(treats_times_before_1970_as_1970),
+		cmocka_unit_test(marks_random_uuids_as_version_4),
+		cmocka_unit_test(formats_uuids_in_five_groups),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

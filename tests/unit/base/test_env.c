@@ -1,0 +1,298 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/env.h"
+
+struct config {
+	char url[32];
+	char secret[64];
+	char note[16];
+	int64_t port;
+	bool strict;
+};
+
+static const struct env_var vars[] = {
+	ENV_TEXT("TEST_URL", struct config, url, NULL, "where it is"),
+	ENV_SECRET("TEST_SECRET", struct config, secret, NULL, 8, "what opens it"),
+	ENV_TEXT("TEST_NOTE", struct config, note, "", "anything"),
+	ENV_INT("TEST_PORT", struct config, port, "8080", 1, 65535, "port"),
+	ENV_BOOL("TEST_STRICT", struct config, strict, "true", "be strict"),
+};
+#define VAR_COUNT (sizeof(vars) / sizeof(vars[0]))
+
+struct fixture {
+	struct config config;
+	struct strbuf problems;
+	char path[32]; /* of a file for NAME_FILE variables */
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	if (!f)
+		return -1;
+	for (size_t i = 0; i < VAR_COUNT; i++) {
+		char name[64];
+		snprintf(name, sizeof(name), "%s_FILE", vars[i].name);
+		unsetenv(name);
+		unsetenv(vars[i].name);
+	}
+	setenv("TEST_URL", "http://a", 1);
+	setenv("TEST_SECRET", "opensesame", 1);
+	strbuf_init(&f->problems, 10000);
+	snprintf(f->path, sizeof(f->path), "/tmp/test_env_XXXXXX");
+	int fd = mkstemp(f->path);
+	if (fd < 0 || close(fd) != 0)
+		return -1;
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	unlink(f->path);
+	strbuf_clear(&f->problems);
+	free(f);
+	return 0;
+}
+
+static void put_file(const struct fixture *f, const char *bytes, size_t len)
+{
+	FILE *file = fopen(f->path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, len, file), len);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void assert_right(struct fixture *f)
+{
+	size_t wrong = env_read(vars, VAR_COUNT, &f->config, &f->problems);
+	assert_string_equal(f->problems.data, "");
+	assert_int_equal(wrong, 0);
+}
+
+static void assert_wrong(struct fixture *f, size_t count, const char *problems)
+{
+	strbuf_reset(&f->problems);
+	size_t wrong = env_read(vars, VAR_COUNT, &f->config, &f->problems);
+	assert_string_equal(f->problems.data, problems);
+	assert_int_equal(wrong, count);
+}
+
+static void fills_the_configuration_and_its_fallbacks(void **state)
+{
+	struct fixture *f = *state;
+	assert_right(f);
+	assert_string_equal(f->config.url, "http://a");
+	assert_string_equal(f->config.secret, "opensesame");
+	assert_string_equal(f->config.note, "");
+	assert_int_equal(f->config.port, 8080);
+	assert_true(f->config.strict);
+}
+
+static void prefers_the_environment_to_fallbacks(void **state)
+{
+	struct fixture *f = *state;
+	setenv("TEST_PORT", "65535", 1);
+	setenv("TEST_STRICT", "false", 1);
+	setenv("TEST_NOTE", "exactly15bytes!", 1);
+	assert_right(f);
+	assert_int_equal(f->config.port, 65535);
+	assert_false(f->config.strict);
+	assert_string_equal(f->config.note, "exactly15bytes!");
+}
+
+static void counts_an_empty_variable_as_not_set(void **state)
+{
+	struct fixture *f = *state;
+	setenv("TEST_PORT", "", 1);
+	setenv("TEST_PORT_FILE", "", 1);
+	assert_right(f);
+	assert_int_equal(f->config.port, 8080);
+	setenv("TEST_URL", "", 1);
+	assert_wrong(f, 1, "TEST_URL: is required\n");
+}
+
+static void lists_every_wrong_variable_at_once(void **state)
+{
+	struct fixture *f = *state;
+	unsetenv("TEST_URL");
+	setenv("TEST_SECRET", "short", 1);
+	setenv("TEST_NOTE", "sixteen bytes ...", 1);
+	setenv("TEST_PORT", "70000", 1);
+	setenv("TEST_STRICT", "yes", 1);
+	assert_wrong(f, 5,
+	             "TEST_URL: is required\n"
+	             "TEST_SECRET: 5 bytes are fewer than the 8 needed\n"
+	             "TEST_NOTE: 17 bytes are more than the 15 allowed\n"
+	             "TEST_PORT: 70000 is not between 1 and 65535\n"
+	             "TEST_STRICT: \"yes\" is neither true nor false\n");
+}
+
+static void does_not_write_the_members_of_wrong_variables(void **state)
+{
+	struct fixture *f = *state;
+	f->config.port = -5;
+	memcpy(f->config.note, "before", sizeof("before"));
+	setenv("TEST_PORT", "0", 1);
+	setenv("TEST_NOTE", "much too long for it", 1);
+	assert_int_equal(env_read(vars, VAR_COUNT, &f->config, &f->problems), 2);
+	assert_int_equal(f->config.port, -5);
+	assert_string_equal(f->config.note, "before");
+}
+
+static void refuses_numbers_that_are_none(void **state)
+{
+	struct fixture *f = *state;
+	setenv("TEST_PORT", "80a", 1);
+	assert_wrong(f, 1, "TEST_PORT: \"80a\" is not a whole number\n");
+	setenv("TEST_PORT", "a\nTEST_URL: \x1b[2J", 1);
+	assert_wrong(f, 1, "TEST_PORT: \"a?TEST_URL: ?[2J\" is not a whole number\n");
+}
+
+static void never_prints_a_secret(void **state)
+{
+	struct fixture *f = *state;
+	char long_secret[200];
+	memset(long_secret, 'q', sizeof(long_secret) - 1);
+	long_secret[sizeof(long_secret) - 1] = '\0';
+
+	setenv("TEST_SECRET", long_secret, 1);
+	assert_wrong(f, 1, "TEST_SECRET: 199 bytes are more than the 63 allowed\n");
+	setenv("TEST_SECRET", "hush", 1);
+	assert_wrong(f, 1, "TEST_SECRET: 4 bytes are fewer than the 8 needed\n");
+	put_file(f, long_secret, 199);
+	unsetenv("TEST_SECRET");
+	setenv("TEST_SECRET_FILE", f->path, 1);
+	assert_int_equal(env_read(vars, VAR_COUNT, &f->config, &f->problems), 1);
+	assert_null(strstr(f->problems.data, "qq"));
+}
+
+static void reads_a_value_from_a_file_without_its_newline(void **state)
+{
+	struct fixture *f = *state;
+	unsetenv("TEST_SECRET");
+	setenv("TEST_SECRET_FILE", f->path, 1);
+	put_file(f, "from a file\n", 12);
+	assert_right(f);
+	assert_string_equal(f->config.secret, "from a file");
+	put_file(f, "two newlines\n\n", 14);
+	assert_right(f);
+	assert_string_equal(f->config.secret, "two newlines\n");
+	put_file(f, "no newline", 10);
+	assert_right(f);
+	assert_string_equal(f->config.secret, "no newline");
+}
+
+static void reads_any_type_from_a_file(void **state)
+{
+	struct fixture *f = *state;
+	setenv("TEST_PORT_FILE", f->path, 1);
+	put_file(f, "1234\n", 5);
+	assert_right(f);
+	assert_int_equal(f->config.port, 1234);
+}
+
+static void takes_a_file_that_just_fits(void **state)
+{
+	struct fixture *f = *state;
+	setenv("TEST_NOTE_FILE", f->path, 1);
+	put_file(f, "exactly15bytes!\n", 16);
+	assert_right(f);
+	assert_string_equal(f->config.note, "exactly15bytes!");
+	put_file(f, "sixteen bytes...\n", 17);
+	assert_wrong(f, 1, "TEST_NOTE: 16 bytes are more than the 15 allowed\n");
+}
+
+static void refuses_a_variable_that_comes_both_ways(void **state)
+{
+	struct fixture *f = *state;
+	put_file(f, "http://b", 8);
+	setenv("TEST_URL_FILE", f->path, 1);
+	assert_wrong(f, 1, "TEST_URL: is set, and TEST_URL_FILE as well: only one of them may be\n");
+}
+
+static void refuses_files_that_give_no_value(void **state)
+{
+	struct fixture *f = *state;
+	char expected[256];
+	unsetenv("TEST_URL");
+	setenv("TEST_URL_FILE", "/nonexistent/file", 1);
+	assert_wrong(f, 1, "TEST_URL_FILE: cannot open /nonexistent/file: No such file or directory\n");
+
+	setenv("TEST_URL_FILE", "/tmp", 1);
+	assert_wrong(f, 1, "TEST_URL_FILE: cannot read /tmp: Is a directory\n");
+
+	setenv("TEST_URL_FILE", f->path, 1);
+	put_file(f, "\n", 1);
+	snprintf(expected, sizeof(expected), "TEST_URL_FILE: %s is empty\n", f->path);
+	assert_wrong(f, 1, expected);
+
+	put_file(f, "a\0b", 3);
+	snprintf(expected, sizeof(expected), "TEST_URL_FILE: %s contains a NUL byte\n", f->path);
+	assert_wrong(f, 1, expected);
+
+	setenv("TEST_URL_FILE", "/dev/zero", 1);
+	assert_wrong(f, 1, "TEST_URL_FILE: /dev/zero contains a NUL byte\n");
+}
+
+static void allows_an_empty_fallback_for_a_secret_with_a_least_length(void **state)
+{
+	struct fixture *f = *state;
+	static const struct env_var optional[] = { ENV_SECRET("TEST_SECRET", struct config, secret, "", 8, "x") };
+	unsetenv("TEST_SECRET");
+	assert_int_equal(env_read(optional, 1, &f->config, &f->problems), 0);
+	assert_string_equal(f->config.secret, "");
+	setenv("TEST_SECRET", "hush", 1);
+	assert_int_equal(env_read(optional, 1, &f->config, &f->problems), 1);
+}
+
+static void prints_names_fallbacks_and_meanings(void **state)
+{
+	(void)state;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	assert_non_null(out);
+	env_print_help(vars, VAR_COUNT, out);
+	fclose(out);
+	assert_string_equal(text, "  TEST_URL     required  where it is\n"
+	                          "  TEST_SECRET  required  what opens it\n"
+	                          "  TEST_NOTE    -         anything\n"
+	                          "  TEST_PORT    8080      port\n"
+	                          "  TEST_STRICT  true      be strict\n");
+	free(text);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(fills_the_configuration_and_its_fallbacks),
+		TEST(prefers_the_environment_to_fallbacks),
+		TEST(counts_an_empty_variable_as_not_set),
+		TEST(lists_every_wrong_variable_at_once),
+		TEST(does_not_write_the_members_of_wrong_variables),
+		TEST(refuses_numbers_that_are_none),
+		TEST(never_prints_a_secret),
+		TEST(reads_a_value_from_a_file_without_its_newline),
+		TEST(reads_any_type_from_a_file),
+		TEST(takes_a_file_that_just_fits),
+		TEST(refuses_a_variable_that_comes_both_ways),
+		TEST(refuses_files_that_give_no_value),
+		TEST(allows_an_empty_fallback_for_a_secret_with_a_least_length),
+		TEST(prints_names_fallbacks_and_meanings),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/log.h"
+#include "lib/base/timestamp.h"
+#include "lib/base/utf8.h"
+
+/* A log that writes into a pipe, and what has come out of it. */
+struct fixture {
+	struct log *log;
+	int read_fd, write_fd;
+	char line[2 * LOG_LINE_MAX + 1];
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	int fds[2];
+	if (!f || pipe2(fds, O_CLOEXEC) != 0)
+		return -1;
+	f->read_fd = fds[0];
+	f->write_fd = fds[1];
+	fcntl(f->read_fd, F_SETFL, O_NONBLOCK);
+	f->log = log_new("tester", LOG_INFO, f->write_fd);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	log_free(f->log);
+	close(f->read_fd);
+	close(f->write_fd);
+	free(f);
+	return 0;
+}
+
+/* The bytes behind the time, which differs, or "" when nothing was written. */
+static const char *written(struct fixture *f)
+{
+	static const char lead[] = "{\"time\":\"";
+	const size_t head_len = strlen(lead) + strlen("2026-11-20T08:00:00.123456Z\",");
+	ssize_t len = read(f->read_fd, f->line, sizeof(f->line) - 1);
+	f->line[len > 0 ? len : 0] = '\0';
+	if (len <= 0)
+		return "";
+	assert_true((size_t)len > head_len);
+	assert_memory_equal(f->line, lead, strlen(lead));
+	return f->line + head_len;
+}
+
+static void writes_one_json_object_per_line(void **state)
+{
+	struct fixture *f = *state;
+	log_info(f->log, "started", LOG_TEXT("name", "x"), LOG_INT("port", 8080), LOG_DOUBLE("load", 0.5),
+	         LOG_BOOL("ready", true));
+	assert_string_equal(written(f),
+	                    "\"level\":\"info\",\"service\":\"tester\",\"event\":\"started\",\"name\":\"x\","
+	                    "\"port\":8080,\"load\":0.5,\"ready\":true}\n");
+}
+
+static void begins_with_the_time_of_now(void **state)
+{
+	struct fixture *f = *state;
+	char text[28] = { 0 };
+	int64_t time_us = 0;
+	log_info(f->log, "started");
+	written(f);
+	memcpy(text, f->line + strlen("{\"time\":\""), 27);
+	assert_int_equal(timestamp_parse(text, &time_us), OK);
+	assert_true(llabs((long long)time_us / 1000000 - (long long)time(NULL)) < 60);
+}
+
+static void needs_no_fields(void **state)
+{
+	struct fixture *f = *state;
+	log_error(f->log, "ended");
+	assert_string_equal(written(f), "\"level\":\"error\",\"service\":\"tester\",\"event\":\"ended\"}\n");
+}
+
+static void leaves_out_levels_below_its_own(void **state)
+{
+	struct fixture *f = *state;
+	log_debug(f->log, "hidden");
+	assert_string_equal(written(f), "");
+	log_warning(f->log, "shown");
+	assert_string_not_equal(written(f), "");
+}
+
+static void writes_nothing_without_a_log(void **state)
+{
+	(void)state;
+	log_error(NULL, "lost", LOG_INT("n", 1));
+}
+
+/* What the one field of a line with this text looks like. */
+static void assert_text(struct fixture *f, const char *text, const char *expected)
+{
+	char tail[256];
+	snprintf(tail, sizeof(tail), "\"event\":\"e\",\"t\":\"%s\"}\n", expected);
+	log_info(f->log, "e", LOG_TEXT("t", text));
+	const char *line = strstr(written(f), "\"event\"");
+	assert_non_null(line);
+	assert_string_equal(line, tail);
+}
+
+static void escapes_quotes_and_backslashes(void **state)
+{
+	assert_text(*state, "a\"b\\c\",\"level\":\"error", "a\\\"b\\\\c\\\",\\\"level\\\":\\\"error");
+}
+
+static void replaces_control_bytes_so_that_no_line_can_be_forged(void **state)
+{
+	assert_text(*state, "a\n{\"time\":0}\r\t\x1b[0m\x7f", "a?{\\\"time\\\":0}???[0m?");
+	assert_text(*state, "\xc2\x85|", "?|");
+}
+
+static void replaces_malformed_utf8_and_keeps_the_rest(void **state)
+{
+	assert_text(*state, "\xff\xc3\xbc\xc3", "?\xc3\xbc?");
+}
+
+static void reads_a_null_text_as_empty(void **state)
+{
+	assert_text(*state, NULL, "");
+}
+
+static void writes_numbers_that_json_lacks_as_null(void **state)
+{
+	struct fixture *f = *state;
+	log_info(f->log, "e", LOG_DOUBLE("a", (double)NAN), LOG_DOUBLE("b", HUGE_VAL), LOG_INT("c", INT64_MIN));
+	assert_non_null(strstr(written(f), ",\"a\":null,\"b\":null,\"c\":-9223372036854775808}\n"));
+}
+
+static char *repeat(const char *unit, size_t times)
+{
+	char *text = calloc(times, strlen(unit) + 1);
+	assert_non_null(text);
+	for (size_t i = 0; i < times; i++)
+		memcpy(text + i * strlen(unit), unit, strlen(unit));
+	return text;
+}
+
+static void cuts_a_long_value_and_keeps_the_fields_behind_it(void **state)
+{
+	struct fixture *f = *state;
+	char *text = repeat("\xe2\x82\xac", 3000);
+	log_info(f->log, "e", LOG_TEXT("t", text), LOG_INT("n", 7));
+	const char *line = written(f);
+	assert_non_null(strstr(line, "\xe2\x82\xac\xe2\x80\xa6\",\"n\":7}\n"));
+	assert_true(strlen(f->line) <= LOG_LINE_MAX);
+	assert_true(utf8_is_valid(f->line, strlen(f->line)));
+	free(text);
+}
+
+static void keeps_every_line_within_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	/* Values of all lengths, so that the line's end falls on every kind of place. */
+	for (size_t len = 0; len < 1100; len++) {
+		char *text = repeat("\"", len);
+		char *plain = repeat("x", 1000);
+		log_info(f->log, "e", LOG_TEXT("a", plain), LOG_TEXT("b", plain), LOG_TEXT("c", text),
+		         LOG_TEXT("d", text), LOG_INT("n", len), LOG_TEXT("e", plain), LOG_INT("last", 1));
+		written(f);
+		size_t line_len = strlen(f->line);
+		assert_true(line_len <= LOG_LINE_MAX);
+		assert_string_equal(f->line + line_len - 2, "}\n");
+		assert_ptr_equal(strchr(f->line, '\n'), f->line + line_len - 1);
+		assert_true(utf8_is_valid(f->line, line_len));
+		free(text);
+		free(plain);
+	}
+}
+
+static void reads_the_names_of_levels(void **state)
+{
+	(void)state;
+	enum log_level level = LOG_ERROR;
+	assert_true(log_level_parse("debug", &level));
+	assert_int_equal(level, LOG_DEBUG);
+	assert_true(log_level_parse("info", &level));
+	assert_int_equal(level, LOG_INFO);
+	assert_true(log_level_parse("warning", &level));
+	assert_int_equal(level, LOG_WARNING);
+	assert_true(log_level_parse("error", &level));
+	assert_int_equal(level, LOG_ERROR);
+	assert_false(log_level_parse("INFO", &level));
+	assert_false(log_level_parse("", &level));
+	assert_int_equal(level, LOG_ERROR);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(writes_one_json_object_per_line),
+		TEST(begins_with_the_time_of_now),
+		TEST(needs_no_fields),
+		TEST(leaves_out_levels_below_its_own),
+		TEST(writes_nothing_without_a_log),
+		TEST(escapes_quotes_and_backslashes),
+		TEST(replaces_control_bytes_so_that_no_line_can_be_forged),
+		TEST(replaces_malformed_utf8_and_keeps_the_rest),
+		TEST(reads_a_null_text_as_empty),
+		TEST(writes_numbers_that_json_lacks_as_null),
+		TEST(cuts_a_long_value_and_keeps_the_fields_behind_it),
+		TEST(keeps_every_line_within_the_limit),
+		TEST(reads_the_names_of_levels),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "lib/base/metrics.h"
+
+static void assert_rendered(struct metrics *m, const char *expected)
+{
+	struct strbuf out;
+	strbuf_init(&out, 64 * 1024);
+	metrics_render(m, &out);
+	assert_int_equal(strbuf_status(&out), OK);
+	assert_string_equal(out.data, expected);
+	strbuf_clear(&out);
+	metrics_free(m);
+}
+
+static void renders_counters_and_gauges(void **state)
+{
+	(void)state;
+	struct metrics *m = metrics_new();
+	struct metric *counter = metrics_counter(m, "waymark_hits_total", "Hits.", NULL);
+	struct metric *gauge = metrics_gauge(m, "waymark_depth", "Depth.", NULL);
+	metrics_add(counter, 2);
+	metrics_add(counter, 3);
+	metrics_set(gauge, 10);
+	metrics_add(gauge, -14);
+	assert_int_equal(metrics_value(counter), 5);
+	assert_rendered(m, "# HELP waymark_hits_total Hits.\n"
+	                   "# TYPE waymark_hits_total counter\n"
+	                   "waymark_hits_total 5\n"
+	                   "# HELP waymark_depth Depth.\n"
+	                   "# TYPE waymark_depth gauge\n"
+	                   "waymark_depth -4\n");
+}
+
+static void heads_series_of_one_name_once(void **state)
+{
+	(void)state;
+	struct metrics *m = metrics_new();
+	metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"memory\""), 1);
+	metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"redis\""), 2);
+	assert_rendered(m, "# HELP waymark_hits_total Hits.\n"
+	                   "# TYPE waymark_hits_total counter\n"
+	                   "waymark_hits_total{level=\"memory\"} 1\n"
+	                   "waymark_hits_total{level=\"redis\"} 2\n");
+}
+
+static void escapes_backslashes_and_newlines_in_help(void **state)
+{
+	(void)state;
+	struct metrics *m = metrics_new();
+	metrics_counter(m, "x_total", "a\\b\nc\"d", NULL);
+	assert_rendered(m, "# HELP x_total a\\\\b\\nc\"d\n"
+	                   "# TYPE x_total counter\n"
+	                   "x_total 0\n");
+}
+
+static void counts_into_cumulative_buckets_whose_last_is_the_count(void **state)
+{
+	(void)state;
+	static const double bounds[] = { 0.1, 1 };
+	struct metrics *m = metrics_new();
+	struct metric *h = metrics_histogram(m, "wait_seconds", "Waits.", "pool=\"a\"", bounds, 2);
+	metrics_observe(h, 0.0625);
+	metrics_observe(h, 0.1); /* a bound belongs to its bucket */
+	metrics_observe(h, 0.5);
+	metrics_observe(h, 2);
+	assert_rendered(m, "# HELP wait_seconds Waits.\n"
+	                   "# TYPE wait_seconds histogram\n"
+	                   "wait_seconds_bucket{pool=\"a\",le=\"0.1\"} 2\n"
+	                   "wait_seconds_bucket{pool=\"a\",le=\"1\"} 3\n"
+	                   "wait_seconds_bucket{pool=\"a\",le=\"+Inf\"} 4\n"
+	                   "wait_seconds_sum{pool=\"a\"} 2.6625\n"
+	                   "wait_seconds_count{pool=\"a\"} 4\n");
+}
+
+static void keeps_a_nan_out_of_the_sum(void **state)
+{
+	(void)state;
+	static const double bounds[] = { 1 };
+	struct metrics *m = metrics_new();
+	struct metric *h = metrics_histogram(m, "wait_seconds", "Waits.", NULL, bounds, 1);
+	metrics_observe(h, (double)NAN);
+	metrics_observe(h, 0.5);
+	assert_rendered(m, "# HELP wait_seconds Waits.\n"
+	                   "# TYPE wait_seconds histogram\n"
+	                   "wait_seconds_bucket{le=\"1\"} 1\n"
+	                   "wait_seconds_bucket{le=\"+Inf\"} 1\n"
+	                   "wait_seconds_sum 0.5\n"
+	                   "wait_seconds_count 1\n");
+}
+
+static double give(void *ctx)
+{
+	return *(const double *)ctx;
+}
+
+static void asks_callbacks_at_each_scrape(void **state)
+{
+	(void)state;
+	double values[] = { 1.5, HUGE_VAL, -HUGE_VAL, (double)NAN };
+	struct metrics *m = metrics_new();
+	metrics_gauge_callback(m, "lag_seconds", "Lag.", "n=\"0\"", give, &values[0]);
+	metrics_gauge_callback(m, "lag_seconds", "Lag.", "n=\"1\"", give, &values[1]);
+	metrics_gauge_callback(m, "lag_seconds", "Lag.", "n=\"2\"", give, &values[2]);
+	metrics_gauge_callback(m, "lag_seconds", "Lag.", "n=\"3\"", give, &values[3]);
+	values[0] = 2.5;
+	assert_rendered(m, "# HELP lag_seconds Lag.\n"
+	                   "# TYPE lag_seconds gauge\n"
+	                   "lag_seconds{n=\"0\"} 2.5\n"
+	                   "lag_seconds{n=\"1\"} +Inf\n"
+	                   "lag_seconds{n=\"2\"} -Inf\n"
+	                   "lag_seconds{n=\"3\"} NaN\n");
+}
+
+static void does_nothing_for_a_null_metric(void **state)
+{
+	(void)state;
+	metrics_add(NULL, 1);
+	metrics_set(NULL, 1);
+	metrics_observe(NULL, 1);
+	assert_int_equal(metrics_value(NULL), 0);
+	metrics_free(NULL);
+}
+
+static void offers_rising_latency_bounds(void **state)
+{
+	(void)state;
+	assert_true(metrics_latency_bounds[0] <= 0.0005);
+	for (size_t i = 1; i < metrics_latency_bound_count; i++)
+		assert_true(metrics_latency_bounds[i - 1] < metrics_latency_bounds[i]);
+	assert_true(metrics_latency_bounds[metrics_latency_bound_count - 1] >= 10);
+}
+
+#define THREADS 4
+#define ROUNDS 20000
+
+struct both {
+	struct metric *counter, *histogram;
+};
+
+static void *count(void *arg)
+{
+	const struct both *both = arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		metrics_add(both->counter, 1);
+		metrics_observe(both->histogram, 0.5);
+	}
+	return NULL;
+}
+
+static void loses_nothing_between_threads(void **state)
+{
+	(void)state;
+	static const double bounds[] = { 1 };
+	struct metrics *m = metrics_new();
+	struct both both = { metrics_counter(m, "n_total", "N.", NULL),
+		             metrics_histogram(m, "s", "S.", NULL, bounds, 1) };
+	pthread_t threads[THREADS];
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count, &both), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_rendered(m, "# HELP n_total N.\n# TYPE n_total counter\nn_total 80000\n"
+	                   "# HELP s S.\n# TYPE s histogram\n"
+	                   "s_bucket{le=\"1\"} 80000\ns_bucket{le=\"+Inf\"} 80000\ns_sum 40000\ns_count 80000\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(renders_counters_and_gauges),
+		cmocka_unit_test(heads_series_of_one_name_once),
+		cmocka_unit_test(escapes_backslashes_and_newlines_in_help),
+		cmocka_unit_test(counts_into_cumulative_buckets_whose_last_is_the_count),
+		cmocka_unit_test(keeps_a_nan_out_of_the_sum),
+		cmocka_unit_test(asks_callbacks_at_each_scrape),
+		cmocka_unit_test(does_nothing_for_a_null_metric),
+		cmocka_unit_test(offers_rising_latency_bounds),
+		cmocka_unit_test(loses_nothing_between_threads),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "lib/base/number.h"
+
+static int64_t parse(const char *text)
+{
+	int64_t number = -99;
+	assert_int_equal(number_parse(text, INT64_MIN, INT64_MAX, &number), OK);
+	return number;
+}
+
+static void reads_whole_numbers(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("0"), 0);
+	assert_int_equal(parse("-0"), 0);
+	assert_int_equal(parse("42"), 42);
+	assert_int_equal(parse("-17"), -17);
+	assert_int_equal(parse("007"), 7);
+}
+
+static void reads_the_least_and_the_greatest(void **state)
+{
+	(void)state;
+	assert_true(parse("9223372036854775807") == INT64_MAX);
+	assert_true(parse("-9223372036854775808") == INT64_MIN);
+}
+
+static void refuses_what_is_no_number(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = { "", "-", "+1", " 1", "1 ", "1x", "0x10", "1.0", "--1", "1e3", "\xd9\xa1" };
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		int64_t number = -99;
+		assert_int_equal(number_parse(wrong[i], INT64_MIN, INT64_MAX, &number), ERR_INVALID);
+		assert_int_equal(number, -99);
+	}
+}
+
+static void refuses_what_is_out_of_bounds(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = { "9223372036854775808", "-9223372036854775809", "18446744073709551617",
+		                             "99999999999999999999999999999999" };
+	int64_t number = -99;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(number_parse(wrong[i], INT64_MIN, INT64_MAX, &number), ERR_LIMIT);
+	assert_int_equal(number_parse("11", 1, 10, &number), ERR_LIMIT);
+	assert_int_equal(number_parse("0", 1, 10, &number), ERR_LIMIT);
+	assert_int_equal(number, -99);
+	assert_int_equal(number_parse("1", 1, 10, &number), OK);
+	assert_int_equal(number_parse("10", 1, 10, &number), OK);
+}
+
+static void calls_a_huge_number_with_a_letter_behind_it_invalid(void **state)
+{
+	(void)state;
+	int64_t number;
+	assert_int_equal(number_parse("99999999999999999999999x", INT64_MIN, INT64_MAX, &number), ERR_INVALID);
+}
+
+static void writes_the_shortest_text_that_reads_back_the_same(void **state)
+{
+	(void)state;
+	char text[NUMBER_TEXT_SIZE];
+	number_format(0.1, text);
+	assert_string_equal(text, "0.1");
+	number_format(0.0005, text);
+	assert_string_equal(text, "0.0005");
+	number_format(1.0 / 3, text);
+	assert_string_equal(text, "0.3333333333333333");
+	number_format(-1.7976931348623157e308, text);
+	assert_string_equal(text, "-1.7976931348623157e+308");
+	number_format(3, text);
+	assert_string_equal(text, "3");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_whole_numbers),
+		cmocka_unit_test(reads_the_least_and_the_greatest),
+		cmocka_unit_test(refuses_what_is_no_number),
+		cmocka_unit_test(refuses_what_is_out_of_bounds),
+		cmocka_unit_test(calls_a_huge_number_with_a_letter_behind_it_invalid),
+		cmocka_unit_test(writes_the_shortest_text_that_reads_back_the_same),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

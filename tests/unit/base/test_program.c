@@ -1,0 +1,212 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/program.h"
+
+struct config {
+	char url[32];
+	int64_t low, high;
+};
+
+static const struct env_var vars[] = {
+	ENV_TEXT("TEST_URL", struct config, url, NULL, "where it is"),
+	ENV_INT("TEST_LOW", struct config, low, "1", 0, 100, "the lower number"),
+	ENV_INT("TEST_HIGH", struct config, high, "9", 0, 100, "the higher number"),
+};
+
+static size_t check(const void *config, struct strbuf *problems)
+{
+	const struct config *c = config;
+	size_t wrong = 0;
+	if (c->url[0] != '/') {
+		strbuf_add_text(problems, "TEST_URL: does not begin with a slash\n");
+		wrong++;
+	}
+	if (c->low >= c->high) {
+		strbuf_add_text(problems, "TEST_LOW: is not below TEST_HIGH\n");
+		wrong++;
+	}
+	return wrong;
+}
+
+static const struct program program = {
+	.name = "tester",
+	.summary = "Tests.",
+	.vars = vars,
+	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.check = check,
+};
+
+/* What one start printed. */
+struct start {
+	int status;
+	struct config config;
+	char out[4096], err[4096];
+};
+
+static int redirect(int fd, FILE *file)
+{
+	int saved = dup(fd);
+	assert_true(saved >= 0);
+	assert_true(dup2(fileno(file), fd) >= 0);
+	return saved;
+}
+
+static void restore(int fd, int saved, FILE *file, char *text, size_t size)
+{
+	dup2(saved, fd);
+	close(saved);
+	rewind(file);
+	text[fread(text, 1, size - 1, file)] = '\0';
+	fclose(file);
+}
+
+static void start(struct start *s, const char *a, const char *b)
+{
+	char *argv[] = { (char *)(uintptr_t) "tester", (char *)(uintptr_t)a, (char *)(uintptr_t)b, NULL };
+	FILE *out = tmpfile(), *err = tmpfile();
+	assert_non_null(out);
+	assert_non_null(err);
+	/* A stranger's bytes, which must not survive where a variable is wrong. */
+	memset(&s->config, 'j', sizeof(s->config));
+	fflush(stdout);
+	fflush(stderr);
+	int saved_out = redirect(STDOUT_FILENO, out);
+	int saved_err = redirect(STDERR_FILENO, err);
+	s->status = program_start(&program, b ? 3 : a ? 2 : 1, argv, &s->config);
+	fflush(stdout);
+	fflush(stderr);
+	restore(STDOUT_FILENO, saved_out, out, s->out, sizeof(s->out));
+	restore(STDERR_FILENO, saved_err, err, s->err, sizeof(s->err));
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	setenv("TEST_URL", "/a", 1);
+	unsetenv("TEST_LOW");
+	unsetenv("TEST_HIGH");
+	return 0;
+}
+
+static void runs_with_a_right_environment(void **state)
+{
+	(void)state;
+	struct start s;
+	start(&s, NULL, NULL);
+	assert_int_equal(s.status, PROGRAM_RUN);
+	assert_string_equal(s.out, "");
+	assert_string_equal(s.err, "");
+	assert_string_equal(s.config.url, "/a");
+	assert_int_equal(s.config.low, 1);
+	assert_int_equal(s.config.high, 9);
+}
+
+static void prints_its_variables_for_help(void **state)
+{
+	(void)state;
+	struct start s;
+	unsetenv("TEST_URL");
+	start(&s, "--help", NULL);
+	assert_int_equal(s.status, 0);
+	assert_non_null(strstr(s.out, "tester: Tests.\n"));
+	assert_non_null(strstr(s.out, "  TEST_URL   required  where it is\n"));
+	assert_string_equal(s.err, "");
+}
+
+static void prints_its_version(void **state)
+{
+	(void)state;
+	struct start s;
+	start(&s, "--version", NULL);
+	assert_int_equal(s.status, 0);
+	assert_string_equal(s.out, "tester " WAYMARK_VERSION "\n");
+}
+
+static void ends_well_after_checking_a_right_environment(void **state)
+{
+	(void)state;
+	struct start s;
+	start(&s, "--check-config", NULL);
+	assert_int_equal(s.status, 0);
+	assert_string_equal(s.out, "tester: the configuration is right\n");
+	assert_string_equal(s.err, "");
+}
+
+static void lists_what_is_wrong_on_stderr(void **state)
+{
+	(void)state;
+	struct start s;
+	setenv("TEST_LOW", "x", 1);
+	unsetenv("TEST_URL");
+	start(&s, "--check-config", NULL);
+	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
+	assert_string_equal(s.out, "");
+	assert_string_equal(s.err, "tester: 2 wrong variables:\n"
+	                           "TEST_URL: is required\n"
+	                           "TEST_LOW: \"x\" is not a whole number\n");
+	start(&s, NULL, NULL);
+	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
+}
+
+static void lists_what_its_own_check_finds(void **state)
+{
+	(void)state;
+	struct start s;
+	setenv("TEST_URL", "a", 1);
+	setenv("TEST_LOW", "50", 1);
+	start(&s, NULL, NULL);
+	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
+	assert_string_equal(s.err, "tester: 2 wrong variables:\n"
+	                           "TEST_URL: does not begin with a slash\n"
+	                           "TEST_LOW: is not below TEST_HIGH\n");
+}
+
+static void names_a_variable_once_although_both_checks_find_it_wrong(void **state)
+{
+	(void)state;
+	struct start s;
+	unsetenv("TEST_URL");
+	setenv("TEST_LOW", "50", 1);
+	start(&s, NULL, NULL);
+	assert_string_equal(s.err, "tester: 2 wrong variables:\n"
+	                           "TEST_URL: is required\n"
+	                           "TEST_LOW: is not below TEST_HIGH\n");
+}
+
+static void refuses_other_arguments(void **state)
+{
+	(void)state;
+	struct start s;
+	start(&s, "--hlep", NULL);
+	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
+	assert_non_null(strstr(s.err, "tester --help"));
+	start(&s, "--help", "--version");
+	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(runs_with_a_right_environment),
+		TEST(prints_its_variables_for_help),
+		TEST(prints_its_version),
+		TEST(ends_well_after_checking_a_right_environment),
+		TEST(lists_what_is_wrong_on_stderr),
+		TEST(lists_what_its_own_check_finds),
+		TEST(names_a_variable_once_although_both_checks_find_it_wrong),
+		TEST(refuses_other_arguments),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/strbuf.h"
+
+static void is_an_empty_text_at_birth(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 10);
+	assert_string_equal(b.data, "");
+	assert_int_equal(b.len, 0);
+	assert_int_equal(strbuf_status(&b), OK);
+	strbuf_clear(&b);
+}
+
+static void gathers_bytes_text_characters_and_formats(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 1000);
+	strbuf_add(&b, "a\0b", 3);
+	strbuf_add_text(&b, "cd");
+	strbuf_add_char(&b, 'e');
+	strbuf_add_format(&b, "%d-%s", 42, "f");
+	assert_int_equal(b.len, 10);
+	assert_memory_equal(b.data, "a\0bcde42-f", 11);
+	strbuf_clear(&b);
+}
+
+static void grows_up_to_its_ceiling_and_no_further(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 1000);
+	for (int i = 0; i < 1000; i++)
+		strbuf_add_char(&b, 'x');
+	assert_int_equal(b.len, 1000);
+	assert_int_equal(strlen(b.data), 1000);
+	assert_int_equal(strbuf_status(&b), OK);
+	strbuf_add_char(&b, 'x');
+	assert_int_equal(b.len, 1000);
+	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
+	assert_true(b.room <= 1001);
+	strbuf_clear(&b);
+}
+
+static void refuses_whole_what_passes_the_ceiling(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 5);
+	strbuf_add_text(&b, "abc");
+	strbuf_add_text(&b, "def");
+	assert_string_equal(b.data, "abc");
+	strbuf_add_format(&b, "%s", "xyz");
+	assert_string_equal(b.data, "abc");
+	assert_int_equal(b.len, 3);
+	strbuf_clear(&b);
+}
+
+static void remembers_a_refusal_although_less_fits_later(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 3);
+	strbuf_add_text(&b, "abcd");
+	strbuf_add_text(&b, "abc");
+	assert_string_equal(b.data, "abc");
+	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
+	strbuf_clear(&b);
+}
+
+static void forgets_its_bytes_and_refusal_at_reset(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 3);
+	strbuf_add_text(&b, "abc");
+	strbuf_add_text(&b, "d");
+	strbuf_reset(&b);
+	assert_string_equal(b.data, "");
+	assert_int_equal(strbuf_status(&b), OK);
+	strbuf_add_text(&b, "xyz");
+	assert_string_equal(b.data, "xyz");
+	strbuf_clear(&b);
+}
+
+static void formats_more_than_it_has_room_for_now(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 10000);
+	strbuf_add_text(&b, "start ");
+	strbuf_add_format(&b, "%05000d end", 7);
+	assert_int_equal(b.len, 6 + 5000 + 4);
+	assert_string_equal(b.data + b.len - 6, "07 end");
+	strbuf_clear(&b);
+}
+
+static void holds_nothing_under_a_ceiling_of_zero(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, 0);
+	strbuf_add(&b, "", 0);
+	assert_int_equal(strbuf_status(&b), OK);
+	strbuf_add_char(&b, 'a');
+	assert_string_equal(b.data, "");
+	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
+	strbuf_clear(&b);
+}
+
+static void does_not_overflow_under_the_highest_ceiling(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	strbuf_init(&b, SIZE_MAX);
+	strbuf_add_text(&b, "abc");
+	strbuf_add(&b, "x", SIZE_MAX - 1);
+	assert_string_equal(b.data, "abc");
+	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
+	strbuf_clear(&b);
+}
+
+static void moves_its_bytes_out_and_starts_anew(void **state)
+{
+	(void)state;
+	struct strbuf b;
+	size_t len = 0;
+	strbuf_init(&b, 100);
+	strbuf_add_text(&b, "moved");
+	char *taken = strbuf_take(&b, &len);
+	assert_string_equal(taken, "moved");
+	assert_int_equal(len, 5);
+	assert_string_equal(b.data, "");
+	assert_int_equal(b.limit, 100);
+	strbuf_add_text(&b, "more");
+	assert_string_equal(taken, "moved");
+	free(taken);
+	free(strbuf_take(&b, NULL));
+	strbuf_clear(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_an_empty_text_at_birth),
+		cmocka_unit_test(gathers_bytes_text_characters_and_formats),
+		cmocka_unit_test(grows_up_to_its_ceiling_and_no_further),
+		cmocka_unit_test(refuses_whole_what_passes_the_ceiling),
+		cmocka_unit_test(remembers_a_refusal_although_less_fits_later),
+		cmocka_unit_test(forgets_its_bytes_and_refusal_at_reset),
+		cmocka_unit_test(formats_more_than_it_has_room_for_now),
+		cmocka_unit_test(holds_nothing_under_a_ceiling_of_zero),
+		cmocka_unit_test(does_not_overflow_under_the_highest_ceiling),
+		cmocka_unit_test(moves_its_bytes_out_and_starts_anew),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/base/utf8.h"
+
+struct sample {
+	const char *bytes;
+	size_t len;
+};
+#define SAMPLE(text)                                                                                                   \
+	{                                                                                                              \
+		(text), sizeof(text) - 1                                                                               \
+	}
+
+static void accepts_the_edges_of_every_length(void **state)
+{
+	(void)state;
+	static const struct sample valid[] = {
+		SAMPLE(""),
+		SAMPLE("\x01"),
+		SAMPLE("\x7f"),
+		SAMPLE("\xc2\x80"),
+		SAMPLE("\xdf\xbf"),
+		SAMPLE("\xe0\xa0\x80"),
+		SAMPLE("\xed\x9f\xbf"),
+		SAMPLE("\xee\x80\x80"),
+		SAMPLE("\xef\xbf\xbf"),
+		SAMPLE("\xf0\x90\x80\x80"),
+		SAMPLE("\xf4\x8f\xbf\xbf"),
+		SAMPLE("Gr\xc3\xbc\xc3\x9f Gott \xf0\x9f\x98\x80"),
+	};
+	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
+		assert_true(utf8_is_valid(valid[i].bytes, valid[i].len));
+}
+
+static void refuses_malformed_sequences_and_nul(void **state)
+{
+	(void)state;
+	static const struct sample wrong[] = {
+		SAMPLE("\0"),               /* NUL */
+		SAMPLE("a\0b"),             /* NUL inside */
+		SAMPLE("\x80"),             /* continuation first */
+		SAMPLE("\xbf"),             /* continuation first */
+		SAMPLE("\xc0\x80"),         /* NUL, over-long */
+		SAMPLE("\xc1\xbf"),         /* over-long */
+		SAMPLE("\xc2"),             /* cut off */
+		SAMPLE("\xc2\x7f"),         /* no continuation */
+		SAMPLE("\xc2\xc0"),         /* no continuation */
+		SAMPLE("\xe0\x9f\xbf"),     /* over-long */
+		SAMPLE("\xe2\x82"),         /* cut off */
+		SAMPLE("\xe2\x28\xa1"),     /* second is none */
+		SAMPLE("\xe2\x82\x28"),     /* third is none */
+		SAMPLE("\xed\xa0\x80"),     /* surrogate */
+		SAMPLE("\xed\xbf\xbf"),     /* surrogate */
+		SAMPLE("\xf0\x8f\xbf\xbf"), /* over-long */
+		SAMPLE("\xf0\x9f\x98"),     /* cut off */
+		SAMPLE("\xf0\x9f\x98\x28"), /* fourth is none */
+		SAMPLE("\xf4\x90\x80\x80"), /* above U+10FFFF */
+		SAMPLE("\xf5\x80\x80\x80"), /* above U+10FFFF */
+		SAMPLE("\xfe"),
+		SAMPLE("\xff"),
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		if (utf8_is_valid(wrong[i].bytes, wrong[i].len))
+			fail_msg("wrong sample %zu was accepted", i);
+}
+
+static void measures_the_next_character(void **state)
+{
+	(void)state;
+	assert_int_equal(utf8_next("a\xc3\xbc", 3), 1);
+	assert_int_equal(utf8_next("\xc3\xbc", 2), 2);
+	assert_int_equal(utf8_next("\xe2\x82\xac", 3), 3);
+	assert_int_equal(utf8_next("\xf0\x9f\x98\x80", 4), 4);
+	assert_int_equal(utf8_next("\xf0\x9f\x98\x80", 3), 0);
+	assert_int_equal(utf8_next("", 0), 0);
+	assert_int_equal(utf8_next("\0", 1), 0);
+}
+
+static void counts_characters_and_not_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(utf8_length("", 0), 0);
+	assert_int_equal(utf8_length("abc", 3), 3);
+	assert_int_equal(utf8_length("\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80", 9), 3);
+}
+
+static void never_cuts_a_character(void **state)
+{
+	(void)state;
+	static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80";
+	static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10 };
+	for (size_t max = 0; max < sizeof(expected) / sizeof(expected[0]); max++)
+		assert_int_equal(utf8_prefix(text, strlen(text), max), expected[max]);
+}
+
+static void assert_clean(struct sample in, size_t size, const char *expected)
+{
+	char out[64];
+	memset(out, 'z', sizeof(out));
+	size_t len = utf8_copy_clean(in.bytes, in.len, out, size);
+	assert_string_equal(out, expected);
+	assert_int_equal(len, strlen(expected));
+	assert_true(len < size);
+	/* Nothing was written behind the buffer. */
+	for (size_t i = size; i < sizeof(out); i++)
+		assert_int_equal(out[i], 'z');
+}
+
+static void replaces_what_is_malformed_byte_by_byte(void **state)
+{
+	(void)state;
+	assert_clean((struct sample)SAMPLE("a\xff\xfe"
+	                                   "b"),
+	             64, "a??b");
+	assert_clean((struct sample)SAMPLE("\xe2\x82"), 64, "??");
+	assert_clean((struct sample)SAMPLE("\xed\xa0\x80"), 64, "???");
+	assert_clean((struct sample)SAMPLE("a\0b"), 64, "a?b");
+}
+
+static void replaces_control_characters_once_each(void **state)
+{
+	(void)state;
+	assert_clean((struct sample)SAMPLE("a\r\nb\tc\x1b[31m\x7f"), 64, "a??b?c?[31m?");
+	/* U+0085 and U+009B are controls of two bytes; U+00A0 is none. */
+	assert_clean((struct sample)SAMPLE("\xc2\x85\xc2\x9b\xc2\xa0"), 64, "??\xc2\xa0");
+}
+
+static void cuts_clean_copies_at_a_character(void **state)
+{
+	(void)state;
+	assert_clean((struct sample)SAMPLE("ab\xe2\x82\xac"), 6, "ab\xe2\x82\xac");
+	assert_clean((struct sample)SAMPLE("ab\xe2\x82\xac"), 5, "ab");
+	assert_clean((struct sample)SAMPLE("abc"), 1, "");
+	assert_clean((struct sample)SAMPLE(""), 1, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepts_the_edges_of_every_length),
+		cmocka_unit_test(refuses_malformed_sequences_and_nul),
+		cmocka_unit_test(measures_the_next_character),
+		cmocka_unit_test(counts_characters_and_not_bytes),
+		cmocka_unit_test(never_cuts_a_character),
+		cmocka_unit_test(replaces_what_is_malformed_byte_by_byte),
+		cmocka_unit_test(replaces_control_characters_once_each),
+		cmocka_unit_test(cuts_clean_copies_at_a_character),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
