@@ -1,6 +1,7 @@
 #include "lib/base/metrics.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -26,9 +27,17 @@ struct metric {
 	_Atomic double sum;
 };
 
+struct refresher {
+	void (*refresh)(void *ctx);
+	void *ctx;
+	struct refresher *next;
+};
+
 struct metrics {
 	struct metric *first;
 	struct metric **end;
+	struct refresher *refreshers;
+	pthread_mutex_t rendering;
 };
 
 const double metrics_latency_bounds[] = {
@@ -40,6 +49,7 @@ struct metrics *metrics_new(void)
 {
 	struct metrics *m = mem_zero(sizeof(*m));
 	m->end = &m->first;
+	pthread_mutex_init(&m->rendering, NULL);
 	return m;
 }
 
@@ -54,6 +64,12 @@ void metrics_free(struct metrics *m)
 		free(metric);
 		metric = next;
 	}
+	while (m->refreshers) {
+		struct refresher *next = m->refreshers->next;
+		free(m->refreshers);
+		m->refreshers = next;
+	}
+	pthread_mutex_destroy(&m->rendering);
 	free(m);
 }
 
@@ -200,8 +216,18 @@ static void render_value(struct metric *metric, struct strbuf *out)
 	strbuf_add_char(out, '\n');
 }
 
+void metrics_before_render(struct metrics *m, void (*refresh)(void *ctx), void *ctx)
+{
+	struct refresher *refresher = mem_zero(sizeof(*refresher));
+	*refresher = (struct refresher){ refresh, ctx, m->refreshers };
+	m->refreshers = refresher;
+}
+
 void metrics_render(struct metrics *m, struct strbuf *out)
 {
+	pthread_mutex_lock(&m->rendering);
+	for (struct refresher *refresher = m->refreshers; refresher; refresher = refresher->next)
+		refresher->refresh(refresher->ctx);
 	const char *name = "";
 	for (struct metric *metric = m->first; metric; metric = metric->next) {
 		if (strcmp(metric->name, name) != 0)
@@ -212,4 +238,5 @@ void metrics_render(struct metrics *m, struct strbuf *out)
 		else
 			render_value(metric, out);
 	}
+	pthread_mutex_unlock(&m->rendering);
 }

@@ -30,7 +30,7 @@ void metrics_gauge_callback(struct metrics *m, const char *name, const char *hel
 /* Counter or gauge. A NULL metric is allowed everywhere and does nothing. */
 void metrics_add(struct metric *metric, int64_t n);
 int64_t metrics_value(const struct metric *metric);
-/* Gauge. */
+/* Gauge, or a counter that is kept elsewhere. */
 void metrics_set(struct metric *metric, int64_t value);
 /* Histogram. */
 void metrics_observe(struct metric *metric, double value);
@@ -38,6 +38,12 @@ void metrics_observe(struct metric *metric, double value);
 /* Bounds in seconds for the latency of requests: 0.5 ms to 10 s. */
 extern const double metrics_latency_bounds[];
 extern const size_t metrics_latency_bound_count;
+
+/*
+ * refresh is told at the start of each rendering, in the rendering thread: it sets series that must agree with one
+ * another. Renderings come one after the other, so what one of them shows is what its own refresh set.
+ */
+void metrics_before_render(struct metrics *m, void (*refresh)(void *ctx), void *ctx);
 
 void metrics_render(struct metrics *m, struct strbuf *out);
 

@@ -174,6 +174,36 @@ static void loses_nothing_between_threads(void **state)
 	                   "s_bucket{le=\"1\"} 80000\ns_bucket{le=\"+Inf\"} 80000\ns_sum 40000\ns_count 80000\n");
 }
 
+struct pair {
+	int64_t moves;
+	struct metric *left, *right;
+};
+
+static void move(void *ctx)
+{
+	struct pair *pair = ctx;
+	pair->moves++;
+	metrics_set(pair->left, pair->moves);
+	metrics_set(pair->right, 100 - pair->moves);
+}
+
+static void refreshes_series_that_belong_together_before_each_rendering(void **state)
+{
+	(void)state;
+	struct metrics *m = metrics_new();
+	struct pair pair = { .left = metrics_gauge(m, "left", "L.", NULL),
+		             .right = metrics_gauge(m, "right", "R.", NULL) };
+	metrics_before_render(m, move, &pair);
+	struct strbuf first;
+	strbuf_init(&first, 4096);
+	metrics_render(m, &first);
+	assert_non_null(strstr(first.data, "left 1\n"));
+	assert_non_null(strstr(first.data, "right 99\n"));
+	strbuf_clear(&first);
+	assert_rendered(m,
+	                "# HELP left L.\n# TYPE left gauge\nleft 2\n# HELP right R.\n# TYPE right gauge\nright 98\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +216,7 @@ int main(void)
 		cmocka_unit_test(does_nothing_for_a_null_metric),
 		cmocka_unit_test(offers_rising_latency_bounds),
 		cmocka_unit_test(loses_nothing_between_threads),
+		cmocka_unit_test(refreshes_series_that_belong_together_before_each_rendering),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
