@@ -18,44 +18,37 @@
 
 #include "lib/base/err.h"
 #include "lib/base/log.h"
-
-#define PG_PARAMS_MAX 40
+#include "lib/net/pg_params.h"
+#include "lib/net/pg_result.h"
 
 struct pg_conn;
-struct pg_result;
 
-/* Parameters $1, $2, … in the order they are added. Texts and bytes are borrowed until the statement has run. */
-struct pg_params {
-	int count;
-	const char *values[PG_PARAMS_MAX];
-	int lengths[PG_PARAMS_MAX];
-	int formats[PG_PARAMS_MAX];
-	char numbers[PG_PARAMS_MAX][40];
-};
-
-void pg_params_text(struct pg_params *p, const char *text); /* NULL = SQL NULL */
-void pg_params_int(struct pg_params *p, int64_t value);
-void pg_params_double(struct pg_params *p, double value);
-void pg_params_bool(struct pg_params *p, bool value);
-void pg_params_bytes(struct pg_params *p, const void *bytes, size_t len); /* bytea */
-/* Microseconds since 1970-01-01T00:00:00Z, exact. */
-void pg_params_time(struct pg_params *p, int64_t time_us);
-/* The same, 0 = SQL NULL. */
-void pg_params_time_or_null(struct pg_params *p, int64_t time_us);
-/* Days since 1970-01-01, as a date. */
-void pg_params_day(struct pg_params *p, int32_t day);
-void pg_params_null(struct pg_params *p);
+/* Whether libpq can read url; says nothing about the server. For checks of configurations. */
+bool pg_conn_url_is_valid(const char *url);
 
 /*
- * Opens a connection; waits at most timeout_ms. url: libpq's (URI or key=value). statement_timeout_ms 0 = none. Sets
- * application_name, TimeZone=UTC, client_encoding UTF8, TCP keep-alive and tcp_user_timeout. ERR_UNAVAILABLE: logged.
+ * Opens a connection; waits at most timeout_ms (after name resolution, which the resolver bounds). url: libpq's (URI or
+ * key=value). statement_timeout_ms 0 = none. Sets application_name, TimeZone=UTC, client_encoding UTF8, TCP keep-alive
+ * and tcp_user_timeout. ERR_UNAVAILABLE: logged.
+ *
+ * A server that has not answered a statement statement_timeout_ms + 1 s after it was sent is taken for dead: the
+ * connection is not usable any more. No cancel request is sent (a frozen server would swallow it, and PQcancel blocks);
+ * the server ends the statement by its own timeout. A transaction in which we say nothing for twice the statement
+ * timeout is ended by the server, so that a frozen client does not keep its locks.
  */
 enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms, int64_t statement_timeout_ms,
                       const struct log *log, struct pg_conn **out) MUST_CHECK;
 void pg_conn_close(struct pg_conn *conn);
 
+/* NULL: nothing is logged. */
+void pg_conn_set_log(struct pg_conn *conn, const struct log *log);
+
 /* False after any failure that leaves the connection's state in doubt; it can only be closed then. */
 bool pg_conn_usable(const struct pg_conn *conn);
+/* Whether it failed because the server did not answer in time: others to the same server may hang as well. */
+bool pg_conn_timed_out(const struct pg_conn *conn);
+/* For a connection that has been idle: looks, without waiting, whether the server has closed it meanwhile. */
+bool pg_conn_is_alive(struct pg_conn *conn);
 /* True between pg_conn_begin and its end. */
 bool pg_conn_in_transaction(const struct pg_conn *conn);
 
@@ -64,7 +57,7 @@ bool pg_conn_in_transaction(const struct pg_conn *conn);
  * (or live as long as the program). params may be NULL; rows may be NULL if nobody wants them.
  *   ERR_CONFLICT     unique, exclusion, foreign key or serialization violation; pg_conn_constraint names it
  *   ERR_INVALID      the data was refused (check violation, bad text, out of range)
- *   ERR_LIMIT        the statement's timeout
+ *   ERR_LIMIT        the statement's timeout, or the session's lock_timeout
  *   ERR_UNAVAILABLE  the connection broke, the server shuts down, or it cannot write
  *   ERR_INTERNAL     anything else: a bug in the SQL; logged
  * A failed statement inside a transaction makes every further one fail until pg_conn_rollback.
@@ -74,6 +67,13 @@ enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_pa
 /* For SQL text that is built at run time: not prepared. */
 enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                             struct pg_result **rows) MUST_CHECK;
+/*
+ * Any number of statements without parameters, one after the other, as a file of SQL has them. ERR_INTERNAL also when they
+ * begin or end a transaction.
+ */
+enum err pg_conn_script(struct pg_conn *conn, const char *sql) MUST_CHECK;
+/* The server's words for the last failure, "" if none. For operators' tools only: they may quote data. */
+const char *pg_conn_message(const struct pg_conn *conn);
 /* The constraint of the last ERR_CONFLICT or ERR_INVALID, "" if none. */
 const char *pg_conn_constraint(const struct pg_conn *conn);
 
@@ -93,20 +93,5 @@ enum err pg_conn_copy_end(struct pg_conn *conn) MUST_CHECK;
 /* LISTEN/NOTIFY: waits at most timeout_ms for a notification on a channel that was LISTENed to; OK = one came (more
  * that came together are swallowed), ERR_NOT_FOUND = none in time, ERR_UNAVAILABLE = broken. */
 enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms) MUST_CHECK;
-
-/* Results. Columns and rows from 0. NULL reads as 0, false, "". All borrowed until free; NULL may be freed. */
-size_t pg_result_count(const struct pg_result *rows);
-/* Rows changed by an INSERT, UPDATE or DELETE. */
-int64_t pg_result_changed(const struct pg_result *rows);
-bool pg_result_is_null(const struct pg_result *rows, size_t row, int column);
-const char *pg_result_text(const struct pg_result *rows, size_t row, int column);
-int64_t pg_result_int(const struct pg_result *rows, size_t row, int column);
-double pg_result_double(const struct pg_result *rows, size_t row, int column);
-bool pg_result_bool(const struct pg_result *rows, size_t row, int column);
-/* A timestamptz in microseconds since 1970-01-01T00:00:00Z; NULL reads as 0. */
-int64_t pg_result_time(const struct pg_result *rows, size_t row, int column);
-/* A bytea; copies at most size bytes, gives the length of the whole. */
-size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out, size_t size);
-void pg_result_free(struct pg_result *rows);
 
 #endif

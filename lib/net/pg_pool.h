@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. Connections to PostgreSQL for threads that come and go: at most max at a time, opened when
- * needed, waiters bounded in time, broken ones replaced. The server may be away when the pool is made.
+ * Safe from any thread. Connections to PostgreSQL for threads that come and go: at most max at a time (and one more, over
+ * which a background thread watches the server), opened when needed, waiters bounded in time, broken ones replaced. The
+ * server may be away when the pool is made.
  */
 #ifndef WAYMARK_LIB_NET_PG_POOL_H
 #define WAYMARK_LIB_NET_PG_POOL_H
@@ -24,19 +25,20 @@ struct pg_pool_config {
 	int64_t statement_timeout_ms;
 	const struct clock *clock;
 	const struct log *log;
-	struct metrics *metrics;
+	struct metrics *metrics; /* may be NULL */
 };
 
 struct pg_pool *pg_pool_new(const struct pg_pool_config *config);
-/* All connections must have been given back. */
+/* All connections must have been given back. NULL may be freed. */
 void pg_pool_free(struct pg_pool *pool);
 
 /*
- * ERR_LIMIT: none became free within wait_ms. ERR_UNAVAILABLE: the server cannot be reached; after a failure nobody
- * tries again for 250 ms, so that a dead server costs its callers nothing.
+ * ERR_LIMIT: none became free within wait_ms. ERR_UNAVAILABLE: the server cannot be reached; after a failure only the
+ * background thread tries again, every 250 ms, so that a dead server costs its callers nothing. A frozen one costs those
+ * who are talking to it their statement's timeout, once.
  */
 enum err pg_pool_take(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
-/* Rolls back what is open; closes what is broken. */
+/* Rolls back what is open; closes what is broken. NULL is allowed. */
 void pg_pool_give(struct pg_pool *pool, struct pg_conn *conn);
 
 /* Whether the last attempt to reach the server succeeded. A background thread asks once a second, so it is at most

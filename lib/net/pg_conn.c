@@ -1,0 +1,250 @@
+#include "lib/net/pg_conn.h"
+
+#include <poll.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/pg_conn_private.h"
+#include "lib/net/pg_error.h"
+#include "lib/net/pg_libpq.h"
+
+#define BYTEA_OID 17
+
+bool pg_conn_url_is_valid(const char *url)
+{
+	char *why = NULL; /* may quote the password: nobody gets to see it */
+	PQconninfoOption *options = PQconninfoParse(url, &why);
+	PQfreemem(why);
+	PQconninfoFree(options);
+	return options != NULL;
+}
+
+void pg_conn_close(struct pg_conn *conn)
+{
+	if (!conn)
+		return;
+	PQfinish(conn->wire);
+	free(conn);
+}
+
+void pg_conn_set_log(struct pg_conn *conn, const struct log *log)
+{
+	conn->log = log;
+}
+
+bool pg_conn_usable(const struct pg_conn *conn)
+{
+	return !conn->broken;
+}
+
+bool pg_conn_timed_out(const struct pg_conn *conn)
+{
+	return conn->timed_out;
+}
+
+bool pg_conn_is_alive(struct pg_conn *conn)
+{
+	struct pollfd fd = { .fd = PQsocket(conn->wire), .events = POLLIN };
+	/* Once for a farewell or a changed setting, once for the end of the stream behind it. */
+	for (int i = 0; i < 4 && !conn->broken && poll(&fd, 1, 0) != 0; i++) {
+		if (!PQconsumeInput(conn->wire))
+			conn->broken = true;
+	}
+	return !conn->broken;
+}
+
+bool pg_conn_in_transaction(const struct pg_conn *conn)
+{
+	return conn->in_transaction;
+}
+
+const char *pg_conn_constraint(const struct pg_conn *conn)
+{
+	return conn->constraint;
+}
+
+const char *pg_conn_message(const struct pg_conn *conn)
+{
+	return conn->message;
+}
+
+static const char *pg_conn_field(const PGresult *answer, int field)
+{
+	const char *text = PQresultErrorField(answer, field);
+	return text ? text : "";
+}
+
+static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const char *sqlstate, const char *sql)
+{
+	/* A refused or conflicting row is the caller's business, and the message would quote it. */
+	if (err == ERR_INVALID || err == ERR_CONFLICT)
+		return;
+	enum log_level level = err == ERR_INTERNAL ? LOG_ERROR : LOG_WARNING;
+	LOG_AT(conn->log, level, "postgres_statement_failed", LOG_TEXT("sqlstate", sqlstate),
+	       LOG_TEXT("message", conn->message), LOG_TEXT("statement", sql));
+}
+
+enum err pg_conn_judge(struct pg_conn *conn, const char *sql, const struct pg_result *answer)
+{
+	const PGresult *foreign = (const PGresult *)answer;
+	ExecStatusType status = PQresultStatus(foreign);
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+		return OK;
+	if (status != PGRES_FATAL_ERROR) {
+		log_error(conn->log, "postgres_unexpected_answer", LOG_TEXT("status", PQresStatus(status)),
+		          LOG_TEXT("statement", sql));
+		conn->broken = true;
+		return ERR_INTERNAL;
+	}
+	const char *sqlstate = PQresultErrorField(foreign, PG_DIAG_SQLSTATE);
+	enum err err = pg_error_of_sqlstate(sqlstate);
+	if (pg_error_spoils_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
+		conn->broken = true;
+	snprintf(conn->constraint, sizeof(conn->constraint), "%s", pg_conn_field(foreign, PG_DIAG_CONSTRAINT_NAME));
+	snprintf(conn->message, sizeof(conn->message), "%s", pg_conn_field(foreign, PG_DIAG_MESSAGE_PRIMARY));
+	pg_conn_log_failure(conn, err, sqlstate ? sqlstate : "", sql);
+	return err;
+}
+
+/* After a successful PQsend…: waits, judges, and hands the rows over. */
+static enum err pg_conn_finish(struct pg_conn *conn, const char *sql, struct pg_result **rows)
+{
+	struct pg_result *answer = NULL;
+	enum err err = pg_conn_wait_answer(conn, pg_conn_wait_deadline(conn), &answer);
+	if (err == OK)
+		err = pg_conn_judge(conn, sql, answer);
+	if (err == OK && rows)
+		*rows = answer;
+	else
+		pg_result_free(answer);
+	return err;
+}
+
+static enum err pg_conn_sent(struct pg_conn *conn, int sent)
+{
+	return sent ? OK : pg_conn_wait_broken(conn, "postgres_connection_broke");
+}
+
+/* Whether a statement can be sent now. */
+static enum err pg_conn_ready(struct pg_conn *conn, const struct pg_params *params)
+{
+	conn->constraint[0] = '\0';
+	conn->message[0] = '\0';
+	if (conn->broken)
+		return ERR_UNAVAILABLE;
+	if (conn->copying || (params && params->count > PG_PARAMS_MAX)) {
+		log_error(conn->log, "postgres_misused", LOG_BOOL("copying", conn->copying));
+		return ERR_INTERNAL;
+	}
+	return OK;
+}
+
+static enum err pg_conn_prepare(struct pg_conn *conn, const char *sql, char *name, size_t size)
+{
+	size_t i = 0;
+	while (i < conn->prepared_count && conn->prepared[i] != sql)
+		i++;
+	snprintf(name, size, "s%zu", i);
+	if (i < conn->prepared_count)
+		return OK;
+	enum err err = pg_conn_sent(conn, PQsendPrepare(conn->wire, name, sql, 0, NULL));
+	if (err == OK)
+		err = pg_conn_finish(conn, sql, NULL);
+	if (err == OK)
+		conn->prepared[conn->prepared_count++] = sql;
+	return err;
+}
+
+enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct pg_result **rows)
+{
+	static const struct pg_params none;
+	const struct pg_params *p = params ? params : &none;
+	enum err err = pg_conn_ready(conn, p);
+	if (err != OK)
+		return err;
+	if (conn->prepared_count == PG_CONN_PREPARED_MAX)
+		return pg_conn_query_once(conn, sql, params, rows);
+	char name[24];
+	err = pg_conn_prepare(conn, sql, name, sizeof(name));
+	if (err != OK)
+		return err;
+	err = pg_conn_sent(conn, PQsendQueryPrepared(conn->wire, name, p->count, p->values, p->lengths, p->formats, 0));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                            struct pg_result **rows)
+{
+	static const struct pg_params none;
+	const struct pg_params *p = params ? params : &none;
+	enum err err = pg_conn_ready(conn, p);
+	if (err != OK)
+		return err;
+	Oid types[PG_PARAMS_MAX];
+	for (int i = 0; i < p->count; i++)
+		types[i] = p->formats[i] ? BYTEA_OID : 0;
+	err = pg_conn_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, types, p->values, p->lengths, p->formats, 0));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+/* The simple protocol: any number of statements, no parameters. */
+static enum err pg_conn_simple(struct pg_conn *conn, const char *sql, struct pg_result **rows)
+{
+	enum err err = pg_conn_ready(conn, NULL);
+	if (err == OK)
+		err = pg_conn_sent(conn, PQsendQuery(conn->wire, sql));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+enum err pg_conn_script(struct pg_conn *conn, const char *sql)
+{
+	enum err err = pg_conn_simple(conn, sql, NULL);
+	bool open = PQtransactionStatus(conn->wire) != PQTRANS_IDLE;
+	if (err == OK && open != conn->in_transaction) {
+		snprintf(conn->message, sizeof(conn->message), "the script begins or ends a transaction");
+		conn->broken = true;
+		return ERR_INTERNAL;
+	}
+	return err;
+}
+
+enum err pg_conn_begin(struct pg_conn *conn)
+{
+	if (conn->in_transaction)
+		return ERR_INTERNAL;
+	enum err err = pg_conn_simple(conn, "BEGIN", NULL);
+	conn->in_transaction = err == OK;
+	return err;
+}
+
+enum err pg_conn_commit(struct pg_conn *conn)
+{
+	if (!conn->in_transaction || conn->copying)
+		return ERR_INTERNAL;
+	struct pg_result *answer = NULL;
+	enum err err = pg_conn_simple(conn, "COMMIT", &answer);
+	/* The server answers COMMIT in a failed transaction with success and the word ROLLBACK. */
+	if (err == OK && strcmp(PQcmdStatus((PGresult *)answer), "COMMIT") != 0)
+		err = ERR_INTERNAL;
+	conn->in_transaction = false;
+	pg_result_free(answer);
+	return err;
+}
+
+static void pg_conn_abandon_copy(struct pg_conn *conn)
+{
+	conn->copying = false;
+	struct pg_result *answer = NULL;
+	if (PQputCopyEnd(conn->wire, "given up") != 1 ||
+	    pg_conn_wait_answer(conn, pg_conn_wait_deadline(conn), &answer) != OK)
+		conn->broken = true;
+	pg_result_free(answer);
+}
+
+void pg_conn_rollback(struct pg_conn *conn)
+{
+	if (conn->copying && !conn->broken)
+		pg_conn_abandon_copy(conn);
+	if (conn->in_transaction && !conn->broken && pg_conn_simple(conn, "ROLLBACK", NULL) != OK)
+		conn->broken = true;
+	conn->in_transaction = false;
+}

@@ -1,0 +1,93 @@
+#include <poll.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/net/pg_conn_private.h"
+#include "lib/net/pg_libpq.h"
+
+#define USER_TIMEOUT_MS 10000
+
+static void pg_conn_open_ignore_notice(void *ctx, const PGresult *notice)
+{
+	(void)ctx;
+	(void)notice;
+}
+
+static PGconn *pg_conn_open_start(const char *url, const char *application_name, int64_t statement_timeout_ms)
+{
+	char user_timeout[24];
+	snprintf(user_timeout, sizeof(user_timeout), "%lld",
+	         (long long)(statement_timeout_ms > 0 ? statement_timeout_ms + 1000 : USER_TIMEOUT_MS));
+	/* Of a name that comes twice, libpq takes the last that is not NULL. */
+	const char *const names[] = { "dbname",          "application_name",    "client_encoding",  "keepalives_idle",
+	                              "keepalives_interval", "keepalives_count", "tcp_user_timeout", NULL };
+	const char *const values[] = { url, application_name, "UTF8", "5", "2", "3", user_timeout, NULL };
+	return PQconnectStartParams(names, values, 1);
+}
+
+static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
+{
+	PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+	while (PQstatus(conn->wire) != CONNECTION_BAD) {
+		short ready = 0;
+		short events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+		if (pg_conn_wait_socket(conn, events, deadline_us, &ready) != OK) {
+			conn->timed_out = true;
+			break;
+		}
+		next = PQconnectPoll(conn->wire);
+		if (next == PGRES_POLLING_OK)
+			return OK;
+		if (next == PGRES_POLLING_FAILED)
+			break;
+	}
+	return pg_conn_wait_broken(conn, conn->timed_out ? "postgres_does_not_answer" : "postgres_cannot_connect");
+}
+
+/* By a statement and not by the start-up packet's options, which connection poolers refuse. */
+static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
+{
+	static const char sql[] =
+		"SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
+		"set_config('bytea_output', 'hex', false), set_config('statement_timeout', $1, false), "
+		"set_config('idle_in_transaction_session_timeout', $2, false)";
+	char timeouts[2][24];
+	snprintf(timeouts[0], sizeof(timeouts[0]), "%lld", (long long)conn->statement_timeout_ms);
+	snprintf(timeouts[1], sizeof(timeouts[1]), "%lld", (long long)conn->statement_timeout_ms * 2);
+	const char *const values[] = { timeouts[0], timeouts[1] };
+	if (!PQsendQueryParams(conn->wire, sql, 2, NULL, values, NULL, NULL, 0))
+		return pg_conn_wait_broken(conn, "postgres_cannot_connect");
+	struct pg_result *answer = NULL;
+	enum err err = pg_conn_wait_answer(conn, deadline_us, &answer);
+	if (err == OK)
+		err = pg_conn_judge(conn, sql, answer);
+	pg_result_free(answer);
+	return err == OK ? OK : ERR_UNAVAILABLE;
+}
+
+enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms, int64_t statement_timeout_ms,
+                      const struct log *log, struct pg_conn **out)
+{
+	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	struct pg_conn *conn = mem_zero(sizeof(*conn));
+	conn->log = log;
+	conn->statement_timeout_ms = statement_timeout_ms;
+	conn->wire = pg_conn_open_start(url, application_name, statement_timeout_ms);
+	if (!conn->wire)
+		abort(); /* out of memory */
+	enum err err = pg_conn_open_finish(conn, deadline_us);
+	if (err != OK)
+		goto out;
+	PQsetNoticeReceiver(conn->wire, pg_conn_open_ignore_notice, NULL);
+	if (PQsetnonblocking(conn->wire, 1) != 0) {
+		err = pg_conn_wait_broken(conn, "postgres_cannot_connect");
+		goto out;
+	}
+	err = pg_conn_open_settings(conn, deadline_us);
+out:
+	if (err == OK)
+		*out = conn;
+	else
+		pg_conn_close(conn);
+	return err;
+}

@@ -1,0 +1,150 @@
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+
+#include "lib/base/clock.h"
+#include "lib/net/pg_conn_private.h"
+#include "lib/net/pg_libpq.h"
+
+#define ANSWER_GRACE_MS 1000
+
+int64_t pg_conn_wait_deadline(const struct pg_conn *conn)
+{
+	if (conn->statement_timeout_ms == 0)
+		return INT64_MAX;
+	return clock_steady_us(clock_system()) + (conn->statement_timeout_ms + ANSWER_GRACE_MS) * CLOCK_US_PER_MS;
+}
+
+static int pg_conn_wait_left_ms(int64_t deadline_us)
+{
+	if (deadline_us == INT64_MAX)
+		return -1;
+	int64_t left_us = deadline_us - clock_steady_us(clock_system());
+	if (left_us <= 0)
+		return 0;
+	int64_t left_ms = (left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS;
+	return left_ms > INT_MAX ? INT_MAX : (int)left_ms;
+}
+
+enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us, short *ready)
+{
+	struct pollfd fd = { .fd = PQsocket(conn->wire), .events = events };
+	for (;;) {
+		int n = poll(&fd, 1, pg_conn_wait_left_ms(deadline_us));
+		if (n > 0) {
+			*ready = fd.revents;
+			return OK;
+		}
+		if (n == 0)
+			return ERR_LIMIT;
+		if (errno != EINTR)
+			return ERR_UNAVAILABLE;
+	}
+}
+
+enum err pg_conn_wait_broken(struct pg_conn *conn, const char *event)
+{
+	const char *said = PQerrorMessage(conn->wire);
+	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(said, "\n"), said);
+	conn->broken = true;
+	log_warning(conn->log, event, LOG_TEXT("message", conn->message));
+	return ERR_UNAVAILABLE;
+}
+
+/* Waits for the socket and takes in what has come. */
+static enum err pg_conn_wait_input(struct pg_conn *conn, short events, int64_t deadline_us)
+{
+	short ready = 0;
+	enum err err = pg_conn_wait_socket(conn, events, deadline_us, &ready);
+	if (err == ERR_LIMIT) {
+		conn->timed_out = true;
+		return pg_conn_wait_broken(conn, "postgres_does_not_answer");
+	}
+	if (err != OK)
+		return pg_conn_wait_broken(conn, "postgres_connection_broke");
+	if ((ready & ~POLLOUT) && !PQconsumeInput(conn->wire))
+		return pg_conn_wait_broken(conn, "postgres_connection_broke");
+	return OK;
+}
+
+enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us)
+{
+	for (;;) {
+		int left = PQflush(conn->wire);
+		if (left == 0)
+			return OK;
+		if (left < 0)
+			return pg_conn_wait_broken(conn, "postgres_connection_broke");
+		/* The server may want to tell us something before it reads on. */
+		enum err err = pg_conn_wait_input(conn, POLLIN | POLLOUT, deadline_us);
+		if (err != OK)
+			return err;
+	}
+}
+
+static enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, PGresult **result)
+{
+	enum err err = pg_conn_wait_flushed(conn, deadline_us);
+	while (err == OK && PQisBusy(conn->wire))
+		err = pg_conn_wait_input(conn, POLLIN, deadline_us);
+	if (err == OK)
+		*result = PQgetResult(conn->wire);
+	return err;
+}
+
+static bool pg_conn_wait_is_error(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+	return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
+}
+
+enum err pg_conn_wait_answer(struct pg_conn *conn, int64_t deadline_us, struct pg_result **answer)
+{
+	PGresult *kept = NULL;
+	for (;;) {
+		PGresult *next = NULL;
+		enum err err = pg_conn_wait_result(conn, deadline_us, &next);
+		if (err != OK) {
+			PQclear(kept);
+			return err;
+		}
+		if (!next)
+			break;
+		if (kept && pg_conn_wait_is_error(kept)) {
+			PQclear(next);
+			continue;
+		}
+		PQclear(kept);
+		kept = next;
+		ExecStatusType status = PQresultStatus(kept);
+		/* Without our doing, libpq would give the same result for ever. */
+		if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH)
+			break;
+	}
+	if (!kept)
+		return pg_conn_wait_broken(conn, "postgres_connection_broke");
+	*answer = (struct pg_result *)kept;
+	return OK;
+}
+
+enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms)
+{
+	if (conn->broken)
+		return ERR_UNAVAILABLE;
+	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	for (;;) {
+		bool came = false;
+		for (PGnotify *n = PQnotifies(conn->wire); n; n = PQnotifies(conn->wire)) {
+			PQfreemem(n);
+			came = true;
+		}
+		if (came)
+			return OK;
+		short ready = 0;
+		enum err err = pg_conn_wait_socket(conn, POLLIN, deadline_us, &ready);
+		if (err == ERR_LIMIT)
+			return ERR_NOT_FOUND;
+		if (err != OK || !PQconsumeInput(conn->wire))
+			return pg_conn_wait_broken(conn, "postgres_connection_broke");
+	}
+}
