@@ -1,0 +1,74 @@
+#include "tools/migrate/migration_ledger.h"
+
+/* "waymark", as a number: runs of other programs' migrations in the same database do not wait for ours. */
+#define LOCK_KEY 0x7761796d61726bLL
+
+enum err migration_ledger_lock(struct pg_conn *conn)
+{
+	struct pg_params p = { 0 };
+	pg_params_int(&p, LOCK_KEY);
+	enum err err = pg_conn_query(conn, "SELECT pg_advisory_lock($1)", &p, NULL);
+	if (err != OK)
+		return err;
+	return pg_conn_query(conn,
+	                     "CREATE TABLE IF NOT EXISTS schema_migrations ("
+	                     "version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
+	                     "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
+	                     NULL, NULL);
+}
+
+static enum err table_exists(struct pg_conn *conn, bool *exists)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, "SELECT to_regclass('schema_migrations') IS NOT NULL", NULL, &rows);
+	if (err == OK)
+		*exists = pg_result_bool(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err migration_ledger_read(struct pg_conn *conn, struct migration_ledger *out)
+{
+	bool exists = false;
+	enum err err = table_exists(conn, &exists);
+	if (err != OK)
+		return err;
+	out->count = 0;
+	if (!exists)
+		return OK;
+	struct pg_result *rows = NULL;
+	err = pg_conn_query(conn, "SELECT version, name, sha256 FROM schema_migrations ORDER BY version", NULL, &rows);
+	if (err == OK && pg_result_count(rows) > MIGRATIONS_MAX)
+		err = ERR_LIMIT;
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
+		struct migration *m = &out->recorded[out->count++];
+		m->version = pg_result_int(rows, i, 0);
+		snprintf(m->name, sizeof(m->name), "%s", pg_result_text(rows, i, 1));
+		snprintf(m->sha256, sizeof(m->sha256), "%s", pg_result_text(rows, i, 2));
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err record(struct pg_conn *conn, const struct migration *m)
+{
+	struct pg_params p = { 0 };
+	pg_params_int(&p, m->version);
+	pg_params_text(&p, m->name);
+	pg_params_text(&p, m->sha256);
+	return pg_conn_query(conn, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", &p, NULL);
+}
+
+enum err migration_ledger_apply(struct pg_conn *conn, const struct migration_file *file)
+{
+	enum err err = pg_conn_begin(conn);
+	if (err == OK)
+		err = pg_conn_script(conn, file->sql);
+	if (err == OK)
+		err = record(conn, &file->migration);
+	if (err == OK)
+		err = pg_conn_commit(conn);
+	if (err != OK)
+		pg_conn_rollback(conn);
+	return err;
+}
