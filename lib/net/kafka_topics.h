@@ -1,0 +1,45 @@
+/*
+ * One thread at a time. Makes Kafka topics explicitly (brokers have auto.create.topics.enable=false) and compares those
+ * that exist with what they should be.
+ */
+#ifndef WAYMARK_LIB_NET_KAFKA_TOPICS_H
+#define WAYMARK_LIB_NET_KAFKA_TOPICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/net/kafka_config.h"
+
+#define KAFKA_TOPIC_NAME_MAX 249
+#define KAFKA_TOPIC_SETTINGS_MAX 8
+
+struct kafka_topic_setting {
+	char name[64]; /* "retention.ms" */
+	char value[64];
+};
+
+struct kafka_topic {
+	char name[KAFKA_TOPIC_NAME_MAX + 1];
+	int32_t partitions;
+	struct kafka_topic_setting settings[KAFKA_TOPIC_SETTINGS_MAX];
+	size_t setting_count;
+};
+
+struct kafka_topics_config {
+	const struct kafka_config *kafka;
+	int replication; /* copies of each partition; -1 = the brokers' default */
+	int64_t timeout_ms;
+	const struct log *log;
+};
+
+/*
+ * Makes the topics that are missing, waits until every topic has its leaders, then compares partitions and settings.
+ * Never changes a topic that exists. ERR_CONFLICT: a topic differs (each difference logged). ERR_UNAVAILABLE: not done
+ * within timeout_ms. ERR_INVALID: the brokers refuse a topic, or librdkafka the configuration (logged).
+ */
+enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics, size_t count)
+	MUST_CHECK;
+
+#endif

@@ -1,0 +1,142 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "tools/topics/topic_file.h"
+
+static struct topic_file read_right(const char *text)
+{
+	struct topic_file file;
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	assert_int_equal(topic_file_parse(text, &file, &problems), OK);
+	assert_int_equal(problems.len, 0);
+	strbuf_clear(&problems);
+	return file;
+}
+
+static void assert_problems(const char *text, const char *expected)
+{
+	struct topic_file file = { .count = 77 };
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	assert_int_equal(topic_file_parse(text, &file, &problems), ERR_INVALID);
+	assert_string_equal(problems.data, expected);
+	assert_int_equal(file.count, 77);
+	strbuf_clear(&problems);
+}
+
+static void reads_name_partitions_and_settings(void **state)
+{
+	(void)state;
+	struct topic_file file = read_right("a.b_c-1 \t 4  retention.ms=1000 cleanup.policy=compact\nother 1\n");
+	assert_int_equal(file.count, 2);
+	assert_string_equal(file.topics[0].name, "a.b_c-1");
+	assert_int_equal(file.topics[0].partitions, 4);
+	assert_int_equal(file.topics[0].setting_count, 2);
+	assert_string_equal(file.topics[0].settings[0].name, "retention.ms");
+	assert_string_equal(file.topics[0].settings[0].value, "1000");
+	assert_string_equal(file.topics[0].settings[1].name, "cleanup.policy");
+	assert_string_equal(file.topics[0].settings[1].value, "compact");
+	assert_string_equal(file.topics[1].name, "other");
+	assert_int_equal(file.topics[1].setting_count, 0);
+}
+
+static void skips_comments_and_blank_lines(void **state)
+{
+	(void)state;
+	assert_int_equal(read_right("# a 1\n\n \t\r\na 1 # x=y\r\n").count, 1);
+	assert_int_equal(read_right("# a 1\n\n \t\r\na 1 # x=y\r\n").topics[0].setting_count, 0);
+	assert_int_equal(read_right("").count, 0);
+}
+
+static void reads_a_last_line_without_its_end(void **state)
+{
+	(void)state;
+	assert_int_equal(read_right("a 1\nb 2").count, 2);
+}
+
+static void names_every_wrong_line(void **state)
+{
+	(void)state;
+	assert_problems("a/b 1\n\na\nb 0\nc x\nd 1 e\nf 1 =g\nh 1 i=\nj 1\nj 2\n",
+	                "line 1: not a topic name\n"
+	                "line 3: the second word is not a number of partitions\n"
+	                "line 4: the second word is not a number of partitions\n"
+	                "line 5: the second word is not a number of partitions\n"
+	                "line 6: a setting is name=value\n"
+	                "line 7: a setting is name=value\n"
+	                "line 8: a setting is name=value\n"
+	                "line 10: the topic is named twice\n");
+}
+
+static void refuses_what_is_longer_than_its_place(void **state)
+{
+	(void)state;
+	char line[512];
+	snprintf(line, sizeof(line), "%0249d 1\n", 0);
+	assert_int_equal(read_right(line).count, 1);
+	snprintf(line, sizeof(line), "%0250d 1\n", 0);
+	assert_problems(line, "line 1: not a topic name\n");
+	snprintf(line, sizeof(line), "a 1 %063d=%063d\n", 0, 0);
+	assert_int_equal(read_right(line).topics[0].setting_count, 1);
+	snprintf(line, sizeof(line), "a 1 %064d=1\nb 1 a=%064d\n", 0, 0);
+	assert_problems(line, "line 1: a name or value is longer than 63 bytes\n"
+	                      "line 2: a name or value is longer than 63 bytes\n");
+	assert_problems("a 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1", "line 1: too many settings\n");
+}
+
+static void refuses_more_topics_than_it_has_room_for(void **state)
+{
+	(void)state;
+	struct strbuf text;
+	strbuf_init(&text, 4096);
+	for (int i = 0; i < TOPIC_FILE_TOPICS_MAX; i++)
+		strbuf_add_format(&text, "t%d 1\n", i);
+	assert_int_equal(read_right(text.data).count, TOPIC_FILE_TOPICS_MAX);
+	strbuf_add_text(&text, "last 1\n");
+	assert_problems(text.data, "line 65: too many topics\n");
+	strbuf_clear(&text);
+}
+
+static void says_which_file_it_cannot_read(void **state)
+{
+	(void)state;
+	struct topic_file file;
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	assert_int_equal(topic_file_read("/nowhere/topics", &file, &problems), ERR_INVALID);
+	assert_string_equal(problems.data, "/nowhere/topics: No such file or directory\n");
+	strbuf_clear(&problems);
+}
+
+static void reads_the_file_of_this_project(void **state)
+{
+	(void)state;
+	struct topic_file file;
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	assert_int_equal(topic_file_read("deploy/topics.conf", &file, &problems), OK);
+	assert_string_equal(file.topics[0].name, "waymark.redirects.v1");
+	assert_true(file.count >= 4);
+	strbuf_clear(&problems);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_name_partitions_and_settings),
+		cmocka_unit_test(skips_comments_and_blank_lines),
+		cmocka_unit_test(reads_a_last_line_without_its_end),
+		cmocka_unit_test(names_every_wrong_line),
+		cmocka_unit_test(refuses_what_is_longer_than_its_place),
+		cmocka_unit_test(refuses_more_topics_than_it_has_room_for),
+		cmocka_unit_test(says_which_file_it_cannot_read),
+		cmocka_unit_test(reads_the_file_of_this_project),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

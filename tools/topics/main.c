@@ -1,0 +1,74 @@
+#include <stdlib.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/program.h"
+#include "lib/base/strbuf.h"
+#include "lib/net/kafka_config.h"
+#include "lib/net/kafka_topics.h"
+#include "tools/topics/topic_file.h"
+
+#define PROBLEMS_MAX (16 * 1024)
+#define EXIT_TRY_AGAIN 75 /* EX_TEMPFAIL */
+
+struct config {
+	struct kafka_config kafka;
+	char topics_file[512];
+	int64_t replication;
+	int64_t timeout_ms;
+};
+
+static const struct env_var vars[] = {
+	KAFKA_CONFIG_VARS(struct config, kafka),
+	ENV_TEXT("TOPICS_FILE", struct config, topics_file, "deploy/topics.conf", "the list of topics"),
+	ENV_INT("TOPICS_REPLICATION", struct config, replication, "-1", -1, 100,
+                "copies of each partition; -1 = the brokers' default"),
+	ENV_INT("TOPICS_TIMEOUT_MS", struct config, timeout_ms, "30000", 1, 3600000, "how long to wait for the brokers"),
+};
+
+static const struct program program = {
+	.name = "waymark-topics",
+	.summary = "makes the Kafka topics that are missing and checks those that exist; may be run again at any time",
+	.vars = vars,
+	.var_count = sizeof(vars) / sizeof(vars[0]),
+};
+
+static int exit_status(enum err result)
+{
+	return result == OK ? EXIT_SUCCESS : result == ERR_UNAVAILABLE ? EXIT_TRY_AGAIN : EXIT_FAILURE;
+}
+
+static int ensure(const struct config *config, const struct topic_file *file)
+{
+	struct log *log = log_new(program.name, LOG_INFO, 2);
+	struct kafka_topics_config wanted = {
+		.kafka = &config->kafka,
+		.replication = (int)config->replication,
+		.timeout_ms = config->timeout_ms,
+		.log = log,
+	};
+	enum err result = kafka_topics_ensure(&wanted, file->topics, file->count);
+	log_free(log);
+	return exit_status(result);
+}
+
+int main(int argc, char **argv)
+{
+	struct config config;
+	int status = program_start(&program, argc, argv, &config);
+	if (status != PROGRAM_RUN)
+		return status;
+	struct topic_file *file = mem_zero(sizeof(*file));
+	struct strbuf problems;
+	strbuf_init(&problems, PROBLEMS_MAX);
+	if (topic_file_read(config.topics_file, file, &problems) == OK) {
+		status = ensure(&config, file);
+	} else {
+		fprintf(stderr, "%s: %s:\n%s", program.name, config.topics_file, problems.data);
+		status = PROGRAM_EXIT_USAGE;
+	}
+	strbuf_clear(&problems);
+	free(file);
+	return status;
+}
