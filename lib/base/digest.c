@@ -14,9 +14,7 @@ void digest_sha256(const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE
 
 void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE])
 {
-	/* A NULL key means "the same key as before" to HMAC(). */
-	const void *some_key = key_len > 0 ? key : "";
-	if (key_len > INT_MAX || !HMAC(EVP_sha256(), some_key, (int)key_len, bytes, len, out, NULL))
+	if (key_len > INT_MAX || !HMAC(EVP_sha256(), key, (int)key_len, bytes, len, out, NULL))
 		abort();
 }
 

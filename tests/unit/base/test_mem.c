@@ -65,17 +65,17 @@ static void copies_text_and_bytes(void **state)
 	free(bytes);
 }
 
-/* Volatile, so that the compiler cannot see that the sizes are absurd. */
+/* Volatile, so that the compiler cannot see that the sizes are absurd: (huge / 4 + 2) * 4 wraps round to 4. */
 static volatile const size_t huge = SIZE_MAX;
 
 static void ask_for_an_array_that_overflows(void)
 {
-	free(mem_array(huge / 2, 4));
+	free(mem_array(huge / 4 + 2, 4));
 }
 
 static void resize_to_an_array_that_overflows(void)
 {
-	free(mem_resize(NULL, huge / 2, 4));
+	free(mem_resize(NULL, huge / 4 + 2, 4));
 }
 
 static void ask_for_a_text_that_overflows(void)

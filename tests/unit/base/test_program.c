@@ -31,7 +31,7 @@ static size_t check(const void *config, struct strbuf *problems)
 		strbuf_add_text(problems, "TEST_URL: does not begin with a slash\n");
 		wrong++;
 	}
-	if (c->low >= c->high) {
+	if (c->high > 0 && c->low >= c->high) {
 		strbuf_add_text(problems, "TEST_LOW: is not below TEST_HIGH\n");
 		wrong++;
 	}
@@ -183,6 +183,19 @@ static void names_a_variable_once_although_both_checks_find_it_wrong(void **stat
 	                           "TEST_LOW: is not below TEST_HIGH\n");
 }
 
+static void shows_its_check_zeroes_for_members_that_could_not_be_read(void **state)
+{
+	(void)state;
+	struct start s;
+	setenv("TEST_HIGH", "x", 1);
+	start(&s, NULL, NULL);
+	assert_string_equal(s.err, "tester: 1 wrong variable:\n"
+	                           "TEST_HIGH: \"x\" is not a whole number\n");
+	setenv("TEST_HIGH", "-3", 1);
+	start(&s, NULL, NULL);
+	assert_int_equal(s.config.high, 0);
+}
+
 static void refuses_other_arguments(void **state)
 {
 	(void)state;
@@ -206,6 +219,7 @@ int main(void)
 		TEST(lists_what_is_wrong_on_stderr),
 		TEST(lists_what_its_own_check_finds),
 		TEST(names_a_variable_once_although_both_checks_find_it_wrong),
+		TEST(shows_its_check_zeroes_for_members_that_could_not_be_read),
 		TEST(refuses_other_arguments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
