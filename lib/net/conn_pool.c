@@ -1,0 +1,269 @@
+#include "lib/net/conn_pool.h"
+
+#include <pthread.h>
+
+#include "lib/base/mem.h"
+
+struct conn_pool {
+	struct conn_pool_config config;
+	pthread_mutex_t mutex;
+	pthread_cond_t freed;      /* a connection or a place for one; or the server's state has changed */
+	pthread_cond_t probe_soon; /* the watch has a reason not to wait */
+	pthread_t watch;
+	void **idle;
+	size_t idle_count;
+	size_t open_count; /* idle, given out and being opened */
+	bool reachable;    /* the last attempt to reach the server succeeded */
+	bool failing;      /* … failed; neither, before the first */
+	bool suspicious;   /* somebody saw a connection break: look now */
+	bool closing;
+	struct metric *busy;
+	struct metric *connect_failures;
+	struct metric *wait_timeouts;
+};
+
+static struct timespec in_ms(int64_t ms)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ms / 1000;
+	t.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
+	}
+	return t;
+}
+
+/* With the mutex held; closing does not wait for the server. */
+static void drop_idle(struct conn_pool *pool)
+{
+	pool->open_count -= pool->idle_count;
+	while (pool->idle_count > 0)
+		pool->config.kind->close(pool->idle[--pool->idle_count]);
+}
+
+/* With the mutex held. Logs the change only: an outage is one line, not one per attempt. */
+static void set_reachable(struct conn_pool *pool, bool reachable)
+{
+	if (reachable && pool->failing)
+		log_info(pool->config.log, pool->config.kind->event_back);
+	if (!reachable)
+		metrics_add(pool->connect_failures, 1);
+	pool->reachable = reachable;
+	pool->failing = !reachable;
+	pthread_cond_broadcast(&pool->freed);
+}
+
+/* *hung: the server did not refuse, it did not answer. */
+static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
+{
+	const struct conn_pool_config *c = &pool->config;
+	if (*watch && !c->kind->is_alive(*watch)) {
+		c->kind->close(*watch);
+		*watch = NULL;
+	}
+	if (!*watch) {
+		int64_t begun_us = clock_steady_us(c->clock);
+		enum err err = c->kind->open(c->ctx, quiet, true, watch);
+		*hung = err != OK && clock_steady_us(c->clock) - begun_us >= c->connect_timeout_ms * CLOCK_US_PER_MS;
+		return err;
+	}
+	enum err err = c->kind->probe(c->ctx, *watch);
+	if (err != OK) {
+		*hung = c->kind->hung(*watch);
+		c->kind->close(*watch);
+		*watch = NULL;
+	}
+	return err;
+}
+
+/* Until the next probe is due. With the mutex held. */
+static void rest(struct conn_pool *pool)
+{
+	bool failing = pool->failing;
+	struct timespec until = in_ms(failing ? pool->config.watch_failing_ms : pool->config.watch_ms);
+	int rc = 0;
+	while (!pool->closing && !pool->suspicious && rc == 0) {
+		rc = pthread_cond_timedwait(&pool->probe_soon, &pool->mutex, &until);
+		if (pool->failing && !failing) {
+			failing = true;
+			until = in_ms(pool->config.watch_failing_ms);
+		}
+	}
+}
+
+static void *watch_server(void *arg)
+{
+	struct conn_pool *pool = arg;
+	void *watch = NULL;
+	pthread_mutex_lock(&pool->mutex);
+	while (!pool->closing) {
+		pool->suspicious = false;
+		bool failing = pool->failing;
+		bool hung = false;
+		pthread_mutex_unlock(&pool->mutex);
+		enum err err = probe(pool, failing, &watch, &hung);
+		pthread_mutex_lock(&pool->mutex);
+		set_reachable(pool, err == OK);
+		if (hung)
+			drop_idle(pool);
+		rest(pool);
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	if (watch)
+		pool->config.kind->close(watch);
+	return NULL;
+}
+
+static void register_metrics(struct conn_pool *pool, struct metrics *m)
+{
+	if (!m)
+		return;
+	const struct conn_pool_kind *kind = pool->config.kind;
+	pool->busy = metrics_gauge(m, kind->busy_metric, "Connections in use", NULL);
+	pool->connect_failures = metrics_counter(m, kind->failures_metric, "Failed attempts to reach the server", NULL);
+	pool->wait_timeouts = metrics_counter(m, kind->waits_metric,
+	                                      "Callers for whom no connection became free in time", NULL);
+}
+
+struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
+{
+	struct conn_pool *pool = mem_zero(sizeof(*pool));
+	pool->config = *config;
+	pool->idle = mem_array(config->max, sizeof(void *));
+	register_metrics(pool, config->metrics);
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->freed, &monotonic);
+	pthread_cond_init(&pool->probe_soon, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_mutex_init(&pool->mutex, NULL);
+	if (pthread_create(&pool->watch, NULL, watch_server, pool) != 0)
+		abort();
+	pthread_setname_np(pool->watch, config->kind->watch_name);
+	return pool;
+}
+
+void conn_pool_free(struct conn_pool *pool)
+{
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->mutex);
+	pool->closing = true;
+	pthread_cond_signal(&pool->probe_soon);
+	pthread_mutex_unlock(&pool->mutex);
+	pthread_join(pool->watch, NULL);
+	for (size_t i = 0; i < pool->idle_count; i++)
+		pool->config.kind->close(pool->idle[i]);
+	pthread_cond_destroy(&pool->freed);
+	pthread_cond_destroy(&pool->probe_soon);
+	pthread_mutex_destroy(&pool->mutex);
+	free(pool->idle);
+	free(pool);
+}
+
+/* With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller may open one, its place is taken. */
+static enum err wait_for_place(struct conn_pool *pool, const struct timespec *until, void **conn)
+{
+	int rc = 0;
+	for (;;) {
+		if (pool->idle_count > 0) {
+			*conn = pool->idle[--pool->idle_count];
+			return OK;
+		}
+		if (pool->failing)
+			return ERR_UNAVAILABLE;
+		if (pool->open_count < pool->config.max) {
+			pool->open_count++;
+			*conn = NULL;
+			return OK;
+		}
+		if (rc != 0)
+			return ERR_LIMIT;
+		rc = pthread_cond_timedwait(&pool->freed, &pool->mutex, until);
+	}
+}
+
+/* Gives up the place of a connection that broke. */
+static void discard(struct conn_pool *pool, void *conn)
+{
+	bool hung = pool->config.kind->hung(conn);
+	pool->config.kind->close(conn);
+	pthread_mutex_lock(&pool->mutex);
+	pool->open_count--;
+	pool->suspicious = true;
+	if (hung) {
+		set_reachable(pool, false);
+		drop_idle(pool);
+	}
+	pthread_cond_signal(&pool->probe_soon);
+	pthread_cond_signal(&pool->freed);
+	pthread_mutex_unlock(&pool->mutex);
+}
+
+/* Opens a connection in a place that has been taken. */
+static enum err open_in_place(struct conn_pool *pool, void **out)
+{
+	enum err err = pool->config.kind->open(pool->config.ctx, false, false, out);
+	pthread_mutex_lock(&pool->mutex);
+	if (err != OK) {
+		pool->open_count--;
+		pthread_cond_signal(&pool->probe_soon);
+	}
+	set_reachable(pool, err == OK);
+	pthread_mutex_unlock(&pool->mutex);
+	return err;
+}
+
+static enum err take_usable(struct conn_pool *pool, void **out)
+{
+	struct timespec until = in_ms(pool->config.wait_ms);
+	for (;;) {
+		void *conn = NULL;
+		pthread_mutex_lock(&pool->mutex);
+		enum err err = wait_for_place(pool, &until, &conn);
+		pthread_mutex_unlock(&pool->mutex);
+		if (err != OK)
+			return err;
+		if (!conn)
+			return open_in_place(pool, out);
+		if (pool->config.kind->is_alive(conn)) {
+			*out = conn;
+			return OK;
+		}
+		discard(pool, conn);
+	}
+}
+
+enum err conn_pool_take(struct conn_pool *pool, void **out)
+{
+	enum err err = take_usable(pool, out);
+	if (err == OK)
+		metrics_add(pool->busy, 1);
+	if (err == ERR_LIMIT)
+		metrics_add(pool->wait_timeouts, 1);
+	return err;
+}
+
+void conn_pool_give(struct conn_pool *pool, void *conn)
+{
+	metrics_add(pool->busy, -1);
+	if (!pool->config.kind->usable(conn)) {
+		discard(pool, conn);
+		return;
+	}
+	pthread_mutex_lock(&pool->mutex);
+	pool->idle[pool->idle_count++] = conn;
+	pthread_cond_signal(&pool->freed);
+	pthread_mutex_unlock(&pool->mutex);
+}
+
+bool conn_pool_is_reachable(struct conn_pool *pool)
+{
+	pthread_mutex_lock(&pool->mutex);
+	bool reachable = pool->reachable;
+	pthread_mutex_unlock(&pool->mutex);
+	return reachable;
+}

@@ -1,0 +1,208 @@
+/*
+ * hiredis' blocking calls have one timeout for each read and write, so that a server which trickles its reply could hold
+ * a caller for ever. Here the context does not block, and one deadline holds for the whole call.
+ */
+#include "lib/net/redis_conn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <hiredis/hiredis.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+
+struct redis_conn {
+	redisContext *wire;
+	bool broken;
+	bool timed_out;
+	char message[128];
+};
+
+static enum err fail(struct redis_conn *conn, const char *message)
+{
+	conn->broken = true;
+	snprintf(conn->message, sizeof(conn->message), "%s", message);
+	return ERR_UNAVAILABLE;
+}
+
+static int64_t deadline_in(int64_t timeout_ms)
+{
+	return clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+}
+
+static enum err wait_for(struct redis_conn *conn, short events, int64_t deadline_us)
+{
+	struct pollfd fd = { .fd = conn->wire->fd, .events = events };
+	for (;;) {
+		int64_t left_us = deadline_us - clock_steady_us(clock_system());
+		int left_ms = left_us > 0 ? (int)((left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS) : 0;
+		int n = poll(&fd, 1, left_ms);
+		if (n > 0)
+			return OK;
+		if (n == 0) {
+			conn->timed_out = true;
+			return fail(conn, "no answer in time");
+		}
+		if (errno != EINTR)
+			return fail(conn, strerrordesc_np(errno));
+	}
+}
+
+static enum err finish_connecting(struct redis_conn *conn, int64_t deadline_us)
+{
+	if (conn->wire->err)
+		return fail(conn, conn->wire->errstr);
+	enum err err = wait_for(conn, POLLOUT, deadline_us);
+	if (err != OK)
+		return err;
+	int error = 0;
+	socklen_t len = sizeof(error);
+	if (getsockopt(conn->wire->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+		error = errno;
+	return error == 0 ? OK : fail(conn, strerrordesc_np(error));
+}
+
+static enum err send_all(struct redis_conn *conn, int64_t deadline_us)
+{
+	for (int done = 0; !done;) {
+		enum err err = wait_for(conn, POLLOUT, deadline_us);
+		if (err != OK)
+			return err;
+		if (redisBufferWrite(conn->wire, &done) != REDIS_OK)
+			return fail(conn, conn->wire->errstr);
+	}
+	return OK;
+}
+
+static enum err receive(struct redis_conn *conn, int64_t deadline_us, struct redis_reply **reply)
+{
+	for (;;) {
+		void *got = NULL;
+		if (redisGetReplyFromReader(conn->wire, &got) != REDIS_OK)
+			return fail(conn, conn->wire->errstr);
+		if (got) {
+			*reply = got;
+			return OK;
+		}
+		enum err err = wait_for(conn, POLLIN, deadline_us);
+		if (err != OK)
+			return err;
+		if (redisBufferRead(conn->wire) != REDIS_OK)
+			return fail(conn, conn->wire->errstr);
+	}
+}
+
+static enum err call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us,
+                     struct redis_reply **reply)
+{
+	const char **argv = mem_array(count, sizeof(*argv));
+	size_t *lens = mem_array(count, sizeof(*lens));
+	for (size_t i = 0; i < count; i++) {
+		argv[i] = args[i].bytes;
+		lens[i] = args[i].len;
+	}
+	int appended = redisAppendCommandArgv(conn->wire, (int)count, argv, lens);
+	free(argv);
+	free(lens);
+	if (appended != REDIS_OK)
+		return fail(conn, conn->wire->errstr);
+	enum err err = send_all(conn, deadline_us);
+	return err == OK ? receive(conn, deadline_us, reply) : err;
+}
+
+/* A command of the greeting: every answer but OK is a failure. */
+static enum err greet(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us)
+{
+	struct redis_reply *reply = NULL;
+	enum err err = call(conn, args, count, deadline_us, &reply);
+	const char *error = redis_reply_error(reply);
+	if (err == OK && error)
+		err = fail(conn, error);
+	redis_reply_free(reply);
+	return err;
+}
+
+static enum err authenticate(struct redis_conn *conn, const struct redis_url *url, int64_t deadline_us)
+{
+	enum err err = OK;
+	if (url->password[0]) {
+		struct redis_arg auth[3] = { REDIS_TEXT("AUTH") };
+		size_t n = 1;
+		if (url->user[0])
+			auth[n++] = REDIS_TEXT(url->user);
+		auth[n++] = REDIS_TEXT(url->password);
+		err = greet(conn, auth, n, deadline_us);
+	}
+	if (err == OK && url->db > 0) {
+		char db[8];
+		snprintf(db, sizeof(db), "%u", (unsigned)url->db);
+		const struct redis_arg select[] = { REDIS_TEXT("SELECT"), REDIS_TEXT(db) };
+		err = greet(conn, select, 2, deadline_us);
+	}
+	return err;
+}
+
+enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out, char *why,
+                         size_t size)
+{
+	int64_t deadline_us = deadline_in(timeout_ms);
+	struct redis_conn *conn = mem_zero(sizeof(*conn));
+	conn->wire = redisConnectNonBlock(url->host, url->port);
+	if (!conn->wire)
+		abort(); /* out of memory */
+	enum err err = finish_connecting(conn, deadline_us);
+	if (err == OK)
+		err = authenticate(conn, url, deadline_us);
+	if (err == OK) {
+		*out = conn;
+		return OK;
+	}
+	snprintf(why, size, "%s", conn->message);
+	redis_conn_close(conn);
+	return err;
+}
+
+void redis_conn_close(struct redis_conn *conn)
+{
+	if (!conn)
+		return;
+	redisFree(conn->wire);
+	free(conn);
+}
+
+enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t timeout_ms,
+                         struct redis_reply **reply)
+{
+	if (conn->broken)
+		return ERR_UNAVAILABLE;
+	return call(conn, args, count, deadline_in(timeout_ms), reply);
+}
+
+void redis_conn_spoil(struct redis_conn *conn)
+{
+	conn->broken = true;
+}
+
+bool redis_conn_usable(const struct redis_conn *conn)
+{
+	return !conn->broken;
+}
+
+bool redis_conn_timed_out(const struct redis_conn *conn)
+{
+	return conn->timed_out;
+}
+
+bool redis_conn_is_alive(struct redis_conn *conn)
+{
+	/* Redis says nothing unasked: what can be read now is the end of the stream. */
+	struct pollfd fd = { .fd = conn->wire->fd, .events = POLLIN };
+	return !conn->broken && poll(&fd, 1, 0) == 0;
+}
+
+const char *redis_conn_message(const struct redis_conn *conn)
+{
+	return conn->message;
+}

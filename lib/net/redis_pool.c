@@ -1,0 +1,292 @@
+#include "lib/net/redis_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/conn_pool.h"
+#include "lib/net/redis_conn.h"
+
+#define WATCH_MS 1000
+#define WATCH_FAILING_MS 100
+#define SHA1_TEXT_SIZE 41
+
+struct script {
+	const char *text;
+	char sha1[SHA1_TEXT_SIZE];
+};
+
+struct redis_pool {
+	struct redis_pool_config config;
+	struct redis_url url;
+	struct conn_pool *conns;
+	pthread_mutex_t mutex; /* of scripts */
+	size_t script_count;
+	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
+	_Atomic int64_t error_logged_us; /* steady; the last time */
+};
+
+static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
+{
+	(void)for_watch;
+	const struct redis_pool *pool = ctx;
+	struct redis_conn *conn = NULL;
+	char why[128] = "";
+	enum err err = redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
+	if (err == OK)
+		*out = conn;
+	else if (!quiet)
+		log_warning(pool->config.log, "redis_cannot_connect", LOG_TEXT("message", why));
+	return err;
+}
+
+static void close_conn(void *conn)
+{
+	redis_conn_close(conn);
+}
+
+static bool is_alive(void *conn)
+{
+	return redis_conn_is_alive(conn);
+}
+
+static enum err probe(void *ctx, void *conn)
+{
+	const struct redis_pool *pool = ctx;
+	const struct redis_arg ping = REDIS_TEXT("PING");
+	struct redis_reply *reply = NULL;
+	enum err err = redis_conn_call(conn, &ping, 1, pool->config.timeout_ms, &reply);
+	if (err == OK && redis_reply_error(reply))
+		err = ERR_UNAVAILABLE;
+	redis_reply_free(reply);
+	return err;
+}
+
+static bool usable(const void *conn)
+{
+	return redis_conn_usable(conn);
+}
+
+static bool hung(const void *conn)
+{
+	return redis_conn_timed_out(conn);
+}
+
+static const struct conn_pool_kind kind = {
+	.open = open_conn,
+	.close = close_conn,
+	.is_alive = is_alive,
+	.probe = probe,
+	.usable = usable,
+	.hung = hung,
+	.watch_name = "redis-watch",
+	.event_back = "redis_reachable_again",
+	.busy_metric = "waymark_redis_connections_busy",
+	.failures_metric = "waymark_redis_connect_failures_total",
+	.waits_metric = "waymark_redis_wait_timeouts_total",
+};
+
+enum err redis_pool_new(const struct redis_pool_config *config, struct redis_pool **out)
+{
+	struct redis_url url;
+	if (redis_url_parse(config->url, &url) != OK)
+		return ERR_INVALID;
+	struct redis_pool *pool = mem_zero(sizeof(*pool));
+	pool->config = *config;
+	pool->url = url;
+	atomic_init(&pool->error_logged_us, INT64_MIN / 2);
+	pthread_mutex_init(&pool->mutex, NULL);
+	pool->conns = conn_pool_new(&(struct conn_pool_config){
+		.kind = &kind,
+		.ctx = pool,
+		.max = config->max,
+		.wait_ms = config->timeout_ms,
+		.connect_timeout_ms = config->timeout_ms,
+		.watch_ms = WATCH_MS,
+		.watch_failing_ms = WATCH_FAILING_MS,
+		.clock = config->clock,
+		.log = config->log,
+		.metrics = config->metrics,
+	});
+	*out = pool;
+	return OK;
+}
+
+void redis_pool_free(struct redis_pool *pool)
+{
+	if (!pool)
+		return;
+	conn_pool_free(pool->conns);
+	pthread_mutex_destroy(&pool->mutex);
+	free(pool);
+}
+
+bool redis_pool_is_reachable(void *ctx)
+{
+	const struct redis_pool *pool = ctx;
+	return conn_pool_is_reachable(pool->conns);
+}
+
+static bool begins_with_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+	return strncmp(text, word, len) == 0 && (text[len] == ' ' || text[len] == '\0');
+}
+
+/* What an error reply means; each begins with a word in capitals. */
+static enum err judge_error(const char *error)
+{
+	static const char *const passing[] = { "LOADING", "READONLY", "MASTERDOWN", "OOM", "BUSY", "NOREPLICAS",
+	                                       "MISCONF", "NOAUTH",   "TRYAGAIN",   "CLUSTERDOWN" };
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		if (begins_with_word(error, passing[i]))
+			return ERR_UNAVAILABLE;
+	}
+	return ERR_INTERNAL;
+}
+
+static void log_error_reply(struct redis_pool *pool, const char *error)
+{
+	int64_t now_us = clock_steady_us(pool->config.clock);
+	int64_t last_us = atomic_load(&pool->error_logged_us);
+	if (now_us - last_us >= CLOCK_US_PER_S && atomic_compare_exchange_strong(&pool->error_logged_us, &last_us, now_us))
+		log_error(pool->config.log, "redis_error_reply", LOG_TEXT("message", error));
+}
+
+/* Hands the reply over, or turns an error reply into an error. Frees what nobody wants. */
+static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct redis_reply **reply)
+{
+	const char *error = redis_reply_error(got);
+	enum err err = OK;
+	if (error) {
+		err = judge_error(error);
+		log_error_reply(pool, error);
+	}
+	if (err == OK && reply)
+		*reply = got;
+	else
+		redis_reply_free(got);
+	return err;
+}
+
+/* One exchange on a connection; what breaks is logged here. */
+static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, const struct redis_arg *args, size_t count,
+                         struct redis_reply **got)
+{
+	enum err err = redis_conn_call(conn, args, count, pool->config.timeout_ms, got);
+	if (err != OK && conn_pool_is_reachable(pool->conns))
+		log_warning(pool->config.log, "redis_call_failed", LOG_TEXT("message", redis_conn_message(conn)));
+	/* A master that became a replica keeps its clients: a new connection may find the new master. */
+	const char *error = err == OK ? redis_reply_error(*got) : NULL;
+	if (error && begins_with_word(error, "READONLY"))
+		redis_conn_spoil(conn);
+	return err;
+}
+
+enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                         struct redis_reply **reply)
+{
+	void *conn = NULL;
+	enum err err = conn_pool_take(pool->conns, &conn);
+	if (err != OK)
+		return err;
+	struct redis_reply *got = NULL;
+	err = exchange(pool, conn, args, count, &got);
+	conn_pool_give(pool->conns, conn);
+	return err == OK ? finish(pool, got, reply) : err;
+}
+
+static bool find_script(struct redis_pool *pool, const char *script, char sha1[static SHA1_TEXT_SIZE])
+{
+	bool found = false;
+	pthread_mutex_lock(&pool->mutex);
+	for (size_t i = 0; i < pool->script_count && !found; i++) {
+		found = pool->scripts[i].text == script;
+		if (found)
+			memcpy(sha1, pool->scripts[i].sha1, SHA1_TEXT_SIZE);
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	return found;
+}
+
+static enum err keep_script(struct redis_pool *pool, const char *script, const char sha1[static SHA1_TEXT_SIZE])
+{
+	enum err err = OK;
+	pthread_mutex_lock(&pool->mutex);
+	size_t i = 0;
+	while (i < pool->script_count && pool->scripts[i].text != script)
+		i++;
+	if (i == REDIS_POOL_SCRIPTS_MAX) {
+		err = ERR_LIMIT;
+	} else if (i == pool->script_count) {
+		pool->scripts[i].text = script;
+		memcpy(pool->scripts[i].sha1, sha1, SHA1_TEXT_SIZE);
+		pool->script_count++;
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	return err;
+}
+
+/* Has Redis compile the script, which tells its hash. */
+static enum err load_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
+                            char sha1[static SHA1_TEXT_SIZE])
+{
+	const struct redis_arg args[] = { REDIS_TEXT("SCRIPT"), REDIS_TEXT("LOAD"), REDIS_TEXT(script) };
+	struct redis_reply *got = NULL;
+	enum err err = exchange(pool, conn, args, 3, &got);
+	if (err == OK)
+		err = finish(pool, got, &got);
+	if (err != OK)
+		return err;
+	size_t len = 0;
+	const char *text = redis_reply_bytes(got, &len);
+	if (!text || len != SHA1_TEXT_SIZE - 1)
+		err = ERR_INTERNAL;
+	if (err == OK) {
+		memcpy(sha1, text, SHA1_TEXT_SIZE);
+		err = keep_script(pool, script, sha1);
+	}
+	redis_reply_free(got);
+	return err;
+}
+
+/* command: the three first arguments are filled in here. */
+static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
+                           struct redis_arg *command, size_t count, struct redis_reply **got)
+{
+	char sha1[SHA1_TEXT_SIZE];
+	enum err err = find_script(pool, script, sha1) ? OK : load_script(pool, conn, script, sha1);
+	if (err != OK)
+		return err;
+	command[0] = REDIS_TEXT("EVALSHA");
+	command[1] = REDIS_TEXT(sha1);
+	err = exchange(pool, conn, command, count, got);
+	const char *error = err == OK ? redis_reply_error(*got) : NULL;
+	if (!error || !begins_with_word(error, "NOSCRIPT"))
+		return err;
+	redis_reply_free(*got);
+	*got = NULL;
+	command[0] = REDIS_TEXT("EVAL");
+	command[1] = REDIS_TEXT(script);
+	return exchange(pool, conn, command, count, got);
+}
+
+enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
+                           size_t count, struct redis_reply **reply)
+{
+	void *conn = NULL;
+	enum err err = conn_pool_take(pool->conns, &conn);
+	if (err != OK)
+		return err;
+	struct redis_arg *command = mem_array(count + 3, sizeof(*command));
+	char keys[24];
+	snprintf(keys, sizeof(keys), "%zu", key_count);
+	command[2] = REDIS_TEXT(keys);
+	for (size_t i = 0; i < count; i++)
+		command[i + 3] = args[i];
+	struct redis_reply *got = NULL;
+	err = run_script(pool, conn, script, command, count + 3, &got);
+	conn_pool_give(pool->conns, conn);
+	free(command);
+	return err == OK ? finish(pool, got, reply) : err;
+}
