@@ -11,6 +11,7 @@ CREATE TABLE visit_log (
     is_bot        boolean NOT NULL,
     bot_reason    text NOT NULL DEFAULT '',
     visitor_hash  bytea NOT NULL DEFAULT '',
+    is_unique     boolean NOT NULL DEFAULT false, -- the first visit of this visitor to this link on this day
     client_network text NOT NULL DEFAULT '',
     country       text NOT NULL DEFAULT '',
     city          text NOT NULL DEFAULT '',
@@ -90,6 +91,9 @@ CREATE TABLE consumer_offsets (
     topic       text NOT NULL,
     partition   integer NOT NULL,
     next_offset bigint NOT NULL,
+    -- The visits of all events before it are in waymark.visits.v1 for certain; those up to next_offset are
+    -- published again by whoever gets the partition next. NULL reads as next_offset.
+    published_offset bigint CHECK (published_offset <= next_offset),
     -- occurred_at of the newest event counted from this partition; statistics answer with it as as_of.
     as_of       timestamptz,
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
