@@ -1,13 +1,11 @@
--- LinkEvents of committed changes, written in the change's own transaction. (xact, id) below
--- pg_snapshot_xmin(pg_current_snapshot()) is an order in which no committed row can appear later:
--- id alone is not, because a lower id may commit after a higher one.
+-- LinkEvents of committed changes, written in the change's own transaction while the link's row is locked, and deleted
+-- after they were published. The order is id: within one link it is the order of its versions. xid8 would not be: a
+-- transaction that changes many links has its xid before it locks the last of them.
 CREATE TABLE outbox (
-    id         bigint GENERATED ALWAYS AS IDENTITY,
-    xact       xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     slug       text COLLATE "C" NOT NULL,
     payload    bytea NOT NULL, -- a waymark.v1.LinkEvent
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (xact, id)
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
 -- ShedLock's table, with a fence number that rises with each acquisition. Other users of ShedLock who

@@ -24,7 +24,11 @@ enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, stru
 /* Makes the salts of days first..last that do not exist yet (the first to insert wins). */
 enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *made) MUST_CHECK;
 
-/* Deletes the salts of days before day, and the visitors remembered for those days. */
+/* Deletes the salts of days before that day. */
 enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *deleted) MUST_CHECK;
+
+/* Deletes at most limit of the visitors that were remembered (link_day_visitors) for days before that day. */
+enum err salt_store_forget_visitors(struct pg_conn *conn, int32_t before_day, int64_t limit,
+                                    int64_t *deleted) MUST_CHECK;
 
 #endif

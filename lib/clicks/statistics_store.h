@@ -24,8 +24,10 @@ struct statistics {
 	struct welford latency_ms;
 };
 
-/* Adds each delta to its link's row (counts add, latencies merge, last visit takes the later); one statement; rows in
- * the order of link_id, so that writers never deadlock: deltas must be sorted. */
+/*
+ * Adds each delta to its link's row (counts add, latencies merge, last visit takes the later); one statement; rows in
+ * the order of link_id, so that writers never deadlock: deltas must be sorted, each link once (else ERR_INTERNAL).
+ */
 enum err statistics_store_add(struct pg_conn *conn, const struct statistics *deltas, size_t count) MUST_CHECK;
 
 /* Zeroes for a link without a row. */
@@ -36,8 +38,10 @@ enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
                                    struct statistics *out) MUST_CHECK;
 
 /*
- * Up to when clicks have been counted: the oldest as_of among the partitions that are behind, or now if all are caught
- * up as far as is known. 0 if nothing was ever counted.
+ * Up to when every click has been counted: the oldest as_of of all partitions (consumer_offsets), 0 if nothing was ever
+ * counted. A partition's as_of is the time of the newest click counted from it, or, where the consumer found the end of
+ * the partition and wrote it down, the time of that look. So the answer is a lower bound that never claims a click that
+ * is not there; a partition without clicks that nobody looks at holds it back.
  */
 enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us) MUST_CHECK;
 

@@ -23,7 +23,11 @@ struct link_event {
 
 void link_event_encode(const struct link_event *event, struct strbuf *out);
 
-/* ERR_INVALID: not a LinkEvent, or one that breaks the promises of the .proto (lengths, ranges, UTF-8 without NUL). */
+/*
+ * ERR_INVALID: not a LinkEvent, or one that breaks the promises of the .proto (lengths, ranges, UTF-8 without NUL). A
+ * kind of change that a newer sender knows reads as UPDATED: what the link is now stands in link all the same. The link
+ * of a PURGED event is DELETED, so that whoever only looks at states is right as well.
+ */
 enum err link_event_decode(const void *bytes, size_t len, struct link_event *out) MUST_CHECK;
 
 #endif

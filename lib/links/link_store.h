@@ -31,8 +31,10 @@ struct link_store_new {
 	const uint8_t *claim_token_hash; /* SHA-256, of TEMPORARY links; NULL = none */
 };
 
-/* ERR_CONFLICT: the slug is taken or was once (pg_conn_constraint says "links_slug_key"); nothing else was changed, and
- * the transaction goes on (a savepoint is inside). */
+/*
+ * ERR_CONFLICT: the slug is taken or was once. ERR_NOT_FOUND: there is no such owner. ERR_INVALID: a constraint or a tag
+ * (empty, U+001F) refuses it. After each of these nothing was changed, and the transaction goes on (a savepoint is inside).
+ */
 enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
 
 /* owner_id is part of the question: foreign and missing links are both ERR_NOT_FOUND. */
@@ -43,17 +45,20 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
 
 /*
  * Writes the changeable fields of a link that link_store_lock gave (state, redirect_status, original_url, expired_url,
- * expires_at, title, tags), raises its version in place and records the change.
+ * expires_at, title, tags), raises its version in place and records the change. ERR_CONFLICT: it is not at that version
+ * (it was not locked). ERR_INVALID: as in link_store_create, but the transaction can only be rolled back.
  */
 enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
+
+#define LINK_STORE_LIMIT_MAX 100
 
 struct link_store_page {
 	int64_t owner_id;
 	int64_t page;  /* from 1 */
-	int64_t limit; /* 1 to 100 */
+	int64_t limit; /* 1 to LINK_STORE_LIMIT_MAX */
 };
 
-/* The owner's links that are not DELETED, newest first; links has room for limit. total: of all pages. */
+/* ERR_INVALID: a page or limit out of range. The owner's links that are not DELETED, newest first; links has room for limit. total: of all pages. */
 enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
                          int64_t *total) MUST_CHECK;
 
@@ -66,8 +71,8 @@ enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;
 enum err link_store_expire_batch(struct pg_conn *conn, int64_t limit, int64_t *expired) MUST_CHECK;
 
 /*
- * Purges at most limit links that have been EXPIRED for expired_grace_s or DELETED for deleted_grace_s: tombstone in,
- * row out, LinkPurged into the outbox.
+ * Purges at most limit links that have been EXPIRED for expired_grace_s or DELETED for deleted_grace_s (by a write, not
+ * by the clock alone): tombstone in, row out, PURGED into the outbox; rows locked by others are skipped.
  */
 enum err link_store_purge_batch(struct pg_conn *conn, int64_t expired_grace_s, int64_t deleted_grace_s, int64_t limit,
                                 int64_t *purged) MUST_CHECK;

@@ -1,6 +1,8 @@
 /*
- * One thread at a time per connection. LinkEvents that wait to be published: the table outbox. The cursor (xact, id)
- * below pg_snapshot_xmin gives an order in which no committed row can turn up behind the reader's back.
+ * One thread at a time per connection. LinkEvents that wait to be published: the table outbox. There is no cursor that a
+ * late commit could fall behind: whatever is committed is read, and it stays until it was acked. Rows of one link are
+ * read in the order of its versions: an id is drawn while the link's row is locked, so it is larger than those of
+ * earlier versions, and whoever sees a row sees those of earlier versions too.
  */
 #ifndef WAYMARK_LIB_LINKS_OUTBOX_H
 #define WAYMARK_LIB_LINKS_OUTBOX_H
@@ -18,7 +20,6 @@
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event) MUST_CHECK;
 
 struct outbox_row {
-	char xact[24]; /* an xid8 as text */
 	int64_t id;
 	char slug[SLUG_SIZE];
 	int64_t created_at_us;
@@ -31,7 +32,7 @@ struct outbox_batch {
 	size_t count;
 };
 
-/* The oldest rows that are safe to publish, at most limit, in order. */
+/* The oldest committed rows, at most limit, in order. One reader at a time, or they publish twice. */
 enum err outbox_read(struct pg_conn *conn, size_t limit, struct outbox_batch *out) MUST_CHECK;
 void outbox_batch_clear(struct outbox_batch *batch);
 

@@ -1,0 +1,73 @@
+#include "lib/clicks/salt_store.h"
+
+#include "lib/base/entropy.h"
+
+enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts, size_t *count)
+{
+	struct pg_params params = { 0 };
+	pg_params_day(&params, first);
+	pg_params_day(&params, last);
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn,
+	                             "SELECT day - DATE '1970-01-01', salt FROM visitor_salts "
+	                             "WHERE day BETWEEN $1 AND $2 ORDER BY day",
+	                             &params, &rows);
+	if (err == OK) {
+		*count = pg_result_count(rows);
+		for (size_t i = 0; i < *count; i++) {
+			salts[i].day = (int32_t)pg_result_int(rows, i, 0);
+			pg_result_bytes(rows, i, 1, salts[i].bytes, sizeof(salts[i].bytes));
+		}
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err change(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *changed)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK)
+		*changed = pg_result_changed(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *made)
+{
+	int64_t all = 0;
+	for (int32_t day = first; day <= last; day++) {
+		uint8_t salt[VISITOR_SALT_SIZE];
+		entropy_fill(salt, sizeof(salt));
+		struct pg_params params = { 0 };
+		pg_params_day(&params, day);
+		pg_params_bytes(&params, salt, sizeof(salt));
+		int64_t one;
+		enum err err =
+			change(conn, "INSERT INTO visitor_salts (day, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+		               &params, &one);
+		if (err != OK)
+			return err;
+		all += one;
+	}
+	*made = all;
+	return OK;
+}
+
+enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *deleted)
+{
+	struct pg_params params = { 0 };
+	pg_params_day(&params, before_day);
+	return change(conn, "DELETE FROM visitor_salts WHERE day < $1", &params, deleted);
+}
+
+enum err salt_store_forget_visitors(struct pg_conn *conn, int32_t before_day, int64_t limit, int64_t *deleted)
+{
+	struct pg_params params = { 0 };
+	pg_params_day(&params, before_day);
+	pg_params_int(&params, limit);
+	return change(conn,
+	              "DELETE FROM link_day_visitors WHERE ctid = ANY (ARRAY("
+	              "SELECT ctid FROM link_day_visitors WHERE day < $1 LIMIT $2))",
+	              &params, deleted);
+}

@@ -1,0 +1,18 @@
+#include "lib/clicks/visitor.h"
+
+#include <string.h>
+
+/* As much of a user agent as an event carries. */
+#define USER_AGENT_MAX 512
+
+void visitor_hash(const uint8_t salt[static VISITOR_SALT_SIZE], const struct client_ip *ip, const char *user_agent,
+                  uint8_t out[static DIGEST_SIZE])
+{
+	/* The address has a fixed length, so that no two visitors share the bytes that are hashed. */
+	uint8_t bytes[sizeof(ip->bytes) + USER_AGENT_MAX];
+	memcpy(bytes, ip->bytes, sizeof(ip->bytes));
+	size_t len = user_agent ? strnlen(user_agent, USER_AGENT_MAX) : 0;
+	if (len > 0)
+		memcpy(bytes + sizeof(ip->bytes), user_agent, len);
+	digest_hmac_sha256(salt, VISITOR_SALT_SIZE, bytes, sizeof(ip->bytes) + len, out);
+}

@@ -1,0 +1,82 @@
+#include "lib/links/link_row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/links/link_event.h"
+#include "lib/links/outbox.h"
+
+#define TAG_SEPARATOR '\x1f'
+
+static bool copy_text(const char *text, char *out, size_t size)
+{
+	return (size_t)snprintf(out, size, "%s", text) < size;
+}
+
+enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct link_entry *out)
+{
+	int64_t status = pg_result_int(rows, row, 4);
+	out->id = pg_result_int(rows, row, 0);
+	out->version = pg_result_int(rows, row, 2);
+	out->redirect_status = (uint16_t)status;
+	out->expires_at_us = pg_result_time(rows, row, 6);
+	if (!copy_text(pg_result_text(rows, row, 1), out->slug, sizeof(out->slug)) ||
+	    !copy_text(pg_result_text(rows, row, 5), out->original_url, sizeof(out->original_url)) ||
+	    !copy_text(pg_result_text(rows, row, 7), out->expired_url, sizeof(out->expired_url)) ||
+	    link_state_parse(pg_result_text(rows, row, 3), &out->state) != OK || !link_redirect_status_is_valid(status))
+		return ERR_INTERNAL;
+	return OK;
+}
+
+static enum err split_tags(const char *text, struct link_tags *out)
+{
+	out->count = 0;
+	while (*text != '\0') {
+		const char *end = strchrnul(text, TAG_SEPARATOR);
+		size_t len = (size_t)(end - text);
+		if (out->count == LINK_TAGS_MAX || len >= LINK_TAG_SIZE)
+			return ERR_INTERNAL;
+		char *tag = out->tag[out->count++];
+		memcpy(tag, text, len);
+		tag[len] = '\0';
+		text = *end == '\0' ? end : end + 1;
+	}
+	return OK;
+}
+
+enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_ROW_TAGS_SIZE])
+{
+	size_t at = 0;
+	for (size_t i = 0; tags && i < tags->count; i++) {
+		size_t len = strlen(tags->tag[i]);
+		if (len == 0 || memchr(tags->tag[i], TAG_SEPARATOR, len))
+			return ERR_INVALID;
+		if (i > 0)
+			out[at++] = TAG_SEPARATOR;
+		memcpy(out + at, tags->tag[i], len);
+		at += len;
+	}
+	out[at] = '\0';
+	return OK;
+}
+
+enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out)
+{
+	enum err err = link_row_read_entry(rows, row, &out->entry);
+	if (err != OK)
+		return err;
+	out->owner_id = pg_result_int(rows, row, 9);
+	out->created_at_us = pg_result_time(rows, row, 12);
+	out->updated_at_us = pg_result_time(rows, row, 13);
+	if (link_type_parse(pg_result_text(rows, row, 8), &out->type) != OK ||
+	    !copy_text(pg_result_text(rows, row, 10), out->title, sizeof(out->title)))
+		return ERR_INTERNAL;
+	return split_tags(pg_result_text(rows, row, 11), &out->tags);
+}
+
+enum err link_row_record(struct pg_conn *conn, const struct link *link, enum link_change change)
+{
+	struct link_event event = { .occurred_at_us = link->updated_at_us, .change = change, .link = *link };
+	entropy_uuid7(event.occurred_at_us, event.event_id);
+	return outbox_add(conn, &event);
+}

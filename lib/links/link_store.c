@@ -1,0 +1,260 @@
+#include "lib/links/link_store.h"
+
+#include <string.h>
+
+#include "lib/links/link_row.h"
+
+enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, slug);
+	struct pg_result *rows = NULL;
+	enum err err =
+		pg_conn_query(conn, "SELECT " LINK_ROW_ENTRY_COLUMNS " FROM links WHERE slug = $1", &params, &rows);
+	struct link_entry entry;
+	if (err == OK)
+		err = pg_result_count(rows) == 1 ? link_row_read_entry(rows, 0, &entry) : ERR_NOT_FOUND;
+	if (err == OK)
+		*out = entry;
+	pg_result_free(rows);
+	return err;
+}
+
+/* Runs a statement that gives one link or none. */
+static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct link *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	struct link link;
+	if (err == OK)
+		err = pg_result_count(rows) == 1 ? link_row_read(rows, 0, &link) : ERR_NOT_FOUND;
+	if (err == OK)
+		*out = link;
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err insert(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+{
+	char tags[LINK_ROW_TAGS_SIZE];
+	enum err err = link_row_join_tags(new_link->tags, tags);
+	if (err != OK)
+		return err;
+	struct pg_params params = { 0 };
+	pg_params_text(&params, new_link->slug);
+	pg_params_text(&params, link_type_name(new_link->owner_id ? LINK_TYPE_PERMANENT : LINK_TYPE_TEMPORARY));
+	pg_params_int(&params, new_link->redirect_status);
+	pg_params_text(&params, new_link->original_url);
+	pg_params_time_or_null(&params, new_link->expires_at_us);
+	pg_params_text(&params, new_link->expired_url);
+	if (new_link->owner_id)
+		pg_params_int(&params, new_link->owner_id);
+	else
+		pg_params_null(&params);
+	pg_params_text(&params, new_link->title ? new_link->title : "");
+	pg_params_text(&params, tags);
+	pg_params_bytes(&params, new_link->claim_token_hash, DIGEST_SIZE);
+	return query_one(conn,
+	                 "INSERT INTO links (slug, link_type, redirect_status, original_url, expires_at, expired_url, "
+	                 "owner_id, title, tags, claim_token_hash) "
+	                 "VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), $7, $8, " LINK_ROW_TAGS_FROM_TEXT(
+				 "$9") ", $10) "
+	                               "RETURNING " LINK_ROW_COLUMNS,
+	                 &params, out);
+}
+
+/* A refused insert would spoil the caller's transaction: it happens behind a savepoint. */
+static enum err insert_or_undo(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+{
+	enum err err = pg_conn_query(conn, "SAVEPOINT link_store_create", NULL, NULL);
+	if (err != OK)
+		return err;
+	err = insert(conn, new_link, out);
+	if (err == OK)
+		return pg_conn_query(conn, "RELEASE SAVEPOINT link_store_create", NULL, NULL);
+	if (err != ERR_CONFLICT && err != ERR_INVALID)
+		return err;
+	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_slug_key") != 0)
+		err = ERR_NOT_FOUND;
+	enum err undone = pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
+	return undone == OK ? err : undone;
+}
+
+enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+{
+	struct link link;
+	enum err err = insert_or_undo(conn, new_link, &link);
+	if (err == OK)
+		err = link_row_record(conn, &link, LINK_CHANGE_CREATED);
+	if (err == OK)
+		*out = link;
+	return err;
+}
+
+#define SELECT_OF_OWNER "SELECT " LINK_ROW_COLUMNS " FROM links WHERE id = $1 AND owner_id = $2"
+
+enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, owner_id);
+	return query_one(conn, SELECT_OF_OWNER, &params, out);
+}
+
+enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, owner_id);
+	return query_one(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
+}
+
+static enum err update(struct pg_conn *conn, const struct link *link, struct link *out)
+{
+	char tags[LINK_ROW_TAGS_SIZE];
+	enum err err = link_row_join_tags(&link->tags, tags);
+	if (err != OK)
+		return err;
+	struct pg_params params = { 0 };
+	pg_params_int(&params, link->entry.id);
+	pg_params_int(&params, link->entry.version);
+	pg_params_text(&params, link_state_name(link->entry.state));
+	pg_params_int(&params, link->entry.redirect_status);
+	pg_params_text(&params, link->entry.original_url);
+	pg_params_text(&params, link->entry.expired_url);
+	pg_params_time_or_null(&params, link->entry.expires_at_us);
+	pg_params_text(&params, link->title);
+	pg_params_text(&params, tags);
+	/* state_since moves only with the state: the purge's grace counts from it. */
+	return query_one(conn,
+	                 "UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
+	                 "expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
+	                 "tags = " LINK_ROW_TAGS_FROM_TEXT(
+				 "$9") ", updated_at = clock_timestamp(), "
+	                               "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END "
+	                               "WHERE id = $1 AND version = $2 RETURNING " LINK_ROW_COLUMNS,
+	                 &params, out);
+}
+
+enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change)
+{
+	struct link written;
+	enum err err = update(conn, link, &written);
+	if (err == ERR_NOT_FOUND)
+		return ERR_CONFLICT;
+	if (err == OK)
+		err = link_row_record(conn, &written, change);
+	if (err == OK)
+		*link = written;
+	return err;
+}
+
+static enum err count_of(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *total)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK)
+		*total = pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err read_page(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, page->owner_id);
+	pg_params_int(&params, page->limit);
+	pg_params_int(&params, (page->page - 1) * page->limit);
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn,
+	                             "SELECT " LINK_ROW_COLUMNS " FROM links "
+	                             "WHERE owner_id = $1 AND state <> 'DELETED' "
+	                             "ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3",
+	                             &params, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		err = link_row_read(rows, i, &links[i]);
+	if (err == OK)
+		*count = pg_result_count(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
+                         int64_t *total)
+{
+	if (page->page < 1 || page->limit < 1 || page->limit > LINK_STORE_LIMIT_MAX ||
+	    page->page > INT64_MAX / page->limit)
+		return ERR_INVALID;
+	struct pg_params params = { 0 };
+	pg_params_int(&params, page->owner_id);
+	int64_t all;
+	enum err err =
+		count_of(conn, "SELECT count(*) FROM links WHERE owner_id = $1 AND state <> 'DELETED'", &params, &all);
+	if (err == OK)
+		err = read_page(conn, page, links, count);
+	if (err == OK)
+		*total = all;
+	return err;
+}
+
+enum err link_store_count(struct pg_conn *conn, int64_t *total)
+{
+	return count_of(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);
+}
+
+/* One statement that changes links and gives them as they are now; an event for each. */
+static enum err change_batch(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                             enum link_change change, int64_t *changed)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
+		struct link link;
+		err = link_row_read(rows, i, &link);
+		if (err == OK)
+			err = link_row_record(conn, &link, change);
+	}
+	if (err == OK)
+		*changed = (int64_t)pg_result_count(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+/* Both use statement_timestamp(): clock_timestamp() is volatile, and no index can answer to it. */
+
+enum err link_store_expire_batch(struct pg_conn *conn, int64_t limit, int64_t *expired)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, limit);
+	return change_batch(conn,
+	                    "WITH due AS (SELECT id AS due_id FROM links "
+	                    "WHERE state = 'ACTIVE' AND expires_at <= statement_timestamp() "
+	                    "ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED) "
+	                    "UPDATE links SET state = 'EXPIRED', version = version + 1, "
+	                    "state_since = clock_timestamp(), updated_at = clock_timestamp() "
+	                    "FROM due WHERE id = due_id RETURNING " LINK_ROW_COLUMNS,
+	                    &params, LINK_CHANGE_EXPIRED, expired);
+}
+
+enum err link_store_purge_batch(struct pg_conn *conn, int64_t expired_grace_s, int64_t deleted_grace_s, int64_t limit,
+                                int64_t *purged)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, expired_grace_s);
+	pg_params_int(&params, deleted_grace_s);
+	pg_params_int(&params, limit);
+	return change_batch(
+		conn,
+		"WITH due AS (SELECT id AS due_id FROM links "
+		"WHERE (state = 'EXPIRED' AND state_since <= statement_timestamp() - $1 * interval '1 second') "
+		"OR (state = 'DELETED' AND state_since <= statement_timestamp() - $2 * interval '1 second') "
+		"LIMIT $3 FOR UPDATE SKIP LOCKED), "
+		"gone AS (DELETE FROM links USING due WHERE id = due_id RETURNING links.*), "
+		"buried AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "
+		"SELECT slug, id, state, version + 1 FROM gone), "
+		"farewell AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "
+		"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "
+		"clock_timestamp() AS updated_at FROM gone) "
+		"SELECT " LINK_ROW_COLUMNS " FROM farewell",
+		&params, LINK_CHANGE_PURGED, purged);
+}

@@ -1,0 +1,67 @@
+#include "lib/links/slug.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/entropy.h"
+
+/* Paths that the services, or a proxy in front of them, answer themselves. A slug cannot hold a dot, so that "robots"
+ * stands for robots.txt: nobody should be able to issue its look-alike. */
+static const char *const reserved[] = {
+	"account", "admin",     "api",     "app",        "assets",   "auth",    "dashboard", "docs",
+	"favicon", "health",    "healthz", "help",       "home",     "index",   "links",     "livez",
+	"login",   "logout",    "metrics", "oauth",      "openapi",  "ping",    "public",    "r",
+	"readyz",  "register",  "robots",  "security",   "settings", "sitemap", "static",    "stats",
+	"status",  "undefined", "null",    "well-known", "www",
+};
+
+static bool is_slug_char(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '-';
+}
+
+bool slug_is_valid(const char *slug, size_t len)
+{
+	if (len < 1 || len > SLUG_LENGTH_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (!is_slug_char(slug[i]))
+			return false;
+	}
+	return true;
+}
+
+bool slug_is_reserved(const char *slug)
+{
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+		if (strcasecmp(slug, reserved[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+void slug_random(char out[static SLUG_SIZE], size_t length)
+{
+	if (length < 1)
+		length = 1;
+	if (length > SLUG_LENGTH_MAX)
+		length = SLUG_LENGTH_MAX;
+	do {
+		entropy_text("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", out, length);
+	} while (slug_is_reserved(out));
+}
+
+const char *slug_of_path(const char *path, size_t *len)
+{
+	if (path[0] != '/')
+		return NULL;
+	const char *slug = path + 1;
+	if (strncmp(slug, "r/", 2) == 0)
+		slug += 2;
+	/* Measured no further than it can matter: the path is as long as its sender likes. */
+	size_t slug_len = strnlen(slug, SLUG_LENGTH_MAX + 1);
+	if (!slug_is_valid(slug, slug_len))
+		return NULL;
+	*len = slug_len;
+	return slug;
+}
