@@ -92,6 +92,11 @@ const char *http_exchange_path(const struct http_exchange *x);
 const char *http_exchange_query(const struct http_exchange *x);
 /* The first header of that name (case-insensitive), or NULL. */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
+/*
+ * All headers of that name in one list, joined by ", ", or NULL if there are none. For X-Forwarded-For: some proxies add a
+ * line of their own below the visitor's claim. Valid until the next call.
+ */
+const char *http_exchange_joined_header(struct http_exchange *x, const char *name);
 /* len 0 if there is no body. The bytes are followed by a NUL. */
 const char *http_exchange_body(const struct http_exchange *x, size_t *len);
 /* Who is at the other end of the connection; a proxy, perhaps: see client_ip_of_request. */

@@ -1,0 +1,302 @@
+#include "lib/net/http_exchange.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/net/http_loop.h"
+
+/* What a connection keeps between requests; a larger buffer is given back. */
+#define BUFFER_KEPT 16384
+
+void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max)
+{
+	*x = (struct http_exchange){ .loop = loop };
+	strbuf_init(&x->query, HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_init(&x->joined, HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_init(&x->body, body_bytes_max);
+	strbuf_init(&x->header_bytes, HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_init(&x->answer_body, HTTP_EXCHANGE_ANSWER_BYTES_MAX);
+}
+
+void http_exchange_clear(struct http_exchange *x)
+{
+	strbuf_clear(&x->query);
+	strbuf_clear(&x->joined);
+	strbuf_clear(&x->body);
+	strbuf_clear(&x->header_bytes);
+	strbuf_clear(&x->answer_body);
+}
+
+static void empty(struct strbuf *b)
+{
+	size_t limit = b->limit;
+	if (b->room > BUFFER_KEPT) {
+		strbuf_clear(b);
+		strbuf_init(b, limit);
+	} else {
+		strbuf_reset(b);
+	}
+}
+
+void http_exchange_reset_answer(struct http_exchange *x)
+{
+	x->status = MHD_HTTP_OK;
+	x->header_count = 0;
+	x->broken = false;
+	x->content_type[0] = '\0';
+	x->fixed_body = NULL;
+	x->fixed_body_len = 0;
+	empty(&x->header_bytes);
+	empty(&x->answer_body);
+}
+
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock)
+{
+	x->mhd = mhd;
+	x->begun = true;
+	x->checked = x->queued = x->closes = x->on_worker = x->too_big = false;
+	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
+	x->arrived_steady_us = clock_steady_us(clock);
+	x->arrived_us = clock_now_us(clock);
+	x->method = HTTP_OTHER;
+	x->method_name = "";
+	x->path = "";
+	x->target = target;
+	x->target_len = target == NULL ? 0 : strlen(target);
+	x->request_id[0] = '\0';
+	const char *mark = target == NULL ? NULL : memchr(target, '?', x->target_len);
+	if (mark != NULL)
+		strbuf_add(&x->query, mark + 1, x->target_len - (size_t)(mark + 1 - target));
+	x->status = MHD_HTTP_OK;
+}
+
+void http_exchange_end(struct http_exchange *x)
+{
+	if (x->release != NULL)
+		x->release(x->state);
+	x->state = NULL;
+	x->release = NULL;
+	x->begun = false;
+	empty(&x->query);
+	empty(&x->joined);
+	empty(&x->body);
+	http_exchange_reset_answer(x);
+}
+
+bool http_exchange_set_path(struct http_exchange *x, const char *url)
+{
+	size_t scheme = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+	if (scheme > 0) {
+		url += scheme;
+		url += strcspn(url, "/");
+		if (*url == '\0')
+			url = "/";
+	}
+	x->path = url;
+	return url[0] == '/';
+}
+
+enum http_method http_exchange_method(const struct http_exchange *x)
+{
+	return x->method;
+}
+
+const char *http_exchange_method_name(const struct http_exchange *x)
+{
+	return x->method_name;
+}
+
+const char *http_exchange_path(const struct http_exchange *x)
+{
+	return x->path;
+}
+
+const char *http_exchange_query(const struct http_exchange *x)
+{
+	return x->query.data;
+}
+
+const char *http_exchange_header(const struct http_exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
+}
+
+struct join {
+	const char *name;
+	struct strbuf *out;
+	const char *first;
+};
+
+static enum MHD_Result join_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	struct join *join = arg;
+	if (strcasecmp(name, join->name) != 0)
+		return MHD_YES;
+	if (join->first != NULL)
+		strbuf_add(join->out, ", ", 2);
+	else
+		join->first = value;
+	strbuf_add_text(join->out, value);
+	return MHD_YES;
+}
+
+const char *http_exchange_joined_header(struct http_exchange *x, const char *name)
+{
+	strbuf_reset(&x->joined);
+	struct join join = { .name = name, .out = &x->joined };
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, join_value, &join);
+	return join.first == NULL || strbuf_status(&x->joined) != OK ? NULL : x->joined.data;
+}
+
+const char *http_exchange_body(const struct http_exchange *x, size_t *len)
+{
+	*len = x->body.len;
+	return x->body.data;
+}
+
+struct client_ip http_exchange_peer(const struct http_exchange *x)
+{
+	return x->peer;
+}
+
+const char *http_exchange_request_id(const struct http_exchange *x)
+{
+	return x->request_id;
+}
+
+int64_t http_exchange_arrived_steady_us(const struct http_exchange *x)
+{
+	return x->arrived_steady_us;
+}
+
+int64_t http_exchange_arrived_us(const struct http_exchange *x)
+{
+	return x->arrived_us;
+}
+
+bool http_exchange_on_worker(const struct http_exchange *x)
+{
+	return x->on_worker;
+}
+
+void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state))
+{
+	x->state = state;
+	x->release = release;
+}
+
+void *http_exchange_state(const struct http_exchange *x)
+{
+	return x->state;
+}
+
+void http_exchange_resume(struct http_exchange *x)
+{
+	/* once the phase is changed x may be answered and gone; the loop waits for resumers to leave before it ends */
+	struct http_loop *loop = x->loop;
+	void *mhd = x->mhd;
+	atomic_fetch_add(&loop->resumers, 1);
+	if (atomic_exchange(&x->phase, HTTP_PHASE_RESUMED) == HTTP_PHASE_PARKED) {
+		MHD_resume_connection(mhd);
+		http_loop_wake(loop);
+	}
+	atomic_fetch_sub(&loop->resumers, 1);
+}
+
+static bool is_text(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool is_name(const char *text)
+{
+	if (*text == '\0')
+		return false;
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text <= 0x20 || (unsigned char)*text >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", *text) != NULL)
+			return false;
+	return true;
+}
+
+void http_exchange_set_status(struct http_exchange *x, unsigned status)
+{
+	x->status = status;
+}
+
+static size_t keep(struct http_exchange *x, const char *text)
+{
+	size_t at = x->header_bytes.len;
+	strbuf_add(&x->header_bytes, text, strlen(text) + 1);
+	return at;
+}
+
+enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
+{
+	if (!is_name(name) || !is_text(value))
+		return ERR_INVALID;
+	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
+		return ERR_LIMIT;
+	struct http_answer_header header = { .name_at = keep(x, name), .value_at = keep(x, value) };
+	if (strbuf_status(&x->header_bytes) != OK)
+		return ERR_LIMIT;
+	x->headers[x->header_count++] = header;
+	return OK;
+}
+
+void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value)
+{
+	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX) {
+		x->broken = true;
+		return;
+	}
+	x->headers[x->header_count++] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
+}
+
+static void set_content_type(struct http_exchange *x, const char *content_type)
+{
+	int len = snprintf(x->content_type, sizeof(x->content_type), "%s", content_type);
+	if (len >= (int)sizeof(x->content_type))
+		x->broken = true;
+}
+
+void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
+{
+	set_content_type(x, content_type);
+	x->fixed_body = NULL;
+	strbuf_reset(&x->answer_body);
+	strbuf_add(&x->answer_body, bytes, len);
+	if (strbuf_status(&x->answer_body) != OK)
+		x->broken = true;
+}
+
+void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
+{
+	set_content_type(x, content_type);
+	x->fixed_body = bytes;
+	x->fixed_body_len = len;
+}
+
+const char *http_exchange_header_name(const struct http_exchange *x, size_t index)
+{
+	const struct http_answer_header *h = &x->headers[index];
+	return h->fixed_name != NULL ? h->fixed_name : x->header_bytes.data + h->name_at;
+}
+
+const char *http_exchange_header_value(const struct http_exchange *x, size_t index)
+{
+	const struct http_answer_header *h = &x->headers[index];
+	return h->fixed_name != NULL ? h->fixed_value : x->header_bytes.data + h->value_at;
+}
+
+const char *http_exchange_answer_body(const struct http_exchange *x, size_t *len)
+{
+	*len = x->fixed_body != NULL ? x->fixed_body_len : x->answer_body.len;
+	return x->fixed_body != NULL ? x->fixed_body : x->answer_body.data;
+}

@@ -1,0 +1,179 @@
+#include "lib/net/http_guard.h"
+
+#include <microhttpd.h>
+#include <string.h>
+
+#define CONTENT_LENGTH_DIGITS_MAX 18
+#define METHOD_LEN_MAX 32
+
+struct walk {
+	const char *next; /* where the next header's name must begin */
+	const char *refused;
+	size_t count;
+	unsigned hosts, lengths, codings;
+	struct http_guard_verdict verdict;
+};
+
+/* tchar of RFC 9110, section 5.6.2 */
+static const unsigned char token[256] = {
+	['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,
+	['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
+};
+
+static bool is_token(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!token[(unsigned char)text[i]])
+			return false;
+	return len > 0;
+}
+
+static bool has_control(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+static bool name_is(const char *name, size_t len, const char *wanted, size_t wanted_len)
+{
+	return len == wanted_len && strncasecmp(name, wanted, len) == 0;
+}
+
+#define NAME_IS(name, len, literal) name_is((name), (len), (literal), sizeof(literal) - 1)
+
+static const char *read_length(struct walk *walk, const char *value, size_t len)
+{
+	if (++walk->lengths > 1)
+		return "The request has more than one Content-Length.";
+	if (len == 0 || len > CONTENT_LENGTH_DIGITS_MAX)
+		return "The Content-Length is not a number.";
+	uint64_t length = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (value[i] < '0' || value[i] > '9')
+			return "The Content-Length is not a number.";
+		length = length * 10 + (uint64_t)(value[i] - '0');
+	}
+	walk->verdict.content_length = length;
+	return NULL;
+}
+
+static const char *read_host(struct walk *walk, const char *value, size_t len)
+{
+	if (++walk->hosts > 1)
+		return "The request has more than one Host.";
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)value[i] <= 0x20 || strchr("/\\?#@,\"<>", value[i]) != NULL)
+			return "The Host is malformed.";
+	return NULL;
+}
+
+static const char *read_header(struct walk *walk, const char *name, size_t name_len, const char *value, size_t len)
+{
+	switch (name[0] | 0x20) {
+	case 'h':
+		return NAME_IS(name, name_len, "host") ? read_host(walk, value, len) : NULL;
+	case 'c':
+		return NAME_IS(name, name_len, "content-length") ? read_length(walk, value, len) : NULL;
+	case 't':
+		if (!NAME_IS(name, name_len, "transfer-encoding"))
+			return NULL;
+		walk->codings++;
+		walk->verdict.chunked = true;
+		return NAME_IS(value, len, "chunked") ? NULL : "The transfer coding is not known.";
+	case 'e':
+		if (NAME_IS(name, name_len, "expect"))
+			walk->verdict.expects_continue = NAME_IS(value, len, "100-continue");
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* The only white space between a name's colon and its value is spaces and tabs. */
+static bool follows(const char *name_end, const char *value)
+{
+	if (value <= name_end)
+		return false;
+	for (const char *p = name_end + 1; p < value; p++)
+		if (*p != ' ' && *p != '\t')
+			return false;
+	return true;
+}
+
+static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+                             size_t len)
+{
+	(void)kind;
+	struct walk *walk = arg;
+	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
+		return MHD_NO;
+	if (name != walk->next || !is_token(name, name_len))
+		walk->refused = "A header's name is malformed.";
+	else if (value == NULL || !follows(name + name_len, value) || has_control(value, len))
+		walk->refused = "A header's value is malformed.";
+	else
+		walk->refused = read_header(walk, name, name_len, value, len);
+	if (walk->refused != NULL)
+		return MHD_NO;
+	walk->next = value + len + 2;
+	return MHD_YES;
+}
+
+static bool request_line_is_plain(const struct http_guard_head *head)
+{
+	size_t method_len = strnlen(head->method, METHOD_LEN_MAX + 1);
+	if (method_len > METHOD_LEN_MAX || !is_token(head->method, method_len))
+		return false;
+	if (head->target != head->method + method_len + 1 || head->version != head->target + head->target_len + 1)
+		return false;
+	for (size_t i = 0; i < head->target_len; i++)
+		if ((unsigned char)head->target[i] == 0x7f || ((unsigned char)head->target[i] <= 0x20 && head->target[i] != '\0'))
+			return false;
+	return strcmp(head->version, "HTTP/1.1") == 0 || strcmp(head->version, "HTTP/1.0") == 0;
+}
+
+static const char *framing_doubt(const struct walk *walk, const struct http_guard_head *head)
+{
+	bool is_1_0 = head->version[7] == '0';
+	if (walk->next + 2 != head->method + head->head_len)
+		return "The request's head is malformed.";
+	if (walk->codings > 1)
+		return "The request has more than one Transfer-Encoding.";
+	if (walk->codings > 0 && walk->lengths > 0)
+		return "The request has a Content-Length and a Transfer-Encoding.";
+	if (walk->codings > 0 && is_1_0)
+		return "HTTP/1.0 knows no Transfer-Encoding.";
+	if (walk->hosts == 0 && !is_1_0)
+		return "The request has no Host.";
+	return NULL;
+}
+
+static struct http_guard_verdict refuse(unsigned status, const char *detail)
+{
+	return (struct http_guard_verdict){ .status = status, .detail = detail };
+}
+
+struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_head *head)
+{
+	if (head->target_len > HTTP_GUARD_TARGET_MAX)
+		return refuse(MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
+	if (head->head_len > HTTP_GUARD_HEAD_MAX)
+		return refuse(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large.");
+	if (!request_line_is_plain(head))
+		return refuse(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
+
+	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
+	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, visit, &walk);
+	if (walk.count > HTTP_GUARD_HEADERS_MAX)
+		return refuse(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request has too many headers.");
+	if (walk.refused == NULL)
+		walk.refused = framing_doubt(&walk, head);
+	if (walk.refused != NULL)
+		return refuse(MHD_HTTP_BAD_REQUEST, walk.refused);
+	walk.verdict.has_body = walk.verdict.chunked || walk.verdict.content_length > 0;
+	return walk.verdict;
+}

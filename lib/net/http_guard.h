@@ -1,0 +1,39 @@
+/*
+ * Pure. Private to the http_* files: the framing guard. libmicrohttpd reads heads generously and would execute a second
+ * request that hides in the first one's body; this check comes before any handler and trusts only heads that can be read
+ * in one way.
+ *
+ * The library parses in place: it overwrites the ends of names, values and lines with NULs. So in a plain head its
+ * pieces lie one after the other and account for each byte between the method and the end of the head: "method SP target
+ * SP version CRLF (name ":" OWS value CRLF)* CRLF". The guard walks this chain. A bare LF, a folded line, a NUL or a second
+ * space breaks it, and so would a version of the library that parses differently: then every request is refused, and the
+ * tests say so.
+ */
+#ifndef WAYMARK_LIB_NET_HTTP_GUARD_H
+#define WAYMARK_LIB_NET_HTTP_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_GUARD_TARGET_MAX 4096
+#define HTTP_GUARD_HEAD_MAX 16384
+#define HTTP_GUARD_HEADERS_MAX 100
+
+struct http_guard_head {
+	const char *method, *target, *version; /* as the library hands them over */
+	size_t target_len;                     /* before it was cut at its "?" */
+	size_t head_len;                       /* from the method's first byte to the end of the empty line */
+};
+
+struct http_guard_verdict {
+	unsigned status;    /* 0: go on; else 400, 414, 431 */
+	const char *detail; /* a sentence for people */
+	bool has_body, chunked, expects_continue;
+	uint64_t content_length;
+};
+
+/* mhd: the library's connection, in the first call of its access handler. */
+struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_head *head);
+
+#endif

@@ -1,0 +1,123 @@
+#include "lib/net/http_listener.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 1024
+/* A peer that does not take its answer is given up after this time. */
+#define STALLED_PEER_MS 30000U
+
+struct endpoint {
+	struct sockaddr_storage address;
+	socklen_t len;
+};
+
+static enum err endpoint_of(const char *address, uint16_t port, bool ipv6, struct endpoint *out)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	bool is_v6 = address == NULL ? ipv6 : inet_pton(AF_INET6, address, &v6.sin6_addr) == 1;
+	if (!is_v6 && address != NULL && inet_pton(AF_INET, address, &v4.sin_addr) != 1)
+		return ERR_INVALID;
+	*out = (struct endpoint){ .len = is_v6 ? sizeof(v6) : sizeof(v4) };
+	if (is_v6)
+		memcpy(&out->address, &v6, sizeof(v6));
+	else
+		memcpy(&out->address, &v4, sizeof(v4));
+	return OK;
+}
+
+static bool set(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
+}
+
+/* shared: other sockets of this user may bind the same port. -1: errno says why. */
+static int bind_one(const struct endpoint *endpoint, bool shared)
+{
+	int fd = socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	bool ready = set(fd, SOL_SOCKET, SO_REUSEADDR, 1) && (!shared || set(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+	if (endpoint->address.ss_family == AF_INET6)
+		ready = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) && ready;
+	/* accepted sockets inherit these two */
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, STALLED_PEER_MS);
+	if (ready && bind(fd, (const struct sockaddr *)&endpoint->address, endpoint->len) == 0)
+		return fd;
+	int reason = errno;
+	close(fd);
+	errno = reason;
+	return -1;
+}
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage bound;
+	socklen_t len = sizeof(bound);
+	if (getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
+		return 0;
+	if (bound.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&bound)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)&bound)->sin_port);
+}
+
+/* The first one is bound alone, which fails if anybody has the port; then it opens the port to its brothers. */
+static bool open_one(const char *address, uint16_t *port, bool ipv6, bool first, int *out)
+{
+	struct endpoint endpoint;
+	if (endpoint_of(address, *port, ipv6, &endpoint) != OK) {
+		errno = EINVAL;
+		return false;
+	}
+	int fd = bind_one(&endpoint, !first);
+	if (fd < 0)
+		return false;
+	if ((!first || set(fd, SOL_SOCKET, SO_REUSEPORT, 1)) && listen(fd, BACKLOG) == 0) {
+		*port = port_of(fd);
+		*out = fd;
+		return true;
+	}
+	int reason = errno;
+	close(fd);
+	errno = reason;
+	return false;
+}
+
+/* 0, or the errno of the first failure. */
+static int open_all(const char *address, uint16_t *port, bool ipv6, size_t count, int *fds)
+{
+	size_t open = 0;
+	while (open < count && open_one(address, port, ipv6, open == 0, &fds[open]))
+		open++;
+	if (open == count)
+		return 0;
+	int reason = errno;
+	while (open > 0)
+		close(fds[--open]);
+	return reason;
+}
+
+enum err http_listener_open(const char *address, uint16_t *port, size_t count, int *fds, const struct log *log)
+{
+	uint16_t wanted = *port;
+	int reason = open_all(address, &wanted, true, count, fds);
+	if (reason == EAFNOSUPPORT || reason == EADDRNOTAVAIL) { /* a machine without IPv6 */
+		wanted = *port;
+		reason = open_all(address, &wanted, false, count, fds);
+	}
+	if (reason != 0) {
+		log_error(log, "http_listen_failed", LOG_TEXT("address", address == NULL ? "*" : address),
+		          LOG_INT("port", *port), LOG_TEXT("reason", strerrordesc_np(reason)));
+		return ERR_UNAVAILABLE;
+	}
+	*port = wanted;
+	return OK;
+}

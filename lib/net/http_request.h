@@ -1,0 +1,20 @@
+/*
+ * One thread at a time. Private to the http_* files: what happens to a request, from the library's calls to the queued
+ * answer.
+ */
+#ifndef WAYMARK_LIB_NET_HTTP_REQUEST_H
+#define WAYMARK_LIB_NET_HTTP_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct http_connection;
+
+/* The library calls this after the head, for each piece of the body, and after the body. False: close the connection. */
+bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
+                          const char *upload, size_t *upload_len);
+
+/* The request has not arrived in time: says so to the peer. The connection must be cut after it. */
+void http_request_late(struct http_connection *c);
+
+#endif

@@ -1,0 +1,91 @@
+#include "lib/net/http_server.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/http_listener.h"
+#include "lib/net/http_loop.h"
+
+#define LOOPS_MAX 64
+
+struct http_server {
+	struct http_service service;
+	uint16_t port;
+	size_t loop_count;
+	struct http_loop *loops;
+};
+
+static void free_server(struct http_server *s)
+{
+	if (s->service.workers != NULL)
+		worker_pool_free(s->service.workers);
+	http_connection_limit_free(s->service.limit);
+	free(s->loops);
+	free(s);
+}
+
+static void stop_loops(struct http_server *s, int64_t drain_ms)
+{
+	atomic_store(&s->service.drain_ms, drain_ms);
+	atomic_store(&s->service.draining, true);
+	for (size_t i = 0; i < s->loop_count; i++)
+		http_loop_wake(&s->loops[i]);
+	for (size_t i = 0; i < s->loop_count; i++)
+		http_loop_join(&s->loops[i]);
+}
+
+static enum err start_loops(struct http_server *s, const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		enum err err = http_loop_start(&s->loops[i], &s->service, i, fds[i]);
+		if (err != OK) {
+			for (size_t rest = i + 1; rest < count; rest++)
+				close(fds[rest]);
+			return err;
+		}
+		s->loop_count++;
+	}
+	return OK;
+}
+
+enum err http_server_start(const struct http_server_config *config, struct http_server **out)
+{
+	size_t loops = config->loops < 1 ? 1 : config->loops > LOOPS_MAX ? LOOPS_MAX : config->loops;
+	int fds[LOOPS_MAX];
+	uint16_t port = config->port;
+	enum err err = http_listener_open(config->address, &port, loops, fds, config->log);
+	if (err != OK)
+		return err;
+
+	struct http_server *s = mem_zero(sizeof(*s));
+	s->service.config = *config;
+	s->port = port;
+	s->loops = mem_array(loops, sizeof(*s->loops));
+	s->service.limit = http_connection_limit_new(config->connections, config->connections_per_ip, config->trusted);
+	if (config->workers > 0)
+		s->service.workers = worker_pool_new(config->name, config->workers, config->worker_queue);
+	http_metrics_init(&s->service.metrics, config->metrics);
+	err = start_loops(s, fds, loops);
+	if (err != OK) {
+		stop_loops(s, 0);
+		free_server(s);
+		return err;
+	}
+	log_info(config->log, "http_listening", LOG_TEXT("server", config->name), LOG_INT("port", port));
+	*out = s;
+	return OK;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+	return s->port;
+}
+
+void http_server_stop(struct http_server *s, int64_t drain_ms)
+{
+	if (s == NULL)
+		return;
+	stop_loops(s, drain_ms);
+	free_server(s);
+}
