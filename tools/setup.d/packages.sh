@@ -1,0 +1,78 @@
+# shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
+# Debian packages: tools/packages.txt.
+
+as_root=()
+
+packages_install() { # packages_install GROUP…
+	local missing
+	mapfile -t missing < <(packages_missing "$@")
+	[ ${#missing[@]} -gt 0 ] || return 0
+	step "Debian packages: ${missing[*]}"
+	packages_become_root "${missing[*]}"
+	packages_keep_services_off
+	packages_apt update || true # what follows says what is missing
+	packages_apt install -y --no-install-recommends "${missing[@]}" || {
+		log_tail
+		die "cannot install all of: ${missing[*]} (no network?). Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
+	}
+	packages_disable_services "${missing[@]}"
+}
+
+packages_missing() { # those of the groups that are neither installed nor provided by one that is
+	local groups
+	groups=$(IFS='|' && echo "$*")
+	comm -23 \
+		<(awk -v groups="^($groups)\$" '$1 ~ groups { print $2 }' "$here/packages.txt" | sort -u) \
+		<(dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' |
+			sed -n 's/^installed //p' | sed 's/([^)]*)//g' | tr -s ', ' '\n' | sort -u)
+}
+
+packages_become_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		as_root=(env)
+	elif command -v sudo >/dev/null; then
+		as_root=(sudo env)
+		sudo -v || die "these packages need root: $1. Run: sudo tools/setup"
+	else
+		die "these packages need root, and there is no sudo: $1. Run as root: apt-get install $1"
+	fi
+}
+
+# While apt works nothing may be started: the stack has its own PostgreSQL and Redis.
+packages_keep_services_off() {
+	local policy=/usr/sbin/policy-rc.d
+	[ ! -e $policy ] || return 0
+	# shellcheck disable=SC2064 # expand now
+	trap "${as_root[*]} rm -f $policy" EXIT
+	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+	"${as_root[@]}" chmod 755 $policy
+}
+
+# Nor at the next start of the machine, unless they were here before.
+packages_disable_services() {
+	command -v systemctl >/dev/null || return 0
+	local package
+	for package in "$@"; do
+		case $package in
+		postgresql-15) "${as_root[@]}" systemctl disable postgresql.service >>"$log" 2>&1 || true ;;
+		redis-server) "${as_root[@]}" systemctl disable redis-server.service >>"$log" 2>&1 || true ;;
+		esac
+	done
+}
+
+packages_apt() {
+	"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" 2>&1 </dev/null |
+		tee -a "$log" | packages_progress
+}
+
+packages_progress() {
+	local line total="?" fetched=0 done=0
+	while read -r line; do
+		case $line in
+		*" newly installed,"*) total=$(sed -E 's/.* ([0-9]+) newly installed.*/\1/' <<<"$line") ;;
+		Get:*) fetched=$((fetched + 1)) && progress "fetched $fetched" ;;
+		"Setting up "*) done=$((done + 1)) && progress "installed $done of $total" ;;
+		esac
+	done
+	progress_end
+}
