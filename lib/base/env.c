@@ -14,7 +14,7 @@
 #define SHOWN_SIZE 65
 
 struct value {
-	char *text; /* NULL when the variable is not set; owned */
+	char *text; /* owned; NULL when there is none, which has been told then */
 	bool is_fallback;
 };
 
@@ -24,11 +24,10 @@ static const char *get_nonempty(const char *name)
 	return text && *text ? text : NULL;
 }
 
-/* Says what is wrong about the variable; gives false so that callers can pass it on. */
-static bool wrong(struct strbuf *problems, const char *name, const char *format, ...)
+static void tell(struct strbuf *problems, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static bool wrong(struct strbuf *problems, const char *name, const char *format, ...)
+static void tell(struct strbuf *problems, const char *name, const char *format, ...)
 {
 	strbuf_add_format(problems, "%s: ", name);
 	va_list args;
@@ -36,7 +35,6 @@ static bool wrong(struct strbuf *problems, const char *name, const char *format,
 	strbuf_add_vformat(problems, format, args);
 	va_end(args);
 	strbuf_add_char(problems, '\n');
-	return false;
 }
 
 static size_t value_size_max(const struct env_var *var)
@@ -45,13 +43,14 @@ static size_t value_size_max(const struct env_var *var)
 	return is_text ? var->size : NUMBER_TEXT_SIZE;
 }
 
-static bool read_file(const struct env_var *var, const char *file_name, const char *path, struct value *value,
-                      struct strbuf *problems)
+/* The file's content without its newline, or NULL. */
+static char *read_file(const struct env_var *var, const char *file_name, const char *path, struct strbuf *problems)
 {
 	FILE *file = fopen(path, "re");
-	if (!file)
-		return wrong(problems, file_name, "cannot open %s: %s", path, strerrordesc_np(errno));
-
+	if (!file) {
+		tell(problems, file_name, "cannot open %s: %s", path, strerrordesc_np(errno));
+		return NULL;
+	}
 	/* One byte for the newline and one to notice that there is more. */
 	size_t size = value_size_max(var) + 2;
 	char *text = mem_zero(size + 1);
@@ -62,70 +61,74 @@ static bool read_file(const struct env_var *var, const char *file_name, const ch
 	if (len > 0 && text[len - 1] == '\n')
 		text[--len] = '\0';
 
-	bool good = false;
 	if (failed)
-		wrong(problems, file_name, "cannot read %s: %s", path, strerrordesc_np(reason));
+		tell(problems, file_name, "cannot read %s: %s", path, strerrordesc_np(reason));
 	else if (len == 0)
-		wrong(problems, file_name, "%s is empty", path);
+		tell(problems, file_name, "%s is empty", path);
 	else if (strlen(text) != len)
-		wrong(problems, file_name, "%s contains a NUL byte", path);
+		tell(problems, file_name, "%s contains a NUL byte", path);
 	else if (len > value_size_max(var))
-		wrong(problems, file_name, "%s is longer than the variable may be", path);
+		tell(problems, file_name, "%s is longer than the variable may be", path);
 	else
-		good = true;
-
-	if (good)
-		value->text = text;
-	else
-		free(text);
-	return good;
+		return text;
+	free(text);
+	return NULL;
 }
 
-static bool find_value(const struct env_var *var, struct value *value, struct strbuf *problems)
+static struct value find_value(const struct env_var *var, struct strbuf *problems)
 {
 	char file_name[NAME_MAX_SIZE];
 	snprintf(file_name, sizeof(file_name), "%s" FILE_SUFFIX, var->name);
 	const char *direct = get_nonempty(var->name);
 	const char *path = get_nonempty(file_name);
 
-	*value = (struct value){ 0 };
-	if (direct && path)
-		return wrong(problems, var->name, "is set, and %s as well: only one of them may be", file_name);
-	if (path)
-		return read_file(var, file_name, path, value, problems);
-	if (!direct && !var->fallback)
-		return wrong(problems, var->name, "is required");
-	value->text = mem_text(direct ? direct : var->fallback);
-	value->is_fallback = !direct;
-	return true;
+	struct value value = { 0 };
+	if (direct && path) {
+		tell(problems, var->name, "is set, and %s as well: only one of them may be", file_name);
+	} else if (path) {
+		value.text = read_file(var, file_name, path, problems);
+	} else if (direct) {
+		value.text = mem_text(direct);
+	} else if (var->fallback) {
+		value.text = mem_text(var->fallback);
+		value.is_fallback = true;
+	} else {
+		tell(problems, var->name, "is required");
+	}
+	return value;
 }
+
+/* The functions that store a value give true when it was right, and else tell what is wrong with it. */
 
 static bool store_text(const struct env_var *var, const struct value *value, char *member, struct strbuf *problems)
 {
 	size_t len = strlen(value->text);
 	size_t max = (size_t)var->max < var->size ? (size_t)var->max : var->size - 1;
-	if (len > max)
-		return wrong(problems, var->name, "%zu bytes are more than the %zu allowed", len, max);
+	if (len > max) {
+		tell(problems, var->name, "%zu bytes are more than the %zu allowed", len, max);
+		return false;
+	}
 	/* A fallback may be shorter: "" stands for "switched off". */
-	if (len < (size_t)var->min && !value->is_fallback)
-		return wrong(problems, var->name, "%zu bytes are fewer than the %" PRId64 " needed", len, var->min);
+	if (len < (size_t)var->min && !value->is_fallback) {
+		tell(problems, var->name, "%zu bytes are fewer than the %" PRId64 " needed", len, var->min);
+		return false;
+	}
 	memcpy(member, value->text, len + 1);
 	return true;
 }
 
 static bool store_int(const struct env_var *var, const char *text, int64_t *member, struct strbuf *problems)
 {
+	enum err e = number_parse(text, var->min, var->max, member);
+	if (e == OK)
+		return true;
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-	switch (number_parse(text, var->min, var->max, member)) {
-	case OK:
-		return true;
-	case ERR_LIMIT:
-		return wrong(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min,
-		             var->max);
-	default:
-		return wrong(problems, var->name, "\"%s\" is not a whole number", shown);
-	}
+	if (e == ERR_LIMIT)
+		tell(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min, var->max);
+	else
+		tell(problems, var->name, "\"%s\" is not a whole number", shown);
+	return false;
 }
 
 static bool store_bool(const struct env_var *var, const char *text, bool *member, struct strbuf *problems)
@@ -134,7 +137,8 @@ static bool store_bool(const struct env_var *var, const char *text, bool *member
 	if (!is_true && strcmp(text, "false") != 0) {
 		char shown[SHOWN_SIZE];
 		utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-		return wrong(problems, var->name, "\"%s\" is neither true nor false", shown);
+		tell(problems, var->name, "\"%s\" is neither true nor false", shown);
+		return false;
 	}
 	*member = is_true;
 	return true;
@@ -156,15 +160,14 @@ static bool store(const struct env_var *var, const struct value *value, void *me
 
 size_t env_read(const struct env_var *vars, size_t count, void *config, struct strbuf *problems)
 {
-	size_t wrong_count = 0;
+	size_t wrong = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct value value;
-		if (!find_value(&vars[i], &value, problems) ||
-		    !store(&vars[i], &value, (char *)config + vars[i].offset, problems))
-			wrong_count++;
+		struct value value = find_value(&vars[i], problems);
+		if (!value.text || !store(&vars[i], &value, (char *)config + vars[i].offset, problems))
+			wrong++;
 		free(value.text);
 	}
-	return wrong_count;
+	return wrong;
 }
 
 static int column_width(const struct env_var *vars, size_t count, bool of_names)

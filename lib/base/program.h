@@ -20,9 +20,11 @@ struct program {
 };
 
 /*
- * Reads arguments and environment. PROGRAM_RUN: config is filled, go on (check also sees the members of wrong variables,
- * as zeroes; what it says about those is left out, so a check that compares two members passes over a zero). Anything else is the exit status: 0 after
+ * Reads arguments and environment. PROGRAM_RUN: config is filled, go on. Anything else is the exit status: 0 after
  * --help, --version and a right --check-config; PROGRAM_EXIT_USAGE after every wrong variable was listed on stderr.
+ *
+ * check also sees the members of wrong variables, as zeroes. What it says about those is left out; a check that compares
+ * two members passes over a zero.
  */
 int program_start(const struct program *program, int argc, char **argv, void *config);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/env.h"
+#include "lib/base/mem.h"
 
 struct config {
 	char url[32];
@@ -37,9 +38,7 @@ struct fixture {
 
 static int set_up(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	if (!f)
-		return -1;
+	struct fixture *f = mem_zero(sizeof(*f));
 	for (size_t i = 0; i < VAR_COUNT; i++) {
 		char name[64];
 		snprintf(name, sizeof(name), "%s_FILE", vars[i].name);

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "lib/base/log.h"
+#include "lib/base/mem.h"
+#include "lib/base/strbuf.h"
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
 
@@ -25,10 +27,10 @@ struct fixture {
 
 static int set_up(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
 	int fds[2];
-	if (!f || pipe2(fds, O_CLOEXEC) != 0)
+	if (pipe2(fds, O_CLOEXEC) != 0)
 		return -1;
+	struct fixture *f = mem_zero(sizeof(*f));
 	f->read_fd = fds[0];
 	f->write_fd = fds[1];
 	fcntl(f->read_fd, F_SETFL, O_NONBLOCK);
@@ -146,11 +148,13 @@ static void writes_numbers_that_json_lacks_as_null(void **state)
 
 static char *repeat(const char *unit, size_t times)
 {
-	char *text = calloc(times, strlen(unit) + 1);
-	assert_non_null(text);
+	struct strbuf text;
+	strbuf_init(&text, times * strlen(unit));
 	for (size_t i = 0; i < times; i++)
-		memcpy(text + i * strlen(unit), unit, strlen(unit));
-	return text;
+		strbuf_add_text(&text, unit);
+	char *taken = strbuf_take(&text, NULL);
+	strbuf_clear(&text);
+	return taken;
 }
 
 static void cuts_a_long_value_and_keeps_the_fields_behind_it(void **state)
