@@ -9,6 +9,7 @@ from . import tool
 from .errors import StackError
 
 PATIENCE_S = 20
+STOP_PATIENCE_S = 40  # services drain for up to 25 s
 LOG_TAIL_LINES = 15
 
 
@@ -103,7 +104,7 @@ class Member:
             return True
         os.kill(self.pid, self.stop_signal)
         os.kill(self.pid, signal.SIGCONT)
-        if await self.gone(PATIENCE_S):
+        if await self.gone(STOP_PATIENCE_S):
             return True
         self.kill()
         await self.gone(PATIENCE_S)
