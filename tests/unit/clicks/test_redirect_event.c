@@ -1,0 +1,293 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/clicks/redirect_event.h"
+#include "waymark/v1/redirect_event.pb-c.h"
+
+static struct redirect_event *small_event(void)
+{
+	struct redirect_event *event = mem_zero(sizeof(*event));
+	entropy_uuid7(1700000000000000, event->event_id);
+	entropy_uuid4(event->instance);
+	event->sequence = 5;
+	event->occurred_at_us = 1700000000123456;
+	event->link_id = 42;
+	event->link_version = 3;
+	event->status = 302;
+	event->latency_us = 180;
+	event->method = REDIRECT_METHOD_GET;
+	memcpy(event->slug, "abc", 4);
+	return event;
+}
+
+static void fill(char *text, size_t size, char c)
+{
+	memset(text, c, size - 1);
+	text[size - 1] = '\0';
+}
+
+static struct redirect_event *large_event(void)
+{
+	struct redirect_event *event = small_event();
+	event->sequence = UINT64_MAX;
+	event->link_id = event->link_version = INT64_MAX;
+	event->occurred_at_us = INT64_C(253402300799999999);
+	event->latency_us = INT32_MAX;
+	event->status = 599;
+	event->method = REDIRECT_METHOD_HEAD;
+	event->prefetch = true;
+	event->has_visitor_hash = true;
+	memset(event->visitor_hash, 0xff, sizeof(event->visitor_hash));
+	fill(event->slug, sizeof(event->slug), 's');
+	fill(event->client_network, sizeof(event->client_network), 'n');
+	fill(event->user_agent, sizeof(event->user_agent), 'u');
+	fill(event->referrer, sizeof(event->referrer), 'r');
+	fill(event->accept_language, sizeof(event->accept_language), 'l');
+	fill(event->host, sizeof(event->host), 'h');
+	fill(event->query, sizeof(event->query), 'q');
+	fill(event->region, sizeof(event->region), 'g');
+	return event;
+}
+
+static enum err decode_again(const struct redirect_event *event, struct redirect_event *out,
+                             char reason[static REDIRECT_EVENT_REASON_SIZE])
+{
+	struct strbuf bytes;
+	strbuf_init(&bytes, REDIRECT_EVENT_BYTES_MAX);
+	redirect_event_encode(event, &bytes);
+	assert_int_equal(strbuf_status(&bytes), OK);
+	enum err err = redirect_event_decode(bytes.data, bytes.len, out, reason);
+	strbuf_clear(&bytes);
+	return err;
+}
+
+static void assert_comes_back(struct redirect_event *event)
+{
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+	struct redirect_event *back = mem_zero(sizeof(*back));
+	assert_int_equal(decode_again(event, back, reason), OK);
+	assert_memory_equal(back, event, sizeof(*event));
+	free(back);
+	free(event);
+}
+
+static void reads_back_what_it_wrote(void **state)
+{
+	(void)state;
+	assert_comes_back(small_event());
+}
+
+static void has_room_for_the_largest_event(void **state)
+{
+	(void)state;
+	assert_comes_back(large_event());
+}
+
+static void assert_refused(struct redirect_event *event, const char *field)
+{
+	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
+	struct redirect_event *back = mem_zero(sizeof(*back));
+	back->sequence = 77;
+	assert_int_equal(decode_again(event, back, reason), ERR_INVALID);
+	assert_string_equal(reason, field);
+	assert_int_equal(back->sequence, 77);
+	free(back);
+	free(event);
+}
+
+/* Changes one member of a right event, which must then be refused because of that field. */
+#define ASSERT_REFUSED_WITH(member, value, field)                                                                      \
+	do {                                                                                                           \
+		struct redirect_event *event = small_event();                                                          \
+		event->member = (value);                                                                               \
+		assert_refused(event, (field));                                                                        \
+	} while (0)
+
+static void names_the_number_that_breaks_a_promise(void **state)
+{
+	(void)state;
+	ASSERT_REFUSED_WITH(occurred_at_us, 0, "occurred_at_us");
+	ASSERT_REFUSED_WITH(occurred_at_us, -1, "occurred_at_us");
+	ASSERT_REFUSED_WITH(occurred_at_us, INT64_C(253402300800000000), "occurred_at_us");
+	ASSERT_REFUSED_WITH(link_id, 0, "link_id");
+	ASSERT_REFUSED_WITH(link_id, -5, "link_id");
+	ASSERT_REFUSED_WITH(link_version, 0, "link_version");
+	ASSERT_REFUSED_WITH(status, 0, "status");
+	ASSERT_REFUSED_WITH(status, 65536 + 302, "status");
+	ASSERT_REFUSED_WITH(method, 0, "method");
+	ASSERT_REFUSED_WITH(method, 3, "method");
+}
+
+static void names_the_text_that_breaks_a_promise(void **state)
+{
+	(void)state;
+	ASSERT_REFUSED_WITH(slug[0], '\0', "slug");
+	ASSERT_REFUSED_WITH(slug[0], '/', "slug");
+	ASSERT_REFUSED_WITH(user_agent[0], '\xff', "user_agent");
+	ASSERT_REFUSED_WITH(referrer[0], '\xc3', "referrer");
+	ASSERT_REFUSED_WITH(accept_language[0], '\x80', "accept_language");
+	ASSERT_REFUSED_WITH(host[0], '\xf8', "host");
+	ASSERT_REFUSED_WITH(query[0], '\xed', "query");
+	ASSERT_REFUSED_WITH(region[0], '\xfe', "region");
+	ASSERT_REFUSED_WITH(client_network[0], '\xc0', "client_network");
+}
+
+static void counts_the_click_of_a_process_that_was_frozen_for_an_hour(void **state)
+{
+	(void)state;
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+	struct redirect_event *event = small_event();
+	struct redirect_event *back = mem_zero(sizeof(*back));
+	event->latency_us = UINT32_C(3600000000);
+	assert_int_equal(decode_again(event, back, reason), OK);
+	assert_int_equal(back->latency_us, INT32_MAX);
+	free(back);
+	free(event);
+}
+
+static Waymark__V1__RedirectEvent foreign_event(void)
+{
+	Waymark__V1__RedirectEvent message = WAYMARK__V1__REDIRECT_EVENT__INIT;
+	message.event_id = (ProtobufCBinaryData){ 16, (uint8_t *)"0123456789abcdef" };
+	message.instance = (ProtobufCBinaryData){ 16, (uint8_t *)"0123456789abcdef" };
+	message.occurred_at_us = 1;
+	message.link_id = 1;
+	message.link_version = 1;
+	message.slug = (char *)"abc";
+	message.status = 302;
+	message.method = WAYMARK__V1__METHOD__METHOD_GET;
+	return message;
+}
+
+static void assert_foreign_is_refused(const Waymark__V1__RedirectEvent *message, const char *field)
+{
+	uint8_t bytes[2 * REDIRECT_EVENT_BYTES_MAX];
+	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
+	struct redirect_event *out = mem_zero(sizeof(*out));
+	assert_true(waymark__v1__redirect_event__get_packed_size(message) <= sizeof(bytes));
+	size_t len = waymark__v1__redirect_event__pack(message, bytes);
+	enum err err = redirect_event_decode(bytes, len, out, reason);
+	assert_int_equal(err, field ? ERR_INVALID : OK);
+	if (field)
+		assert_string_equal(reason, field);
+	free(out);
+}
+
+static void refuses_ids_and_hashes_of_another_length(void **state)
+{
+	(void)state;
+	Waymark__V1__RedirectEvent message = foreign_event();
+	assert_foreign_is_refused(&message, NULL);
+	message.event_id.len = 15;
+	assert_foreign_is_refused(&message, "event_id");
+	message = foreign_event();
+	message.instance.len = 0;
+	assert_foreign_is_refused(&message, "instance");
+	message = foreign_event();
+	message.visitor_hash = (ProtobufCBinaryData){ 16, (uint8_t *)"0123456789abcdef" };
+	assert_foreign_is_refused(&message, "visitor_hash");
+}
+
+static void refuses_what_postgresql_would_refuse_later(void **state)
+{
+	(void)state;
+	Waymark__V1__RedirectEvent message = foreign_event();
+	message.latency_us = UINT32_C(2147483648);
+	assert_foreign_is_refused(&message, "latency_us");
+}
+
+static void refuses_a_text_longer_than_its_limit(void **state)
+{
+	(void)state;
+	char text[REDIRECT_EVENT_USER_AGENT_MAX + 2];
+	fill(text, sizeof(text), 'a');
+	Waymark__V1__RedirectEvent message = foreign_event();
+	message.user_agent = text;
+	assert_foreign_is_refused(&message, "user_agent");
+	text[REDIRECT_EVENT_USER_AGENT_MAX] = '\0';
+	assert_foreign_is_refused(&message, NULL);
+}
+
+static void refuses_a_nul_inside_a_text(void **state)
+{
+	(void)state;
+	struct redirect_event *event = small_event();
+	memcpy(event->user_agent, "curl/8.0", 9);
+	struct strbuf bytes;
+	strbuf_init(&bytes, REDIRECT_EVENT_BYTES_MAX);
+	redirect_event_encode(event, &bytes);
+	char *agent = memmem(bytes.data, bytes.len, "curl/8.0", 8);
+	assert_non_null(agent);
+	agent[4] = '\0';
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+	struct redirect_event *out = mem_zero(sizeof(*out));
+	assert_int_equal(redirect_event_decode(bytes.data, bytes.len, out, reason), ERR_INVALID);
+	assert_string_equal(reason, "user_agent");
+	strbuf_clear(&bytes);
+	free(out);
+	free(event);
+}
+
+static void refuses_nothing_garbage_and_too_much(void **state)
+{
+	(void)state;
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+	struct redirect_event *out = mem_zero(sizeof(*out));
+	assert_int_equal(redirect_event_decode("", 0, out, reason), ERR_INVALID);
+	assert_string_equal(reason, "message");
+	assert_int_equal(redirect_event_decode("garbage", 7, out, reason), ERR_INVALID);
+	assert_string_equal(reason, "message");
+	char *large = mem_zero(REDIRECT_EVENT_BYTES_MAX + 1);
+	assert_int_equal(redirect_event_decode(large, REDIRECT_EVENT_BYTES_MAX + 1, out, reason), ERR_INVALID);
+	assert_string_equal(reason, "message: 8193 bytes");
+	free(large);
+	free(out);
+}
+
+static void skips_fields_that_a_newer_sender_knows(void **state)
+{
+	(void)state;
+	/* Field 1000 with text, field 1001 with a number, and one of 64 and of 32 bits. */
+	static const char newer[] = "\xc2\x3e\x03\xff\x00\xff\xc8\x3e\x05\xd1\x3e"
+				    "12345678"
+				    "\xdd\x3e"
+				    "1234";
+	struct redirect_event *event = small_event();
+	struct strbuf bytes;
+	strbuf_init(&bytes, REDIRECT_EVENT_BYTES_MAX);
+	redirect_event_encode(event, &bytes);
+	strbuf_add(&bytes, newer, sizeof(newer) - 1);
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+	struct redirect_event *out = mem_zero(sizeof(*out));
+	assert_int_equal(redirect_event_decode(bytes.data, bytes.len, out, reason), OK);
+	assert_memory_equal(out, event, sizeof(*event));
+	strbuf_clear(&bytes);
+	free(out);
+	free(event);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_back_what_it_wrote),
+		cmocka_unit_test(has_room_for_the_largest_event),
+		cmocka_unit_test(names_the_number_that_breaks_a_promise),
+		cmocka_unit_test(names_the_text_that_breaks_a_promise),
+		cmocka_unit_test(counts_the_click_of_a_process_that_was_frozen_for_an_hour),
+		cmocka_unit_test(refuses_ids_and_hashes_of_another_length),
+		cmocka_unit_test(refuses_what_postgresql_would_refuse_later),
+		cmocka_unit_test(refuses_a_text_longer_than_its_limit),
+		cmocka_unit_test(refuses_a_nul_inside_a_text),
+		cmocka_unit_test(refuses_nothing_garbage_and_too_much),
+		cmocka_unit_test(skips_fields_that_a_newer_sender_knows),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/clicks/visit_event.h"
+
+static struct visit_event *event_with(void (*change)(struct visit_event *event))
+{
+	struct visit_event *event = mem_zero(sizeof(*event));
+	entropy_uuid7(1700000000000000, event->event_id);
+	event->occurred_at_us = 1700000000123456;
+	event->link_id = 42;
+	memcpy(event->slug, "abc", 4);
+	if (change)
+		change(event);
+	return event;
+}
+
+static enum err decode_again(const struct visit_event *event, struct visit_event *out)
+{
+	struct strbuf bytes;
+	strbuf_init(&bytes, VISIT_EVENT_BYTES_MAX);
+	visit_event_encode(event, &bytes);
+	assert_int_equal(strbuf_status(&bytes), OK);
+	enum err err = visit_event_decode(bytes.data, bytes.len, out);
+	strbuf_clear(&bytes);
+	return err;
+}
+
+static void fill(char *text, size_t size)
+{
+	memset(text, 'x', size - 1);
+}
+
+static void fill_all(struct visit_event *event)
+{
+	fill(event->slug, sizeof(event->slug));
+	fill(event->country, sizeof(event->country));
+	fill(event->city, sizeof(event->city));
+	fill(event->browser, sizeof(event->browser));
+	fill(event->os, sizeof(event->os));
+	fill(event->device, sizeof(event->device));
+	fill(event->language, sizeof(event->language));
+	fill(event->referrer_host, sizeof(event->referrer_host));
+	fill(event->utm_source, sizeof(event->utm_source));
+	fill(event->utm_medium, sizeof(event->utm_medium));
+	fill(event->utm_campaign, sizeof(event->utm_campaign));
+	fill(event->bot_reason, sizeof(event->bot_reason));
+	event->link_id = INT64_MAX;
+	event->is_bot = event->unique = true;
+}
+
+static void reads_back_what_it_wrote(void **state)
+{
+	(void)state;
+	void (*const changes[])(struct visit_event *) = { NULL, fill_all };
+	for (size_t i = 0; i < 2; i++) {
+		struct visit_event *event = event_with(changes[i]);
+		struct visit_event *back = mem_zero(sizeof(*back));
+		assert_int_equal(decode_again(event, back), OK);
+		assert_memory_equal(back, event, sizeof(*event));
+		free(back);
+		free(event);
+	}
+}
+
+static void lose_the_link(struct visit_event *event)
+{
+	event->link_id = 0;
+}
+
+static void lose_the_time(struct visit_event *event)
+{
+	event->occurred_at_us = 0;
+}
+
+static void lose_the_slug(struct visit_event *event)
+{
+	event->slug[0] = '\0';
+}
+
+static void break_the_browser(struct visit_event *event)
+{
+	memcpy(event->browser, "\xff", 2);
+}
+
+static void refuses_a_visit_that_breaks_a_promise(void **state)
+{
+	(void)state;
+	void (*const changes[])(struct visit_event *) = { lose_the_link, lose_the_time, lose_the_slug,
+		                                          break_the_browser };
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		struct visit_event *event = event_with(changes[i]);
+		struct visit_event *back = mem_zero(sizeof(*back));
+		assert_int_equal(decode_again(event, back), ERR_INVALID);
+		free(back);
+		free(event);
+	}
+	struct visit_event out;
+	assert_int_equal(visit_event_decode("", 0, &out), ERR_INVALID);
+	assert_int_equal(visit_event_decode("\x08", 1, &out), ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_back_what_it_wrote),
+		cmocka_unit_test(refuses_a_visit_that_breaks_a_promise),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

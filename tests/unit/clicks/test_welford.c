@@ -1,0 +1,102 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "lib/clicks/welford.h"
+
+static const double latencies[] = { 1.5, 2.25, 0.125, 900, 3, 3, 3.75, 12.5, 0.5, 41 };
+enum { COUNT = sizeof(latencies) / sizeof(latencies[0]) };
+
+static void assert_close(double a, double b)
+{
+	if (fabs(a - b) > 1e-9 * (1 + fabs(b)))
+		fail_msg("%.17g is not %.17g", a, b);
+}
+
+static struct welford of(const double *values, size_t count)
+{
+	struct welford w = { 0 };
+	for (size_t i = 0; i < count; i++)
+		welford_add(&w, values[i]);
+	return w;
+}
+
+/* In two passes, as the textbook says. */
+static double stddev_of(const double *values, size_t count, double *mean)
+{
+	double sum = 0, squares = 0;
+	for (size_t i = 0; i < count; i++)
+		sum += values[i];
+	*mean = sum / (double)count;
+	for (size_t i = 0; i < count; i++)
+		squares += (values[i] - *mean) * (values[i] - *mean);
+	return sqrt(squares / (double)(count - 1));
+}
+
+static void agrees_with_two_passes(void **state)
+{
+	(void)state;
+	double mean, stddev = stddev_of(latencies, COUNT, &mean);
+	struct welford w = of(latencies, COUNT);
+	assert_int_equal(w.n, COUNT);
+	assert_close(w.mean, mean);
+	assert_close(welford_stddev(&w), stddev);
+}
+
+static void merges_to_the_same_wherever_it_is_cut(void **state)
+{
+	(void)state;
+	struct welford whole = of(latencies, COUNT);
+	for (size_t cut = 0; cut <= COUNT; cut++) {
+		struct welford left = of(latencies, cut);
+		struct welford right = of(latencies + cut, COUNT - cut);
+		welford_merge(&left, &right);
+		assert_int_equal(left.n, whole.n);
+		assert_close(left.mean, whole.mean);
+		assert_close(left.m2, whole.m2);
+	}
+}
+
+static void merges_nothing_with_nothing(void **state)
+{
+	(void)state;
+	struct welford a = { 0 }, b = { 0 };
+	welford_merge(&a, &b);
+	assert_int_equal(a.n, 0);
+	assert_true(a.mean == 0 && a.m2 == 0);
+}
+
+static void has_no_deviation_below_two_values(void **state)
+{
+	(void)state;
+	struct welford w = { 0 };
+	assert_true(welford_stddev(&w) == 0);
+	welford_add(&w, 5);
+	assert_true(welford_stddev(&w) == 0);
+}
+
+static void keeps_its_digits_far_from_zero(void **state)
+{
+	(void)state;
+	/* The sum of squares would have lost everything here. */
+	const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
+	struct welford w = of(values, 4);
+	assert_close(welford_stddev(&w), sqrt(30));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agrees_with_two_passes),
+		cmocka_unit_test(merges_to_the_same_wherever_it_is_cut),
+		cmocka_unit_test(merges_nothing_with_nothing),
+		cmocka_unit_test(has_no_deviation_below_two_values),
+		cmocka_unit_test(keeps_its_digits_far_from_zero),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

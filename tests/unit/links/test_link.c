@@ -1,0 +1,97 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "lib/links/link.h"
+
+static void is_expired_from_the_very_microsecond_of_its_end(void **state)
+{
+	(void)state;
+	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .expires_at_us = 1000 };
+	assert_int_equal(link_state_at(&entry, 999), LINK_STATE_ACTIVE);
+	assert_int_equal(link_state_at(&entry, 1000), LINK_STATE_EXPIRED);
+	assert_int_equal(link_state_at(&entry, 1001), LINK_STATE_EXPIRED);
+}
+
+static void never_expires_without_an_end(void **state)
+{
+	(void)state;
+	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .expires_at_us = 0 };
+	assert_int_equal(link_state_at(&entry, INT64_MAX), LINK_STATE_ACTIVE);
+}
+
+static void keeps_what_was_written_down_whatever_the_time(void **state)
+{
+	(void)state;
+	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED, LINK_STATE_DELETED };
+	for (size_t i = 0; i < 3; i++) {
+		struct link_entry entry = { .state = states[i], .expires_at_us = 1000 };
+		assert_int_equal(link_state_at(&entry, 0), states[i]);
+		assert_int_equal(link_state_at(&entry, 2000), states[i]);
+	}
+}
+
+static void redirects_with_four_statuses_only(void **state)
+{
+	(void)state;
+	int valid = 0;
+	for (int64_t status = -1; status < 70000; status++)
+		valid += link_redirect_status_is_valid(status) ? 1 : 0;
+	assert_int_equal(valid, 4);
+	assert_true(link_redirect_status_is_valid(301));
+	assert_true(link_redirect_status_is_valid(302));
+	assert_true(link_redirect_status_is_valid(307));
+	assert_true(link_redirect_status_is_valid(308));
+	assert_false(link_redirect_status_is_valid(INT64_C(4294967298) + 300));
+}
+
+static void names_each_state_and_reads_it_back(void **state)
+{
+	(void)state;
+	for (enum link_state s = LINK_STATE_ACTIVE; s <= LINK_STATE_DELETED; s++) {
+		enum link_state back;
+		assert_int_equal(link_state_parse(link_state_name(s), &back), OK);
+		assert_int_equal(back, s);
+	}
+	assert_string_equal(link_state_name(LINK_STATE_DISABLED), "DISABLED");
+}
+
+static void names_each_type_and_reads_it_back(void **state)
+{
+	(void)state;
+	for (enum link_type t = LINK_TYPE_TEMPORARY; t <= LINK_TYPE_PERMANENT; t++) {
+		enum link_type back;
+		assert_int_equal(link_type_parse(link_type_name(t), &back), OK);
+		assert_int_equal(back, t);
+	}
+}
+
+static void refuses_words_that_are_no_state(void **state)
+{
+	(void)state;
+	const char *const words[] = { "", "active", "ACTIVE ", "PURGED", "TEMPORARY" };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		enum link_state out = LINK_STATE_DELETED;
+		assert_int_equal(link_state_parse(words[i], &out), ERR_INVALID);
+		assert_int_equal(out, LINK_STATE_DELETED);
+	}
+	enum link_type type = LINK_TYPE_PERMANENT;
+	assert_int_equal(link_type_parse("ACTIVE", &type), ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_expired_from_the_very_microsecond_of_its_end),
+		cmocka_unit_test(never_expires_without_an_end),
+		cmocka_unit_test(keeps_what_was_written_down_whatever_the_time),
+		cmocka_unit_test(redirects_with_four_statuses_only),
+		cmocka_unit_test(names_each_state_and_reads_it_back),
+		cmocka_unit_test(names_each_type_and_reads_it_back),
+		cmocka_unit_test(refuses_words_that_are_no_state),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/links/slug.h"
+
+static void takes_letters_digits_underscores_and_hyphens(void **state)
+{
+	(void)state;
+	const char *const slugs[] = { "a", "Z", "0", "_", "-", "abc-DEF_019", "abcdefghijklmnopqrstuvwxyz012345" };
+	for (size_t i = 0; i < sizeof(slugs) / sizeof(slugs[0]); i++)
+		assert_true(slug_is_valid(slugs[i], strlen(slugs[i])));
+}
+
+static void refuses_a_slug_longer_than_the_limit(void **state)
+{
+	(void)state;
+	char slug[SLUG_LENGTH_MAX + 2];
+	memset(slug, 'a', sizeof(slug));
+	assert_true(slug_is_valid(slug, SLUG_LENGTH_MAX));
+	assert_false(slug_is_valid(slug, SLUG_LENGTH_MAX + 1));
+}
+
+static void refuses_an_empty_slug(void **state)
+{
+	(void)state;
+	assert_false(slug_is_valid("", 0));
+}
+
+static void refuses_every_other_byte(void **state)
+{
+	(void)state;
+	size_t taken = 0;
+	for (int byte = 0; byte < 256; byte++) {
+		char slug[3] = { 'a', (char)byte, 'b' };
+		if (slug_is_valid(slug, sizeof(slug)))
+			taken++;
+	}
+	assert_int_equal(taken, 26 + 26 + 10 + 2);
+	assert_false(slug_is_valid("a\0b", 3));
+	assert_false(slug_is_valid("\xc3\xa4", 2));
+}
+
+static void reserves_the_words_that_services_answer_whatever_their_case(void **state)
+{
+	(void)state;
+	const char *const words[] = { "robots", "api", "r", "docs", "openapi", "metrics", "API", "Docs", "R" };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		assert_true(slug_is_reserved(words[i]));
+	assert_false(slug_is_reserved("apis"));
+	assert_false(slug_is_reserved("ap"));
+	assert_false(slug_is_reserved(""));
+}
+
+static void draws_slugs_of_the_asked_length_that_are_valid(void **state)
+{
+	(void)state;
+	for (size_t length = 1; length <= SLUG_LENGTH_MAX; length++) {
+		for (int i = 0; i < 50; i++) {
+			char slug[SLUG_SIZE];
+			slug_random(slug, length);
+			assert_int_equal(strlen(slug), length);
+			assert_true(slug_is_valid(slug, length));
+			assert_null(strpbrk(slug, "_-"));
+		}
+	}
+}
+
+static void never_draws_a_reserved_word(void **state)
+{
+	(void)state;
+	/* Of 62 words of one letter, two ("r" and "R") are reserved: 2,000 draws would hit one. */
+	for (int i = 0; i < 2000; i++) {
+		char slug[SLUG_SIZE];
+		slug_random(slug, 1);
+		assert_false(slug_is_reserved(slug));
+	}
+}
+
+static void keeps_random_slugs_within_the_limit(void **state)
+{
+	(void)state;
+	char slug[SLUG_SIZE];
+	slug_random(slug, 1000);
+	assert_int_equal(strlen(slug), SLUG_LENGTH_MAX);
+	slug_random(slug, 0);
+	assert_int_equal(strlen(slug), 1);
+}
+
+/* Chi-square over the 62 characters: above 140 at 61 degrees of freedom happens once in about 30 million runs. */
+static void draws_every_character_equally_often(void **state)
+{
+	(void)state;
+	enum { DRAWS = 62 * 500 };
+	int seen[256] = { 0 };
+	for (int i = 0; i < DRAWS / 31; i++) {
+		char slug[SLUG_SIZE];
+		slug_random(slug, 31);
+		for (size_t at = 0; at < 31; at++)
+			seen[(unsigned char)slug[at]]++;
+	}
+	double chi_square = 0, expected = DRAWS / 62.0;
+	for (int byte = 0; byte < 256; byte++) {
+		if (slug_is_valid((char[]){ (char)byte }, 1) && byte != '_' && byte != '-')
+			chi_square += (seen[byte] - expected) * (seen[byte] - expected) / expected;
+	}
+	assert_true(chi_square < 140);
+}
+
+static void finds_the_slug_of_both_kinds_of_paths(void **state)
+{
+	(void)state;
+	const struct {
+		const char *path, *slug;
+	} cases[] = {
+		{ "/abc", "abc" },
+		{ "/r/abc", "abc" },
+		{ "/r", "r" },
+		{ "/R", "R" },
+		{ "/r/r", "r" },
+		{ "/-_-", "-_-" },
+		{ "/abcdefghijklmnopqrstuvwxyz012345", "abcdefghijklmnopqrstuvwxyz012345" },
+		{ "/r/abcdefghijklmnopqrstuvwxyz012345", "abcdefghijklmnopqrstuvwxyz012345" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t len = 0;
+		const char *slug = slug_of_path(cases[i].path, &len);
+		assert_non_null(slug);
+		assert_int_equal(len, strlen(cases[i].slug));
+		assert_memory_equal(slug, cases[i].slug, len);
+	}
+}
+
+static void finds_no_slug_in_other_paths(void **state)
+{
+	(void)state;
+	const char *const paths[] = {
+		"",
+		"/",
+		"abc",
+		"//abc",
+		"/abc/",
+		"/r/",
+		"/r//abc",
+		"/R/abc",
+		"/r/r/abc",
+		"/a/b",
+		"/a%62c",
+		"/a.b",
+		"/abc?x",
+		"/abc#x",
+		"/ abc",
+		"/abcdefghijklmnopqrstuvwxyz0123456",
+		"/r/abcdefghijklmnopqrstuvwxyz0123456",
+		"/\xc3\xa4",
+		"/robots.txt",
+		"/.",
+		"/..",
+		"/a\tb",
+	};
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		size_t len = 77;
+		if (slug_of_path(paths[i], &len))
+			fail_msg("found a slug in %s", paths[i]);
+		assert_int_equal(len, 77);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_letters_digits_underscores_and_hyphens),
+		cmocka_unit_test(refuses_a_slug_longer_than_the_limit),
+		cmocka_unit_test(refuses_an_empty_slug),
+		cmocka_unit_test(refuses_every_other_byte),
+		cmocka_unit_test(reserves_the_words_that_services_answer_whatever_their_case),
+		cmocka_unit_test(draws_slugs_of_the_asked_length_that_are_valid),
+		cmocka_unit_test(never_draws_a_reserved_word),
+		cmocka_unit_test(keeps_random_slugs_within_the_limit),
+		cmocka_unit_test(draws_every_character_equally_often),
+		cmocka_unit_test(finds_the_slug_of_both_kinds_of_paths),
+		cmocka_unit_test(finds_no_slug_in_other_paths),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
