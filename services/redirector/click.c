@@ -1,0 +1,58 @@
+#include "services/redirector/click.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/utf8.h"
+#include "lib/clicks/visitor.h"
+
+struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted)
+{
+	struct client_ip peer = http_exchange_peer(x);
+	if (!client_ip_ranges_contain(trusted, &peer))
+		return peer;
+	return client_ip_of_request(&peer, http_exchange_joined_header(x, "X-Forwarded-For"), trusted);
+}
+
+/* "prefetch", "prefetch;prerender", "prefetch, x": the first word decides. */
+static bool begins_with_word(const char *value, const char *word)
+{
+	size_t len = strlen(word);
+	return value && strncasecmp(value, word, len) == 0 && strchr(" \t;,", value[len]);
+}
+
+bool click_is_prefetch(const char *sec_purpose, const char *purpose, const char *x_moz)
+{
+	return begins_with_word(sec_purpose, "prefetch") || begins_with_word(purpose, "prefetch") ||
+	       begins_with_word(purpose, "preview") || begins_with_word(x_moz, "prefetch");
+}
+
+static void copy(const char *text, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (text)
+		utf8_copy_clean(text, strlen(text), out, size);
+}
+
+#define COPY(text, member) copy((text), (member), sizeof(member))
+
+void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_keeper *salts,
+                    struct redirect_event *event)
+{
+	event->occurred_at_us = http_exchange_arrived_us(x);
+	entropy_uuid7(event->occurred_at_us, event->event_id);
+	event->method = http_exchange_method(x) == HTTP_HEAD ? REDIRECT_METHOD_HEAD : REDIRECT_METHOD_GET;
+	event->prefetch = click_is_prefetch(http_exchange_header(x, "Sec-Purpose"), http_exchange_header(x, "Purpose"),
+	                                    http_exchange_header(x, "X-Moz"));
+	COPY(http_exchange_header(x, "User-Agent"), event->user_agent);
+	COPY(http_exchange_header(x, "Referer"), event->referrer);
+	COPY(http_exchange_header(x, "Accept-Language"), event->accept_language);
+	COPY(http_exchange_header(x, "Host"), event->host);
+	COPY(http_exchange_query(x), event->query);
+
+	uint8_t salt[VISITOR_SALT_SIZE];
+	client_ip_network(visitor, event->client_network);
+	event->has_visitor_hash = visitor->known && salt_keeper_get(salts, event->occurred_at_us, salt);
+	if (event->has_visitor_hash)
+		visitor_hash(salt, visitor, event->user_agent, event->visitor_hash);
+}

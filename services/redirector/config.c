@@ -1,0 +1,118 @@
+#include "services/redirector/config.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/base/utf8.h"
+#include "lib/net/pg_conn.h"
+#include "lib/net/redis_url.h"
+
+static const struct env_var vars[] = {
+	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port that visitors ask; 0 = any free one"),
+	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
+	           "libpq connection string; needs SELECT on links and salts"),
+	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "redis://[user:password@]host:port[/db]"),
+	KAFKA_CONFIG_VARS(struct config, kafka),
+	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL, "where short links begin: https://sho.rt"),
+	ENV_TEXT("ROOT_URL", struct config, root_url, "", "where / leads by 302; empty = a fixed text"),
+	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control, "private, no-store",
+	         "Cache-Control of redirects; anything that caches hides visits"),
+	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
+	         "networks whose X-Forwarded-For is believed: 10.0.0.0/8, fd00::/8; empty = nobody's"),
+	ENV_TEXT("REGION", struct config, region, "", "stands in each event"),
+	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0, 1000000,
+	        "unknown slugs that one address may try, then 429; 0 = no limit"),
+	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64, "threads that answer; not more than free cores"),
+	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "10000", 10, 1000000, "open connections overall"),
+	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "0", 0, 1000000,
+	        "open connections of one address that is no trusted proxy; 0 = no ceiling"),
+	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
+	        "threads that ask PostgreSQL, and as many that ask Redis"),
+	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576, INT64_C(1) << 40,
+	        "memory for links; one takes about 90 bytes and its URL"),
+	ENV_INT("MEMORY_TTL_MS", struct config, memory_ttl_ms, "1000", 1, 3600000,
+	        "how long a link is answered from memory without asking again: a change may go unseen for so long"),
+	ENV_TEXT("JOURNAL_DIR", struct config, journal_dir, "",
+	         "folder of the journal; events that wait for Kafka are kept in memory, so it stays empty"),
+	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 31,
+	        "events that wait for Kafka; beyond, events are dropped and counted"),
+	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after SIGTERM"),
+	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+};
+
+static bool is_http_url(const char *url)
+{
+	size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+	if (scheme == 0 || url[scheme] == '\0')
+		return false;
+	for (const unsigned char *c = (const unsigned char *)url; *c; c++) {
+		if (*c <= ' ' || *c >= 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static bool is_header_value(const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		if (*c < ' ' || *c >= 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static size_t expect(bool right, const char *problem, struct strbuf *problems)
+{
+	if (right)
+		return 0;
+	strbuf_add_text(problems, problem);
+	strbuf_add_char(problems, '\n');
+	return 1;
+}
+
+static size_t check(const void *ctx, struct strbuf *problems)
+{
+	const struct config *config = ctx;
+	struct redis_url redis;
+	struct client_ip_ranges ranges;
+	enum log_level level;
+	size_t wrong = 0;
+	wrong += expect(pg_conn_url_is_valid(config->pg_url), "PG_URL: libpq cannot read it", problems);
+	wrong += expect(redis_url_parse(config->redis_url, &redis) == OK,
+	                "REDIS_URL: is not redis://[user:password@]host:port[/db]", problems);
+	wrong += expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL: is no http or https URL", problems);
+	wrong += expect(config->root_url[0] == '\0' || is_http_url(config->root_url),
+	                "ROOT_URL: is no http or https URL", problems);
+	wrong += expect(is_header_value(config->redirect_cache_control),
+	                "REDIRECT_CACHE_CONTROL: has bytes that a header cannot have", problems);
+	wrong += expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
+	                "TRUSTED_PROXIES: is no list of networks, or a too long one", problems);
+	wrong += expect(utf8_is_valid(config->region, strlen(config->region)), "REGION: is not UTF-8", problems);
+	wrong += expect(log_level_parse(config->log_level, &level), "LOG_LEVEL: is none of debug, info, warning, error",
+	                problems);
+	return wrong;
+}
+
+const struct program config_program = {
+	.name = "redirector",
+	.summary = "leads visitors of short links to their destinations and reports each visit",
+	.vars = vars,
+	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.check = check,
+};
+
+enum log_level config_log_level(const struct config *config)
+{
+	enum log_level level = LOG_INFO;
+	(void)log_level_parse(config->log_level, &level);
+	return level;
+}
+
+struct client_ip_ranges config_trusted_proxies(const struct config *config)
+{
+	struct client_ip_ranges ranges;
+	if (client_ip_ranges_parse(config->trusted_proxies, &ranges) != OK)
+		ranges.count = 0;
+	return ranges;
+}

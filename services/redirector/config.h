@@ -1,0 +1,50 @@
+/*
+ * One thread at a time (before threads start). What the redirector reads from its environment; the table in config.c is
+ * its --help. Values are whole: defaults are filled in, ranges and forms are checked.
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
+#define WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
+
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/base/program.h"
+#include "lib/clicks/redirect_event.h"
+#include "lib/links/link.h"
+#include "lib/net/client_ip.h"
+#include "lib/net/kafka_config.h"
+
+struct config {
+	int64_t http_port;
+	int64_t ops_port;
+	char pg_url[1024];
+	char redis_url[512];
+	struct kafka_config kafka;
+
+	char public_base_url[LINK_URL_SIZE];
+	char root_url[LINK_URL_SIZE]; /* "" = a fixed text at "/" */
+	char redirect_cache_control[128];
+	char trusted_proxies[2048];
+	char region[REDIRECT_EVENT_REGION_MAX + 1];
+	int64_t unknown_slugs_per_minute; /* 0 = no limit */
+
+	int64_t http_loops;
+	int64_t http_connections;
+	int64_t http_connections_per_ip; /* 0 = no ceiling */
+	int64_t workers;
+	int64_t memory_cache_bytes;
+	int64_t memory_ttl_ms;
+
+	char journal_dir[512];
+	int64_t journal_max_bytes;
+	int64_t drain_s;
+	char log_level[16];
+};
+
+extern const struct program config_program;
+
+/* Of a config that program_start has filled: cannot fail. */
+enum log_level config_log_level(const struct config *config);
+struct client_ip_ranges config_trusted_proxies(const struct config *config);
+
+#endif

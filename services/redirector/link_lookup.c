@@ -1,0 +1,219 @@
+#include "services/redirector/link_lookup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/worker_pool.h"
+#include "lib/links/link_store.h"
+
+struct link_lookup {
+	struct memory_cache *memory;
+	struct link_cache *redis;
+	struct pg_pool *postgres;
+	const struct clock *clock;
+	struct flight_table *flights;
+	struct worker_pool *redis_workers;
+	struct worker_pool *postgres_workers;
+	struct metric *from_memory;
+	struct metric *from_redis;
+	struct metric *from_postgres;
+	struct metric *from_nowhere;
+};
+
+/* One round of asking on behalf of a flight; passed from one kind of worker to the next. */
+struct round {
+	struct link_lookup *lookup;
+	struct flight *flight;
+	bool is_redis_away;
+	bool is_redis_behind;
+};
+
+static double count_flights(void *ctx)
+{
+	return (double)flight_table_count(ctx);
+}
+
+static struct metric *count_answers(struct metrics *metrics, const char *labels)
+{
+	return metrics_counter(metrics, "waymark_link_lookups_total", "Look-ups of slugs by who answered them.",
+	                       labels);
+}
+
+struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
+{
+	struct link_lookup *lookup = mem_zero(sizeof(*lookup));
+	lookup->memory = config->memory;
+	lookup->redis = config->redis;
+	lookup->postgres = config->postgres;
+	lookup->clock = config->clock;
+	lookup->flights = flight_table_new();
+	lookup->redis_workers = worker_pool_new("ask-redis", config->workers, config->flights_max);
+	lookup->postgres_workers = worker_pool_new("ask-pg", config->workers, config->flights_max);
+	lookup->from_memory = count_answers(config->metrics, "level=\"memory\"");
+	lookup->from_redis = count_answers(config->metrics, "level=\"redis\"");
+	lookup->from_postgres = count_answers(config->metrics, "level=\"postgres\"");
+	lookup->from_nowhere = count_answers(config->metrics, "level=\"none\"");
+	metrics_gauge_callback(config->metrics, "waymark_link_flights", "Slugs that the stores are being asked for.",
+	                       NULL, count_flights, lookup->flights);
+	return lookup;
+}
+
+void link_lookup_free(struct link_lookup *lookup)
+{
+	if (!lookup)
+		return;
+	flight_table_free(lookup->flights);
+	worker_pool_free(lookup->redis_workers);
+	worker_pool_free(lookup->postgres_workers);
+	free(lookup);
+}
+
+enum err link_lookup_recall(struct link_lookup *lookup, const char *slug, size_t slug_len, struct link_entry *out)
+{
+	enum err e = memory_cache_get(lookup->memory, slug, slug_len, clock_steady_us(lookup->clock), out);
+	if (e == OK)
+		metrics_add(lookup->from_memory, 1);
+	return e;
+}
+
+static void ask_redis(void *arg);
+static void ask_postgres(void *arg);
+
+static void land(struct round *round, enum err result, const struct link_entry *entry)
+{
+	struct link_lookup *lookup = round->lookup;
+	while (!flight_table_land(lookup->flights, round->flight, result, entry)) {
+		*round = (struct round){ .lookup = lookup, .flight = round->flight };
+		round->flight->began_us = clock_steady_us(lookup->clock);
+		if (worker_pool_submit(lookup->redis_workers, ask_redis, round) == OK)
+			return;
+		result = ERR_UNAVAILABLE;
+	}
+	free(round);
+}
+
+static void pass_on(struct round *round, struct worker_pool *workers, worker_pool_job job)
+{
+	if (worker_pool_submit(workers, job, round) == OK)
+		return;
+	metrics_add(round->lookup->from_nowhere, 1);
+	land(round, ERR_UNAVAILABLE, NULL);
+}
+
+/* What memory held by the time a worker came to it: another flight of this slug may have ended just before ours began. */
+static bool is_answered_by_memory(struct round *round)
+{
+	struct link_lookup *lookup = round->lookup;
+	const char *slug = round->flight->slug;
+	struct link_entry entry;
+	if (link_lookup_recall(lookup, slug, strlen(slug), &entry) != OK)
+		return false;
+	land(round, OK, &entry);
+	return true;
+}
+
+static void answer_with(struct round *round, struct link_entry *entry, int64_t read_at_us, struct metric *from)
+{
+	memory_cache_merge(round->lookup->memory, entry, read_at_us);
+	metrics_add(from, 1);
+	land(round, OK, entry);
+}
+
+static void ask_redis(void *arg)
+{
+	struct round *round = arg;
+	struct link_lookup *lookup = round->lookup;
+	const char *slug = round->flight->slug;
+	if (is_answered_by_memory(round))
+		return;
+
+	int64_t read_at_us = clock_steady_us(lookup->clock);
+	int64_t seen_version = memory_cache_version(lookup->memory, slug, strlen(slug));
+	flight_table_ask(lookup->flights, round->flight);
+	struct link_entry entry;
+	enum link_cache_answer answer = link_cache_get(lookup->redis, slug, &entry);
+	if (answer == LINK_CACHE_ENTRY && entry.version >= seen_version) {
+		answer_with(round, &entry, read_at_us, lookup->from_redis);
+	} else if (answer == LINK_CACHE_UNKNOWN && seen_version == 0) {
+		metrics_add(lookup->from_redis, 1);
+		land(round, ERR_NOT_FOUND, NULL);
+	} else {
+		round->is_redis_away = answer == LINK_CACHE_AWAY;
+		round->is_redis_behind = answer == LINK_CACHE_ENTRY;
+		pass_on(round, lookup->postgres_workers, ask_postgres);
+	}
+}
+
+/* A connection that broke while it was idle says so at its first use: the second try gets a new one. */
+static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, struct link_entry *out)
+{
+	enum err e = ERR_UNAVAILABLE;
+	bool is_worth_trying = true;
+	for (int tries = 0; tries < 2 && is_worth_trying; tries++) {
+		struct pg_conn *conn = NULL;
+		if (pg_pool_take(lookup->postgres, &conn) != OK)
+			return ERR_UNAVAILABLE;
+		e = link_store_find_entry(conn, slug, out);
+		is_worth_trying = e == ERR_UNAVAILABLE && !pg_conn_timed_out(conn);
+		pg_pool_give(lookup->postgres, conn);
+	}
+	return e == OK || e == ERR_NOT_FOUND ? e : ERR_UNAVAILABLE;
+}
+
+static void tell_redis(struct link_lookup *lookup, const char *slug, enum err found, const struct link_entry *entry)
+{
+	/* Best effort: link_cache logs what fails, and a newer version there is as good. */
+	enum err e = OK;
+	if (found == OK)
+		e = link_cache_set(lookup->redis, entry);
+	else if (found == ERR_NOT_FOUND)
+		e = link_cache_set_unknown(lookup->redis, slug);
+	(void)e;
+}
+
+/* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
+static enum err fall_back_on_redis(struct link_lookup *lookup, const char *slug, struct link_entry *out)
+{
+	return link_cache_get(lookup->redis, slug, out) == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
+}
+
+static void ask_postgres(void *arg)
+{
+	struct round *round = arg;
+	struct link_lookup *lookup = round->lookup;
+	const char *slug = round->flight->slug;
+	int64_t read_at_us = clock_steady_us(lookup->clock);
+	struct link_entry entry;
+	enum err found = ERR_UNAVAILABLE;
+	if (read_at_us - round->flight->began_us <= LINK_LOOKUP_PATIENCE_US) {
+		flight_table_ask(lookup->flights, round->flight);
+		found = find_in_postgres(lookup, slug, &entry);
+	}
+	if (!round->is_redis_away)
+		tell_redis(lookup, slug, found, &entry);
+
+	if (found == OK) {
+		answer_with(round, &entry, read_at_us, lookup->from_postgres);
+	} else if (found == ERR_NOT_FOUND) {
+		metrics_add(lookup->from_postgres, 1);
+		land(round, found, NULL);
+	} else if (round->is_redis_behind && fall_back_on_redis(lookup, slug, &entry) == OK) {
+		answer_with(round, &entry, read_at_us, lookup->from_redis);
+	} else {
+		metrics_add(lookup->from_nowhere, 1);
+		land(round, found, NULL);
+	}
+}
+
+void link_lookup_fetch(struct link_lookup *lookup, const char *slug, size_t slug_len, flight_landed landed, void *ctx,
+                       void *passenger)
+{
+	struct flight *flight = flight_table_board(lookup->flights, slug, slug_len, clock_steady_us(lookup->clock),
+	                                           landed, ctx, passenger);
+	if (!flight)
+		return;
+	struct round *round = mem_zero(sizeof(*round));
+	*round = (struct round){ .lookup = lookup, .flight = flight };
+	pass_on(round, lookup->redis_workers, ask_redis);
+}

@@ -1,0 +1,57 @@
+/*
+ * Safe from any thread. Click path 2/9. Where a slug leads: memory → Redis → PostgreSQL.
+ *
+ *   memory      answers in the loop thread, while what it holds is fresh
+ *   Redis       asked by threads of its own; holds what links-api and the redirectors put there, for a day
+ *   PostgreSQL  asked by other threads, so that a hung PostgreSQL delays nobody whom Redis can answer
+ *
+ * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that it
+ * does not know are remembered there for a minute; never in memory, where the link's creation could not reach them. When Redis
+ * is away PostgreSQL is asked at once; when PostgreSQL is away, what Redis holds goes on; when neither can tell, the
+ * answer is ERR_UNAVAILABLE, never ERR_NOT_FOUND. A version that memory has seen does not go back: a Redis that is behind
+ * is passed over.
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_LINK_LOOKUP_H
+#define WAYMARK_SERVICES_REDIRECTOR_LINK_LOOKUP_H
+
+#include <stddef.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/metrics.h"
+#include "lib/links/link_cache.h"
+#include "lib/net/pg_pool.h"
+#include "services/redirector/flight_table.h"
+#include "services/redirector/memory_cache.h"
+
+/* A flight that has not reached PostgreSQL after so long is given up. */
+#define LINK_LOOKUP_PATIENCE_US (2 * CLOCK_US_PER_S)
+
+struct link_lookup;
+
+struct link_lookup_config {
+	struct memory_cache *memory; /* these three are borrowed */
+	struct link_cache *redis;
+	struct pg_pool *postgres;
+	size_t workers;     /* threads for Redis, and as many for PostgreSQL */
+	size_t flights_max; /* that may wait for a thread; beyond: ERR_UNAVAILABLE */
+	const struct clock *clock;
+	struct metrics *metrics;
+};
+
+struct link_lookup *link_lookup_new(const struct link_lookup_config *config);
+/* Waits for flights under way, which end by themselves within seconds. */
+void link_lookup_free(struct link_lookup *lookup);
+
+/* Never waits: asks memory alone. ERR_NOT_FOUND: it has no fresh answer; fetch. */
+enum err link_lookup_recall(struct link_lookup *lookup, const char *slug, size_t slug_len,
+                            struct link_entry *out) MUST_CHECK;
+
+/*
+ * Never waits: landed is told once, as a rule later and from another thread, with OK and the entry, ERR_NOT_FOUND (never
+ * issued, or purged) or ERR_UNAVAILABLE.
+ */
+void link_lookup_fetch(struct link_lookup *lookup, const char *slug, size_t slug_len, flight_landed landed, void *ctx,
+                       void *passenger);
+
+#endif

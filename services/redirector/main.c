@@ -1,0 +1,56 @@
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "lib/base/shutdown.h"
+#include "services/redirector/redirector.h"
+
+/* A connection is a descriptor, and the soft limit is 1,024 on most machines. */
+static void allow_many_connections(void)
+{
+	struct rlimit files;
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+int main(int argc, char **argv)
+{
+	/* read */
+	struct config config;
+	int status = program_start(&config_program, argc, argv, &config);
+	if (status != PROGRAM_RUN)
+		return status;
+
+	/* make */
+	allow_many_connections();
+	struct shutdown *shutdown = shutdown_new();
+	struct log *log = log_new("redirector", config_log_level(&config), 2);
+	struct metrics *metrics = metrics_new();
+	struct redirector *redirector = NULL;
+	enum err e = redirector_new(&config, clock_system(), log, metrics, &redirector);
+	status = e == OK ? EXIT_SUCCESS : PROGRAM_EXIT_USAGE;
+
+	/* serve */
+	if (e == OK) {
+		e = redirector_serve(redirector);
+		status = e == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+
+	/* wait */
+	if (e == OK) {
+		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION));
+		shutdown_wait(shutdown);
+		log_info(log, "stopping");
+	}
+
+	/* drain, in reverse */
+	if (redirector)
+		e = redirector_drain(redirector);
+	log_info(log, "stopped", LOG_TEXT("flush", err_name(e)));
+	redirector_free(redirector);
+	metrics_free(metrics);
+	log_free(log);
+	shutdown_free(shutdown);
+	return status;
+}

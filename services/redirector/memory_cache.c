@@ -1,0 +1,125 @@
+#include "services/redirector/memory_cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/redirector/memory_shard.h"
+#include "services/redirector/slug_hash.h"
+
+#define SHARDS_MAX 64
+#define SHARD_BYTES_MIN ((size_t)1024 * 1024)
+
+/* A cache line each, so that two loops in different shards do not slow each other down. */
+struct locked_shard {
+	pthread_mutex_t lock;
+	struct memory_shard *shard;
+} __attribute__((aligned(64)));
+
+struct memory_cache {
+	struct slug_hash_key key;
+	int64_t ttl_us;
+	size_t shard_count; /* a power of two */
+	struct locked_shard *shards;
+};
+
+struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us)
+{
+	struct memory_cache *cache = mem_zero(sizeof(*cache));
+	slug_hash_key_draw(&cache->key);
+	cache->ttl_us = ttl_us;
+	cache->shard_count = SHARDS_MAX;
+	while (cache->shard_count > 1 && bytes / cache->shard_count < SHARD_BYTES_MIN)
+		cache->shard_count /= 2;
+	cache->shards = aligned_alloc(64, cache->shard_count * sizeof(*cache->shards));
+	if (!cache->shards)
+		abort();
+	for (size_t i = 0; i < cache->shard_count; i++) {
+		pthread_mutex_init(&cache->shards[i].lock, NULL);
+		cache->shards[i].shard = memory_shard_new(bytes / cache->shard_count, &cache->key);
+	}
+	return cache;
+}
+
+void memory_cache_free(struct memory_cache *cache)
+{
+	if (!cache)
+		return;
+	for (size_t i = 0; i < cache->shard_count; i++) {
+		memory_shard_free(cache->shards[i].shard);
+		pthread_mutex_destroy(&cache->shards[i].lock);
+	}
+	free(cache->shards);
+	free(cache);
+}
+
+/* The upper bits choose the shard, the lower ones the bucket in it. */
+static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash, pthread_mutex_t **lock)
+{
+	struct locked_shard *chosen = &cache->shards[(hash >> 58) & (cache->shard_count - 1)];
+	*lock = &chosen->lock;
+	pthread_mutex_lock(*lock);
+	return chosen->shard;
+}
+
+enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
+                          struct link_entry *out)
+{
+	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
+	enum err e = ERR_NOT_FOUND;
+	if (link && link->read_at_us + cache->ttl_us > now_us) {
+		memory_link_touch(link);
+		memory_link_unpack(link, out);
+		e = OK;
+	}
+	pthread_mutex_unlock(lock);
+	return e;
+}
+
+int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len)
+{
+	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
+	int64_t version = link ? link->version : 0;
+	pthread_mutex_unlock(lock);
+	return version;
+}
+
+void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us)
+{
+	size_t slug_len = strlen(entry->slug);
+	uint64_t hash = slug_hash(&cache->key, entry->slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
+	if (!link || link->version < entry->version) {
+		memory_shard_put(shard, hash, entry, read_at_us, link);
+	} else if (link->version == entry->version) {
+		memory_link_touch(link);
+		if (link->read_at_us < read_at_us)
+			link->read_at_us = read_at_us;
+	} else {
+		memory_link_unpack(link, entry);
+	}
+	pthread_mutex_unlock(lock);
+}
+
+struct memory_shard_usage memory_cache_usage(struct memory_cache *cache)
+{
+	struct memory_shard_usage usage = { 0 };
+	for (size_t i = 0; i < cache->shard_count; i++) {
+		pthread_mutex_lock(&cache->shards[i].lock);
+		struct memory_shard_usage part = memory_shard_usage(cache->shards[i].shard);
+		usage.bytes += part.bytes;
+		usage.entries += part.entries;
+		usage.evictions += part.evictions;
+		pthread_mutex_unlock(&cache->shards[i].lock);
+	}
+	return usage;
+}

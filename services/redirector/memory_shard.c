@@ -1,0 +1,199 @@
+#include "services/redirector/memory_shard.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+/* With shorter URLs the chains grow a little, with longer ones some buckets stay empty. */
+#define LINK_BYTES_EXPECTED 160
+#define SMALL_QUEUE_PERCENT 10
+/* Who is asked so often while in the small queue moves on to the main one. */
+#define ASKED_TO_STAY 2
+
+enum { SMALL, MAIN, QUEUES };
+
+struct queue {
+	struct memory_link *oldest;
+	struct memory_link *newest;
+	size_t bytes;
+};
+
+struct memory_shard {
+	const struct slug_hash_key *key;
+	struct queue queues[QUEUES];
+	size_t limit; /* of the bytes in both queues */
+	size_t table_bytes;
+	size_t entries;
+	uint64_t evictions;
+	uint64_t mask;
+	struct memory_link **buckets;
+	uint32_t *ghosts; /* fingerprints of links that left the small queue lately */
+};
+
+struct memory_shard *memory_shard_new(size_t bytes, const struct slug_hash_key *key)
+{
+	struct memory_shard *shard = mem_zero(sizeof(*shard));
+	shard->key = key;
+	size_t slots = 64;
+	while (slots * 2 <= bytes / LINK_BYTES_EXPECTED)
+		slots *= 2;
+	shard->mask = slots - 1;
+	shard->buckets = mem_array(slots, sizeof(struct memory_link *));
+	shard->ghosts = mem_array(slots, sizeof(*shard->ghosts));
+	shard->table_bytes = sizeof(*shard) + slots * (sizeof(struct memory_link *) + sizeof(*shard->ghosts));
+	shard->limit = bytes - shard->table_bytes;
+	return shard;
+}
+
+void memory_shard_free(struct memory_shard *shard)
+{
+	for (size_t i = 0; i < QUEUES; i++) {
+		struct memory_link *link = shard->queues[i].oldest;
+		while (link) {
+			struct memory_link *newer = link->newer;
+			free(link);
+			link = newer;
+		}
+	}
+	free(shard->buckets);
+	free(shard->ghosts);
+	free(shard);
+}
+
+struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t hash, const char *slug,
+                                      size_t slug_len)
+{
+	struct memory_link *link = shard->buckets[hash & shard->mask];
+	while (link && (link->slug_len != slug_len || memcmp(link->text, slug, slug_len) != 0))
+		link = link->chain;
+	return link;
+}
+
+static void push(struct memory_shard *shard, struct memory_link *link, uint8_t to)
+{
+	struct queue *queue = &shard->queues[to];
+	link->queue = to;
+	link->newer = NULL;
+	link->older = queue->newest;
+	if (queue->newest)
+		queue->newest->newer = link;
+	else
+		queue->oldest = link;
+	queue->newest = link;
+	queue->bytes += memory_link_bytes(link);
+}
+
+static void leave_queue(struct memory_shard *shard, struct memory_link *link)
+{
+	struct queue *queue = &shard->queues[link->queue];
+	if (link->older)
+		link->older->newer = link->newer;
+	else
+		queue->oldest = link->newer;
+	if (link->newer)
+		link->newer->older = link->older;
+	else
+		queue->newest = link->older;
+	queue->bytes -= memory_link_bytes(link);
+}
+
+/* Computed again when it leaves, instead of kept with each link. */
+static uint64_t hash_of(const struct memory_shard *shard, const struct memory_link *link)
+{
+	return slug_hash(shard->key, link->text, link->slug_len);
+}
+
+static void drop(struct memory_shard *shard, struct memory_link *link)
+{
+	leave_queue(shard, link);
+	struct memory_link **place = &shard->buckets[hash_of(shard, link) & shard->mask];
+	while (*place != link)
+		place = &(*place)->chain;
+	*place = link->chain;
+	shard->entries--;
+	free(link);
+}
+
+/* Bits that choose neither the bucket nor the shard; never 0, which is an empty place. */
+static uint32_t fingerprint(uint64_t hash)
+{
+	return (uint32_t)(hash >> 26) | 1;
+}
+
+/* True once for a link that left the small queue and whose place no later one has taken. */
+static bool take_ghost(struct memory_shard *shard, uint64_t hash)
+{
+	uint32_t *ghost = &shard->ghosts[hash & shard->mask];
+	if (*ghost != fingerprint(hash))
+		return false;
+	*ghost = 0;
+	return true;
+}
+
+static void weigh_newcomer(struct memory_shard *shard)
+{
+	struct memory_link *link = shard->queues[SMALL].oldest;
+	if (link->asked >= ASKED_TO_STAY) {
+		leave_queue(shard, link);
+		push(shard, link, MAIN);
+		return;
+	}
+	uint64_t hash = hash_of(shard, link);
+	shard->ghosts[hash & shard->mask] = fingerprint(hash);
+	shard->evictions++;
+	drop(shard, link);
+}
+
+static void weigh_resident(struct memory_shard *shard)
+{
+	struct memory_link *link = shard->queues[MAIN].oldest;
+	if (link->asked > 0) {
+		link->asked--;
+		leave_queue(shard, link);
+		push(shard, link, MAIN);
+		return;
+	}
+	shard->evictions++;
+	drop(shard, link);
+}
+
+static size_t used(const struct memory_shard *shard)
+{
+	return shard->queues[SMALL].bytes + shard->queues[MAIN].bytes;
+}
+
+/* Ends: each step drops a link, moves one on for good, or takes one of its at most MEMORY_LINK_ASKED_MAX points. */
+static void make_room(struct memory_shard *shard, size_t bytes)
+{
+	while (used(shard) > 0 && used(shard) + bytes > shard->limit) {
+		bool is_small_full = shard->queues[SMALL].bytes > shard->limit / 100 * SMALL_QUEUE_PERCENT;
+		if (shard->queues[SMALL].oldest && (is_small_full || !shard->queues[MAIN].oldest))
+			weigh_newcomer(shard);
+		else
+			weigh_resident(shard);
+	}
+}
+
+void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
+                      struct memory_link *old)
+{
+	struct memory_link *link = memory_link_pack(entry, read_at_us);
+	uint8_t queue = take_ghost(shard, hash) ? MAIN : SMALL;
+	if (old) {
+		queue = old->queue;
+		link->asked = old->asked;
+		drop(shard, old);
+	}
+	make_room(shard, memory_link_bytes(link));
+	push(shard, link, queue);
+	link->chain = shard->buckets[hash & shard->mask];
+	shard->buckets[hash & shard->mask] = link;
+	shard->entries++;
+}
+
+struct memory_shard_usage memory_shard_usage(const struct memory_shard *shard)
+{
+	return (struct memory_shard_usage){ shard->table_bytes + used(shard), shard->entries, shard->evictions };
+}

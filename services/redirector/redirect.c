@@ -1,0 +1,204 @@
+#include "services/redirector/redirect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/slug.h"
+#include "services/redirector/answer_metrics.h"
+#include "services/redirector/click.h"
+#include "services/redirector/page.h"
+
+#define RETRY_AFTER_UNAVAILABLE "2"
+#define ROOT_TEXT_SIZE (LINK_URL_SIZE + 128)
+
+/* Crawlers may come in: they have to, or they would not see that nothing here is to be indexed. */
+static const char robots_text[] = "User-agent: *\nDisallow:\n";
+
+struct redirect {
+	struct redirect_config config;
+	struct answer_metrics *answers;
+	struct metric *without_salt;
+	char root_text[ROOT_TEXT_SIZE];
+};
+
+struct redirect *redirect_new(const struct redirect_config *config)
+{
+	struct redirect *redirect = mem_zero(sizeof(*redirect));
+	redirect->config = *config;
+	redirect->answers = answer_metrics_new(config->metrics);
+	redirect->without_salt = metrics_counter(config->metrics, "waymark_events_without_visitor_hash_total",
+	                                         "Events whose visitor's address or day's salt was not known.", NULL);
+	snprintf(redirect->root_text, sizeof(redirect->root_text),
+	         "This is Waymark. Short links begin with %s/ and lead elsewhere.\n", config->public_base_url);
+	return redirect;
+}
+
+void redirect_free(struct redirect *redirect)
+{
+	if (!redirect)
+		return;
+	answer_metrics_free(redirect->answers);
+	free(redirect);
+}
+
+struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry, int64_t now_us)
+{
+	if (found == ERR_NOT_FOUND)
+		return (struct redirect_decision){ .status = 404 };
+	if (found != OK)
+		return (struct redirect_decision){ .status = 503 };
+	switch (link_state_at(entry, now_us)) {
+	case LINK_STATE_ACTIVE:
+		return (struct redirect_decision){ entry->redirect_status, entry->original_url };
+	case LINK_STATE_EXPIRED:
+		if (entry->expired_url[0] != '\0')
+			return (struct redirect_decision){ 302, entry->expired_url };
+		return (struct redirect_decision){ .status = 410 };
+	case LINK_STATE_DISABLED:
+	case LINK_STATE_DELETED:
+		break;
+	}
+	return (struct redirect_decision){ .status = 404 };
+}
+
+static void report(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry, unsigned status)
+{
+	struct redirect_event event;
+	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	click_describe(x, &visitor, redirect->config.salts, &event);
+	if (!event.has_visitor_hash)
+		metrics_add(redirect->without_salt, 1);
+	event.link_id = entry->id;
+	event.link_version = entry->version;
+	event.status = status;
+	snprintf(event.slug, sizeof(event.slug), "%s", entry->slug);
+	snprintf(event.region, sizeof(event.region), "%s", redirect->config.region);
+	int64_t latency_us = clock_steady_us(redirect->config.clock) - http_exchange_arrived_steady_us(x);
+	event.latency_us = latency_us > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_us;
+	event_shipper_append(redirect->config.events, &event);
+}
+
+static enum http_progress lead(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
+                               const struct redirect_decision *decision)
+{
+	http_exchange_set_status(x, decision->status);
+	/* A stored URL in its normal form has no such bytes; one that has them must not go out cut. */
+	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
+		log_error(redirect->config.log, "destination_refused", LOG_INT("link_id", entry->id));
+		return page_answer(x, 500, "The link's destination cannot be sent.");
+	}
+	const char *cache_control =
+		decision->location == entry->original_url ? redirect->config.cache_control : "private, no-store";
+	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
+	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
+	report(redirect, x, entry, decision->status);
+	return HTTP_ANSWERED;
+}
+
+static enum http_progress answer_unavailable(struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
+	return page_answer(x, 503, "The stores of links cannot be reached just now.");
+}
+
+static enum http_progress answer_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
+{
+	char text[64];
+	enum err e = OK;
+	snprintf(text, sizeof(text), "%lld", (long long)wait_s);
+	e = e == OK ? http_exchange_add_header(x, "Retry-After", text) : e;
+	snprintf(text, sizeof(text), "\"unknown-slugs\";r=0;t=%lld", (long long)wait_s);
+	e = e == OK ? http_exchange_add_header(x, "RateLimit", text) : e;
+	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60", (long long)redirect->config.unknown_per_minute);
+	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
+	(void)e; /* digits of ours are no control bytes */
+	return page_answer(x, 429, "Too many unknown links were asked for from this address.");
+}
+
+/* The clock is read once: state, status and destination belong to the same moment. */
+static enum http_progress answer(struct redirect *redirect, struct http_exchange *x, enum err found,
+                                 const struct link_entry *entry)
+{
+	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
+	if (decision.location)
+		return lead(redirect, x, entry, &decision);
+	if (decision.status == 410)
+		return page_answer(x, 410, "This link has expired.");
+	if (decision.status == 503)
+		return answer_unavailable(x);
+	return page_answer(x, 404, "There is no such link.");
+}
+
+static void landed(void *ctx, void *passenger, enum err found, const struct link_entry *entry)
+{
+	struct redirect *redirect = ctx;
+	struct http_exchange *x = passenger;
+	if (found == ERR_NOT_FOUND) {
+		struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+		unknown_limit_count(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
+	}
+	answer(redirect, x, found, entry);
+	http_exchange_resume(x);
+}
+
+static enum http_progress follow(struct redirect *redirect, struct http_exchange *x, const char *slug, size_t slug_len)
+{
+	struct link_entry entry;
+	if (link_lookup_recall(redirect->config.lookup, slug, slug_len, &entry) == OK)
+		return answer(redirect, x, OK, &entry);
+
+	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
+	int64_t wait_s =
+		unknown_limit_wait_s(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
+	if (wait_s > 0)
+		return answer_limited(redirect, x, wait_s);
+	link_lookup_fetch(redirect->config.lookup, slug, slug_len, landed, redirect, x);
+	return HTTP_PENDING;
+}
+
+static enum http_progress answer_root(struct redirect *redirect, struct http_exchange *x)
+{
+	const char *text = redirect->root_text;
+	const char *root_url = redirect->config.root_url;
+	if (root_url[0] == '\0' || http_exchange_add_header(x, "Location", root_url) != OK) {
+		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", text, strlen(text));
+		return HTTP_ANSWERED;
+	}
+	http_exchange_set_status(x, 302);
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	return HTTP_ANSWERED;
+}
+
+enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
+{
+	struct redirect *redirect = ctx;
+	enum http_method method = http_exchange_method(x);
+	const char *path = http_exchange_path(x);
+	if (method != HTTP_GET && method != HTTP_HEAD) {
+		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
+		return page_answer(x, 405, "Links answer GET and HEAD.");
+	}
+	size_t slug_len = 0;
+	const char *slug = slug_of_path(path, &slug_len);
+	if (slug)
+		return follow(redirect, x, slug, slug_len);
+	if (strcmp(path, "/") == 0)
+		return answer_root(redirect, x);
+	if (strcmp(path, "/robots.txt") == 0) {
+		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text, sizeof(robots_text) - 1);
+		return HTTP_ANSWERED;
+	}
+	return page_answer(x, 404, "There is no such link.");
+}
+
+void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
+{
+	struct redirect *redirect = ctx;
+	answer_metrics_count(redirect->answers, status);
+	/* Only mistakes of ours get a line of their own: during an outage there may be thousands of 503. */
+	if (status == 500)
+		log_error(redirect->config.log, "request_failed", LOG_TEXT("request_id", http_exchange_request_id(x)),
+		          LOG_INT("duration_us", duration_us));
+}

@@ -1,0 +1,261 @@
+#include "services/redirector/redirector.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/ops_server.h"
+#include "services/redirector/page.h"
+#include "services/redirector/redirect.h"
+
+#define FLIGHTS_MAX 16384
+/* Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once per try. */
+#define REDIS_TIMEOUT_MS 30
+#define PG_CONNECT_TIMEOUT_MS 1000
+#define PG_STATEMENT_TIMEOUT_MS 1000
+#define PG_WAIT_MS 1000
+#define HEADER_DEADLINE_MS 10000
+#define IDLE_MS 60000
+/* Of the time for draining, what requests under way may take; the rest is for Kafka. */
+#define DRAIN_HTTP_MS_MAX 5000
+/* Ours have no bodies; those of other methods are read over so that they can be answered. */
+#define BODY_BYTES_MAX 16384
+
+struct redirector {
+	const struct config *config;
+	const struct clock *clock;
+	const struct log *log;
+	struct metrics *metrics;
+	struct client_ip_ranges trusted;
+	struct kafka_config kafka;
+
+	struct pg_pool *postgres;
+	struct redis_pool *redis;
+	struct link_cache *link_cache;
+	struct memory_cache *memory;
+	struct link_lookup *lookup;
+	struct salt_keeper *salts;
+	struct event_shipper *events;
+	struct unknown_limit *unknown_limit;
+	struct redirect *redirect;
+
+	struct ops_server_check checks[1];
+	struct ops_server *ops;
+	struct http_server *http;
+};
+
+static enum err make_stores(struct redirector *r)
+{
+	size_t workers = (size_t)r->config->workers;
+	r->postgres = pg_pool_new(&(struct pg_pool_config){
+		.url = r->config->pg_url,
+		.application_name = "waymark-redirector",
+		.max = workers + 1, /* the salt keeper's */
+		.wait_ms = PG_WAIT_MS,
+		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
+		.clock = r->clock,
+		.log = r->log,
+		.metrics = r->metrics,
+	});
+	enum err e = redis_pool_new(
+		&(struct redis_pool_config){
+			.url = r->config->redis_url,
+			.max = 2 * workers, /* those that ask Redis, and those that tell it what PostgreSQL said */
+			.timeout_ms = REDIS_TIMEOUT_MS,
+			.clock = r->clock,
+			.log = r->log,
+			.metrics = r->metrics,
+		},
+		&r->redis);
+	if (e == OK)
+		r->link_cache = link_cache_new(r->redis, r->log);
+	return e;
+}
+
+static double memory_bytes(void *ctx)
+{
+	return (double)memory_cache_usage(ctx).bytes;
+}
+
+static double memory_entries(void *ctx)
+{
+	return (double)memory_cache_usage(ctx).entries;
+}
+
+static double memory_evictions(void *ctx)
+{
+	return (double)memory_cache_usage(ctx).evictions;
+}
+
+static void make_lookup(struct redirector *r)
+{
+	r->memory = memory_cache_new((size_t)r->config->memory_cache_bytes, r->config->memory_ttl_ms * CLOCK_US_PER_MS);
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory that links take.", NULL, memory_bytes,
+	                       r->memory);
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links in memory.", NULL, memory_entries,
+	                       r->memory);
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_evictions", "Links that had to leave memory so far.",
+	                       NULL, memory_evictions, r->memory);
+	r->lookup = link_lookup_new(&(struct link_lookup_config){
+		.memory = r->memory,
+		.redis = r->link_cache,
+		.postgres = r->postgres,
+		.workers = (size_t)r->config->workers,
+		.flights_max = FLIGHTS_MAX,
+		.clock = r->clock,
+		.metrics = r->metrics,
+	});
+}
+
+static enum err make_events(struct redirector *r)
+{
+	r->kafka = r->config->kafka;
+	snprintf(r->kafka.client_id, sizeof(r->kafka.client_id), "waymark-redirector");
+	r->salts = salt_keeper_new(
+		&(struct salt_keeper_config){ .postgres = r->postgres, .clock = r->clock, .log = r->log });
+	return event_shipper_new(
+		&(struct event_shipper_config){
+			.kafka = &r->kafka,
+			.bytes_max = (size_t)r->config->journal_max_bytes,
+			.log = r->log,
+			.metrics = r->metrics,
+		},
+		&r->events);
+}
+
+static void make_door(struct redirector *r)
+{
+	r->trusted = config_trusted_proxies(r->config);
+	r->unknown_limit = unknown_limit_new(r->config->unknown_slugs_per_minute);
+	r->redirect = redirect_new(&(struct redirect_config){
+		.lookup = r->lookup,
+		.events = r->events,
+		.salts = r->salts,
+		.unknown_limit = r->unknown_limit,
+		.trusted = &r->trusted,
+		.public_base_url = r->config->public_base_url,
+		.root_url = r->config->root_url,
+		.cache_control = r->config->redirect_cache_control,
+		.region = r->config->region,
+		.unknown_per_minute = r->config->unknown_slugs_per_minute,
+		.clock = r->clock,
+		.log = r->log,
+		.metrics = r->metrics,
+	});
+}
+
+enum err redirector_new(const struct config *config, const struct clock *clock, const struct log *log,
+                        struct metrics *metrics, struct redirector **out)
+{
+	struct redirector *r = mem_zero(sizeof(*r));
+	r->config = config;
+	r->clock = clock;
+	r->log = log;
+	r->metrics = metrics;
+	enum err e = make_stores(r);
+	if (e != OK)
+		goto out;
+	make_lookup(r);
+	e = make_events(r);
+	if (e != OK)
+		goto out;
+	make_door(r);
+	*out = r;
+	return OK;
+out:
+	redirector_free(r);
+	return e;
+}
+
+static bool can_lead(void *ctx)
+{
+	struct redirector *r = ctx;
+	return pg_pool_is_reachable(r->postgres) || redis_pool_is_reachable(r->redis);
+}
+
+static enum err serve_operators(struct redirector *r)
+{
+	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_lead, .ctx = r };
+	return ops_server_start(
+		&(struct ops_server_config){
+			.port = (uint16_t)r->config->ops_port,
+			.checks = r->checks,
+			.check_count = 1,
+			.metrics = r->metrics,
+			.clock = r->clock,
+			.log = r->log,
+		},
+		&r->ops);
+}
+
+static enum err serve_visitors(struct redirector *r)
+{
+	return http_server_start(
+		&(struct http_server_config){
+			.name = "public",
+			.port = (uint16_t)r->config->http_port,
+			.loops = (size_t)r->config->http_loops,
+			.connections = (size_t)r->config->http_connections,
+			.connections_per_ip = (size_t)r->config->http_connections_per_ip,
+			.body_bytes_max = BODY_BYTES_MAX,
+			.header_deadline_ms = HEADER_DEADLINE_MS,
+			.idle_ms = IDLE_MS,
+			.trusted = &r->trusted,
+			.handler = redirect_handle,
+			.refusal = page_refusal,
+			.observer = redirect_observe,
+			.ctx = r->redirect,
+			.clock = r->clock,
+			.log = r->log,
+			.metrics = r->metrics,
+		},
+		&r->http);
+}
+
+enum err redirector_serve(struct redirector *r)
+{
+	enum err e = serve_operators(r);
+	return e == OK ? serve_visitors(r) : e;
+}
+
+uint16_t redirector_http_port(const struct redirector *r)
+{
+	return http_server_port(r->http);
+}
+
+uint16_t redirector_ops_port(const struct redirector *r)
+{
+	return ops_server_port(r->ops);
+}
+
+enum err redirector_drain(struct redirector *r)
+{
+	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
+	if (r->ops)
+		ops_server_set_draining(r->ops);
+	if (r->http)
+		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);
+	r->http = NULL;
+	int64_t left_ms = (until_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
+	enum err e = event_shipper_flush(r->events, left_ms > 0 ? left_ms : 0);
+	if (r->ops)
+		ops_server_stop(r->ops);
+	r->ops = NULL;
+	return e;
+}
+
+void redirector_free(struct redirector *r)
+{
+	if (!r)
+		return;
+	redirect_free(r->redirect);
+	unknown_limit_free(r->unknown_limit);
+	event_shipper_free(r->events);
+	salt_keeper_free(r->salts);
+	link_lookup_free(r->lookup);
+	memory_cache_free(r->memory);
+	link_cache_free(r->link_cache);
+	redis_pool_free(r->redis);
+	pg_pool_free(r->postgres);
+	free(r);
+}

@@ -1,0 +1,127 @@
+#include "services/redirector/salt_keeper.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/clicks/salt_store.h"
+
+#define READ_EVERY_S 60
+#define RETRY_EVERY_S 1
+#define DAYS 2 /* today and tomorrow */
+
+struct salt_keeper {
+	struct pg_pool *postgres;
+	const struct clock *clock;
+	const struct log *log;
+	pthread_t thread;
+	pthread_cond_t wake;
+	pthread_mutex_t lock; /* of what follows */
+	bool is_ending;
+	bool is_missing; /* today's salt, as last said in the log */
+	size_t count;
+	struct salt salts[DAYS];
+};
+
+bool salt_keeper_get(struct salt_keeper *keeper, int64_t time_us, uint8_t salt[static VISITOR_SALT_SIZE])
+{
+	int32_t day = clock_utc_day(time_us);
+	bool is_known = false;
+	pthread_mutex_lock(&keeper->lock);
+	for (size_t i = 0; i < keeper->count && !is_known; i++) {
+		is_known = keeper->salts[i].day == day;
+		if (is_known)
+			memcpy(salt, keeper->salts[i].bytes, VISITOR_SALT_SIZE);
+	}
+	pthread_mutex_unlock(&keeper->lock);
+	return is_known;
+}
+
+static enum err read_salts(struct salt_keeper *keeper, int32_t today, struct salt *salts, size_t *count)
+{
+	struct pg_conn *conn = NULL;
+	enum err e = pg_pool_take(keeper->postgres, &conn);
+	if (e != OK)
+		return e;
+	e = salt_store_read(conn, today, today + DAYS - 1, salts, count);
+	pg_pool_give(keeper->postgres, conn);
+	return e;
+}
+
+static void tell_change(struct salt_keeper *keeper, bool is_missing)
+{
+	if (is_missing && !keeper->is_missing)
+		log_warning(keeper->log, "salt_missing");
+	else if (!is_missing && keeper->is_missing)
+		log_info(keeper->log, "salt_read");
+	keeper->is_missing = is_missing;
+}
+
+/* Gives whether all were there. What was read before stays when PostgreSQL is away: tomorrow's salt will do tomorrow. */
+static bool refresh(struct salt_keeper *keeper)
+{
+	struct salt salts[DAYS];
+	size_t count = 0;
+	int64_t now_us = clock_now_us(keeper->clock);
+	if (read_salts(keeper, clock_utc_day(now_us), salts, &count) == OK) {
+		pthread_mutex_lock(&keeper->lock);
+		memcpy(keeper->salts, salts, count * sizeof(*salts));
+		keeper->count = count;
+		pthread_mutex_unlock(&keeper->lock);
+	}
+	uint8_t salt[VISITOR_SALT_SIZE];
+	tell_change(keeper, !salt_keeper_get(keeper, now_us, salt));
+	return count == DAYS;
+}
+
+static void *keep(void *arg)
+{
+	struct salt_keeper *keeper = arg;
+	pthread_mutex_lock(&keeper->lock);
+	while (!keeper->is_ending) {
+		pthread_mutex_unlock(&keeper->lock);
+		bool is_complete = refresh(keeper);
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += is_complete ? READ_EVERY_S : RETRY_EVERY_S;
+		pthread_mutex_lock(&keeper->lock);
+		int waited = 0;
+		while (!keeper->is_ending && waited == 0)
+			waited = pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until);
+	}
+	pthread_mutex_unlock(&keeper->lock);
+	return NULL;
+}
+
+struct salt_keeper *salt_keeper_new(const struct salt_keeper_config *config)
+{
+	struct salt_keeper *keeper = mem_zero(sizeof(*keeper));
+	keeper->postgres = config->postgres;
+	keeper->clock = config->clock;
+	keeper->log = config->log;
+	pthread_mutex_init(&keeper->lock, NULL);
+	pthread_condattr_t steady;
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&keeper->wake, &steady);
+	pthread_condattr_destroy(&steady);
+	if (pthread_create(&keeper->thread, NULL, keep, keeper) != 0)
+		abort();
+	pthread_setname_np(keeper->thread, "salt-keeper");
+	return keeper;
+}
+
+void salt_keeper_free(struct salt_keeper *keeper)
+{
+	if (!keeper)
+		return;
+	pthread_mutex_lock(&keeper->lock);
+	keeper->is_ending = true;
+	pthread_cond_signal(&keeper->wake);
+	pthread_mutex_unlock(&keeper->lock);
+	pthread_join(keeper->thread, NULL);
+	pthread_cond_destroy(&keeper->wake);
+	pthread_mutex_destroy(&keeper->lock);
+	free(keeper);
+}
