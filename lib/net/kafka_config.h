@@ -15,6 +15,7 @@ struct kafka_config {
 };
 
 /* Rows for a service's table of variables; config is the service's struct, member its struct kafka_config. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the name of a member cannot stand in parentheses */
 #define KAFKA_CONFIG_VARS(type, member)                                                                                \
 	ENV_TEXT("KAFKA_BROKERS", type, member.brokers, NULL, "Kafka bootstrap servers, host:port,host:port"),         \
 		ENV_TEXT("KAFKA_SECURITY_PROTOCOL", type, member.security_protocol, "",                                \
@@ -25,5 +26,6 @@ struct kafka_config {
 		ENV_SECRET("KAFKA_SASL_PASSWORD", type, member.sasl_password, "", 0, "SASL password"),                 \
 		ENV_TEXT("KAFKA_SSL_CA_FILE", type, member.ssl_ca_file, "",                                            \
 	                 "CA certificates (PEM) that sign the brokers")
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif
