@@ -30,7 +30,8 @@ enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int
 enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms) MUST_CHECK;
 
 /*
- * Lets it go, but not before at_least_ms after it was acquired. Changes nothing if it has run out or been taken.
+ * Lets it go, but not before at_least_ms after it was acquired. OK without changing anything if it has run out or been
+ * taken.
  */
 enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_least_ms) MUST_CHECK;
 

@@ -24,13 +24,20 @@ struct kafka_consumer;
 /* The callbacks run inside kafka_consumer_poll and kafka_consumer_free, in the caller's thread. */
 struct kafka_consumer_events {
 	/*
-	 * Partitions are ours now: fill offsets[i] with the next offset to read of partitions[i]. Anything but OK (the
-	 * store is away) takes no partition; the group tries again.
+	 * Partitions are ours now: fill offsets[i] with the next offset to read of partitions[i], or
+	 * KAFKA_CONSUMER_BEGINNING. Anything but OK (the store is away): nothing is read; asked again after 500 ms,
+	 * by a later poll, unless the partitions have been revoked meanwhile.
 	 */
 	enum err (*assigned)(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets);
-	/* They are not ours any more. lost: another owner may have begun already; throw away what is not stored. */
+	/*
+	 * They are not ours any more; told only after assigned was OK. lost: another owner may have begun already; throw
+	 * away what is not stored.
+	 */
 	void (*revoked)(void *ctx, bool lost);
-	/* The wanted offset does not exist (beyond the end, or removed by retention). The partition has been paused. */
+	/*
+	 * The wanted offset does not exist (beyond the end, or removed by retention). The partition is not read any more,
+	 * until kafka_consumer_seek or another assignment.
+	 */
 	void (*stranded)(void *ctx, int32_t partition, int64_t offset);
 };
 
@@ -42,7 +49,7 @@ struct kafka_consumer_config {
 	struct kafka_consumer_events events;
 	void *ctx;
 	const struct log *log;
-	struct metrics *metrics;
+	struct metrics *metrics; /* may be NULL */
 };
 
 /* Borrowed until the next call. */
@@ -59,10 +66,16 @@ struct kafka_message {
 /* Works without the brokers. ERR_INVALID: librdkafka refuses the configuration (logged). */
 enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct kafka_consumer **out) MUST_CHECK;
 
-/* OK: message is filled. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE: no broker (logged once per outage). */
+/*
+ * OK: message is filled. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE: the same, and no broker is connected
+ * (logged once per outage). ERR_INTERNAL: librdkafka has failed for good (logged): free the consumer.
+ */
 enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
 
-/* Reads partition from offset again (after a batch was thrown away). */
+/*
+ * Reads partition from offset again (after a batch was thrown away); no record from before the call is polled any more.
+ * ERR_NOT_FOUND: the partition is not ours. ERR_UNAVAILABLE: it did not work within 5 s; rejoin.
+ */
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset) MUST_CHECK;
 
 /* Gives all partitions back (revoked, then assigned anew): after the fence said that another owner is active. */
@@ -74,7 +87,7 @@ int64_t kafka_consumer_lag(const struct kafka_consumer *c);
 /* Tells Kafka how far partition is done, for lag monitors only. Best effort. */
 void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition, int64_t next_offset);
 
-/* Leaves the group and frees. */
+/* Leaves the group (revoked is told) and frees. */
 void kafka_consumer_free(struct kafka_consumer *c);
 
 /* As pg_pool_is_reachable. */

@@ -39,7 +39,8 @@ struct kafka_record {
 
 /*
  * Told once per accepted record, in the producer's thread: OK = acked by all in-sync replicas; otherwise it is lost for
- * this producer (message_timeout_ms passed, the broker refuses it for good, or the producer was closed).
+ * this producer (ERR_UNAVAILABLE: message_timeout_ms passed or the producer was closed; ERR_INVALID: the broker refuses it
+ * for good).
  */
 typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 
@@ -52,13 +53,16 @@ struct kafka_producer_config {
 	kafka_delivered delivered;  /* may be NULL */
 	void *ctx;
 	const struct log *log;
-	struct metrics *metrics;
+	struct metrics *metrics; /* may be NULL */
 };
 
 /* Works without the brokers. ERR_INVALID: librdkafka refuses the configuration (logged). */
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out) MUST_CHECK;
 
-/* Copies key, value and headers. ERR_LIMIT: the queue is full, nothing was accepted. Never blocks. */
+/*
+ * Copies key, value and headers. ERR_LIMIT: the queue is full; ERR_INVALID: it is larger than Kafka takes. Nothing was
+ * accepted then. Never blocks.
+ */
 enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record *record) MUST_CHECK;
 
 /* Records accepted and neither acked nor given up. */

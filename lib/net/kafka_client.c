@@ -1,0 +1,100 @@
+#include "lib/net/kafka_client.h"
+
+#include <syslog.h>
+
+#include <librdkafka/rdkafka.h>
+
+#define ERROR_TEXT_SIZE 512
+
+/* librdkafka's lines tell of every try to reconnect: they are for those who debug. */
+static void take_log(const rd_kafka_t *rk, int level, const char *facility, const char *line)
+{
+	const struct kafka_client *client = rd_kafka_opaque(rk);
+	if (!client)
+		return;
+	LOG_AT(client->log, level <= LOG_CRIT ? LOG_ERROR : LOG_DEBUG, "kafka_library", LOG_TEXT("facility", facility),
+	       LOG_TEXT("message", line));
+}
+
+static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
+{
+	(void)rk;
+	(void)len;
+	struct kafka_client *client = opaque;
+	/* Only brokers have a state in capitals. */
+	bool up = strstr(json, "\"state\":\"UP\"") != NULL;
+	atomic_store(&client->reachable, up);
+	if (up && atomic_exchange(&client->outage, false))
+		log_info(client->log, "kafka_reachable_again");
+	return 0;
+}
+
+static void take_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
+{
+	(void)rk;
+	struct kafka_client *client = opaque;
+	if (code == RD_KAFKA_RESP_ERR__FATAL) {
+		if (client->fatal)
+			client->fatal(client);
+		return;
+	}
+	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		atomic_store(&client->reachable, false);
+	bool fault = code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL ||
+	             code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+	if (fault && !atomic_exchange(&client->outage, true))
+		log_warning(client->log, "kafka_unreachable", LOG_TEXT("message", reason));
+}
+
+static enum err set(rd_kafka_conf_t *conf, const char *name, const char *value, const struct log *log)
+{
+	char why[ERROR_TEXT_SIZE];
+	if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
+		return OK;
+	/* The library's words would quote the value, which may be a password. */
+	log_error(log, "kafka_setting_refused", LOG_TEXT("setting", name));
+	return ERR_INVALID;
+}
+
+static enum err set_all(rd_kafka_conf_t *conf, const struct kafka_setting *settings, size_t count,
+                        const struct log *log)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* Empty = not set. */
+		if (settings[i].value[0] && set(conf, settings[i].name, settings[i].value, log) != OK)
+			return ERR_INVALID;
+	}
+	return OK;
+}
+
+enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
+                                const struct kafka_setting *settings, size_t count, struct rd_kafka_conf_s **out)
+{
+	const struct kafka_setting common[] = {
+		{ "bootstrap.servers", config->brokers },
+		{ "security.protocol", config->security_protocol },
+		{ "sasl.mechanism", config->sasl_mechanism },
+		{ "sasl.username", config->sasl_username },
+		{ "sasl.password", config->sasl_password },
+		{ "ssl.ca.location", config->ssl_ca_file },
+		{ "client.id", config->client_id },
+		{ "reconnect.backoff.ms", "50" },
+		{ "reconnect.backoff.max.ms", "1000" }, /* the default of 10 s would make every recovery as slow */
+		{ "socket.keepalive.enable", "true" },
+		{ "statistics.interval.ms", "1000" },
+		{ "log.connection.close", "false" },
+	};
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_conf_set_opaque(conf, client);
+	rd_kafka_conf_set_log_cb(conf, take_log);
+	rd_kafka_conf_set_error_cb(conf, take_error);
+	rd_kafka_conf_set_stats_cb(conf, take_stats);
+	enum err err = set_all(conf, common, sizeof(common) / sizeof(common[0]), client->log);
+	if (err == OK)
+		err = set_all(conf, settings, count, client->log);
+	if (err == OK)
+		*out = conf;
+	else
+		rd_kafka_conf_destroy(conf);
+	return err;
+}

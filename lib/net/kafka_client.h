@@ -1,0 +1,37 @@
+/*
+ * Safe from any thread. What producer and consumer have in common: the settings that reach the brokers, librdkafka's own
+ * log (whose lines go to ours), and whether a broker is connected. For kafka_producer and kafka_consumer.
+ */
+#ifndef WAYMARK_LIB_NET_KAFKA_CLIENT_H
+#define WAYMARK_LIB_NET_KAFKA_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/net/kafka_config.h"
+
+struct rd_kafka_conf_s;
+
+/* Every opaque pointer that librdkafka hands back points at one of these, the first member of its owner. */
+struct kafka_client {
+	const struct log *log;
+	atomic_bool reachable; /* a broker is connected; told once a second */
+	atomic_bool outage;    /* it was there, or was tried, and is not; logged once */
+	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */
+	void (*fatal)(struct kafka_client *client);
+};
+
+struct kafka_setting {
+	const char *name;
+	const char *value;
+};
+
+/* Makes a librdkafka configuration. ERR_INVALID: it refuses a value (logged). */
+enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
+                                const struct kafka_setting *settings, size_t count,
+                                struct rd_kafka_conf_s **out) MUST_CHECK;
+
+#endif

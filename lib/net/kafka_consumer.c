@@ -1,0 +1,340 @@
+#include "lib/net/kafka_consumer.h"
+
+#include <librdkafka/rdkafka.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/net/kafka_client.h"
+
+#define ASSIGN_RETRY_MS 500
+#define SEEK_TIMEOUT_MS 5000
+#define HEARTBEAT_MAX_MS 3000
+#define MAX_POLL_INTERVAL_MS 300000
+
+struct position {
+	int32_t partition;
+	int64_t next; /* offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING */
+};
+
+struct kafka_consumer {
+	struct kafka_client client; /* first: librdkafka hands it back */
+	struct kafka_consumer_config config;
+	rd_kafka_t *rk;
+	rd_kafka_topic_t *topic;
+	rd_kafka_message_t *borrowed;
+	bool failed;
+	rd_kafka_topic_partition_list_t *pending; /* assigned to us, start offsets not known yet */
+	int64_t retry_us;                         /* steady; when to ask for them again */
+	struct position *positions;               /* what is read, by the order of the assignment */
+	size_t position_count;
+	struct metric *messages;
+};
+
+static struct position *position_of(struct kafka_consumer *c, int32_t partition)
+{
+	for (size_t i = 0; i < c->position_count; i++) {
+		if (c->positions[i].partition == partition)
+			return &c->positions[i];
+	}
+	return NULL;
+}
+
+static void forget_pending(struct kafka_consumer *c)
+{
+	if (c->pending)
+		rd_kafka_topic_partition_list_destroy(c->pending);
+	c->pending = NULL;
+}
+
+/* Asks the caller where to begin. */
+static enum err ask_offsets(struct kafka_consumer *c, rd_kafka_topic_partition_list_t *list)
+{
+	size_t count = (size_t)list->cnt;
+	int32_t *partitions = mem_array(count, sizeof(*partitions));
+	int64_t *offsets = mem_array(count, sizeof(*offsets));
+	for (size_t i = 0; i < count; i++)
+		partitions[i] = list->elems[i].partition;
+	enum err err = c->config.events.assigned(c->config.ctx, partitions, count, offsets);
+	for (size_t i = 0; i < count && err == OK; i++) {
+		if (offsets[i] < 0 && offsets[i] != KAFKA_CONSUMER_BEGINNING)
+			err = ERR_INTERNAL;
+		list->elems[i].offset = offsets[i];
+	}
+	free(partitions);
+	free(offsets);
+	return err;
+}
+
+static void begin_reading(struct kafka_consumer *c, const rd_kafka_topic_partition_list_t *list)
+{
+	c->position_count = (size_t)list->cnt;
+	c->positions = mem_resize(c->positions, c->position_count, sizeof(*c->positions));
+	for (size_t i = 0; i < c->position_count; i++)
+		c->positions[i] = (struct position){ list->elems[i].partition, list->elems[i].offset };
+}
+
+static void try_assign(struct kafka_consumer *c)
+{
+	enum err err = ask_offsets(c, c->pending);
+	if (err != OK) {
+		c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
+		return;
+	}
+	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, c->pending);
+	begin_reading(c, c->pending);
+	forget_pending(c);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+		log_error(c->client.log, "kafka_assign_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
+	else
+		log_info(c->client.log, "kafka_partitions_assigned", LOG_INT("count", c->position_count));
+}
+
+static void give_back(struct kafka_consumer *c)
+{
+	bool reading = c->position_count > 0;
+	bool lost = rd_kafka_assignment_lost(c->rk);
+	forget_pending(c);
+	c->position_count = 0;
+	if (reading) {
+		log_info(c->client.log, "kafka_partitions_revoked", LOG_BOOL("lost", lost));
+		c->config.events.revoked(c->config.ctx, lost);
+	}
+	rd_kafka_assign(c->rk, NULL);
+}
+
+static void take_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list, void *opaque)
+{
+	struct kafka_consumer *c = opaque;
+	if (code != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+		give_back(c);
+		return;
+	}
+	forget_pending(c);
+	if (list->cnt == 0) {
+		rd_kafka_assign(rk, list);
+		return;
+	}
+	/* The group sees that its answer was taken; reading begins when the offsets are known. */
+	c->pending = rd_kafka_topic_partition_list_copy(list);
+	try_assign(c);
+	if (c->pending)
+		rd_kafka_assign(rk, NULL);
+}
+
+static void take_fatal(struct kafka_client *client)
+{
+	struct kafka_consumer *c = (struct kafka_consumer *)client;
+	char why[256] = "";
+	rd_kafka_fatal_error(c->rk, why, sizeof(why));
+	log_error(client->log, "kafka_consumer_failed", LOG_TEXT("message", why));
+	c->failed = true;
+}
+
+static enum err subscribe(struct kafka_consumer *c)
+{
+	rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(topics, c->config.topic, RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t code = rd_kafka_subscribe(c->rk, topics);
+	rd_kafka_topic_partition_list_destroy(topics);
+	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return OK;
+	log_error(c->client.log, "kafka_subscribe_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
+	return ERR_INVALID;
+}
+
+static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
+{
+	int64_t session_ms = c->config.session_timeout_ms;
+	int64_t heartbeat_ms = session_ms / 3 < HEARTBEAT_MAX_MS ? session_ms / 3 : HEARTBEAT_MAX_MS;
+	char session[24];
+	char heartbeat[24];
+	char interval[24];
+	snprintf(session, sizeof(session), "%lld", (long long)session_ms);
+	snprintf(heartbeat, sizeof(heartbeat), "%lld", (long long)heartbeat_ms);
+	snprintf(interval, sizeof(interval), "%lld",
+	         (long long)(session_ms > MAX_POLL_INTERVAL_MS ? session_ms : MAX_POLL_INTERVAL_MS));
+	const struct kafka_setting settings[] = {
+		{ "group.id", c->config.group },
+		{ "session.timeout.ms", session },
+		{ "heartbeat.interval.ms", heartbeat },
+		{ "max.poll.interval.ms", interval },
+		{ "partition.assignment.strategy", "range" },
+		{ "enable.auto.commit", "false" },
+		{ "enable.auto.offset.store", "false" },
+		{ "auto.offset.reset", "error" },
+	};
+	return kafka_client_configure(&c->client, c->config.kafka, settings, sizeof(settings) / sizeof(settings[0]), out);
+}
+
+static enum err connect_group(struct kafka_consumer *c)
+{
+	rd_kafka_conf_t *conf = NULL;
+	enum err err = configure(c, &conf);
+	if (err != OK)
+		return err;
+	rd_kafka_conf_set_rebalance_cb(conf, take_rebalance);
+	char why[256];
+	c->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
+	if (!c->rk) {
+		log_error(c->client.log, "kafka_configuration_refused", LOG_TEXT("message", why));
+		rd_kafka_conf_destroy(conf);
+		return ERR_INVALID;
+	}
+	rd_kafka_poll_set_consumer(c->rk);
+	c->topic = rd_kafka_topic_new(c->rk, c->config.topic, NULL);
+	return c->topic ? subscribe(c) : ERR_INVALID;
+}
+
+enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct kafka_consumer **out)
+{
+	struct kafka_consumer *c = mem_zero(sizeof(*c));
+	c->config = *config;
+	c->client.log = config->log;
+	c->client.fatal = take_fatal;
+	if (config->metrics)
+		c->messages = metrics_counter(config->metrics, "waymark_kafka_consumed_total",
+		                              "Records polled, repeats after a seek included", NULL);
+	enum err err = connect_group(c);
+	if (err == OK)
+		*out = c;
+	else
+		kafka_consumer_free(c);
+	return err;
+}
+
+/* What librdkafka reports in the place of a record. */
+static void take_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
+{
+	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
+		const struct position *position = position_of(c, m->partition);
+		int64_t offset = position ? position->next : m->offset;
+		log_error(c->client.log, "kafka_offset_does_not_exist", LOG_INT("partition", m->partition),
+		          LOG_INT("offset", offset));
+		if (position)
+			c->config.events.stranded(c->config.ctx, m->partition, offset);
+		return;
+	}
+	/* Passing trouble (a topic not made yet, a coordinator that moves): librdkafka goes on by itself. */
+	log_debug(c->client.log, "kafka_consumer_trouble", LOG_TEXT("message", rd_kafka_message_errstr(m)));
+}
+
+static enum err nothing_came(const struct kafka_consumer *c)
+{
+	if (c->failed)
+		return ERR_INTERNAL;
+	return atomic_load(&c->client.reachable) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
+}
+
+static void fill(struct kafka_message *out, const rd_kafka_message_t *m)
+{
+	*out = (struct kafka_message){
+		.partition = m->partition,
+		.offset = m->offset,
+		.timestamp_ms = rd_kafka_message_timestamp(m, NULL),
+		.key = m->key,
+		.key_len = m->key_len,
+		.value = m->payload,
+		.value_len = m->len,
+	};
+}
+
+static void return_borrowed(struct kafka_consumer *c)
+{
+	if (c->borrowed)
+		rd_kafka_message_destroy(c->borrowed);
+	c->borrowed = NULL;
+}
+
+enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message)
+{
+	return_borrowed(c);
+	if (c->pending && clock_steady_us(clock_system()) >= c->retry_us)
+		try_assign(c);
+	if (c->pending && timeout_ms > ASSIGN_RETRY_MS)
+		timeout_ms = ASSIGN_RETRY_MS;
+	rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, (int)timeout_ms);
+	if (!m)
+		return nothing_came(c);
+	c->borrowed = m;
+	if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		take_error(c, m);
+		return nothing_came(c);
+	}
+	struct position *position = position_of(c, m->partition);
+	if (!position)
+		return nothing_came(c);
+	position->next = m->offset + 1;
+	metrics_add(c->messages, 1);
+	fill(message, m);
+	return OK;
+}
+
+enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset)
+{
+	return_borrowed(c);
+	struct position *position = position_of(c, partition);
+	if (!position)
+		return ERR_NOT_FOUND;
+	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		log_warning(c->client.log, "kafka_seek_failed", LOG_INT("partition", partition),
+		            LOG_TEXT("message", rd_kafka_err2str(code)));
+		return ERR_UNAVAILABLE;
+	}
+	position->next = offset;
+	return OK;
+}
+
+void kafka_consumer_rejoin(struct kafka_consumer *c)
+{
+	return_borrowed(c);
+	/* With eager assignment a new subscription gives everything back and joins again. */
+	if (subscribe(c) != OK)
+		c->failed = true;
+}
+
+int64_t kafka_consumer_lag(const struct kafka_consumer *c)
+{
+	int64_t lag = 0;
+	for (size_t i = 0; i < c->position_count; i++) {
+		int64_t low = 0;
+		int64_t high = 0;
+		rd_kafka_resp_err_t code = rd_kafka_get_watermark_offsets(c->rk, c->config.topic,
+		                                                          c->positions[i].partition, &low, &high);
+		int64_t next = c->positions[i].next == KAFKA_CONSUMER_BEGINNING ? low : c->positions[i].next;
+		if (code == RD_KAFKA_RESP_ERR_NO_ERROR && low >= 0 && high > next)
+			lag += high - next;
+	}
+	return lag;
+}
+
+void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition, int64_t next_offset)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(list, c->config.topic, partition)->offset = next_offset;
+	/* Nobody reads these offsets but monitors: whether it worked does not matter. */
+	(void)rd_kafka_commit(c->rk, list, 1);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+void kafka_consumer_free(struct kafka_consumer *c)
+{
+	if (!c)
+		return;
+	return_borrowed(c);
+	if (c->rk)
+		rd_kafka_consumer_close(c->rk);
+	forget_pending(c);
+	if (c->topic)
+		rd_kafka_topic_destroy(c->topic);
+	if (c->rk)
+		rd_kafka_destroy(c->rk);
+	free(c->positions);
+	free(c);
+}
+
+bool kafka_consumer_is_reachable(void *ctx)
+{
+	const struct kafka_consumer *c = ctx;
+	return atomic_load(&c->client.reachable);
+}

@@ -1,0 +1,94 @@
+#include "lib/net/kafka_entry.h"
+
+#include "lib/base/mem.h"
+
+static size_t block_size(const struct kafka_record *record)
+{
+	size_t size = strlen(record->topic) + 1 + record->key_len + record->value_len;
+	for (size_t i = 0; i < record->header_count; i++)
+		size += strlen(record->headers[i].name) + strlen(record->headers[i].value) + 2;
+	return size;
+}
+
+/* Copies len bytes to *at and moves it on. */
+static char *put(char **at, const void *bytes, size_t len)
+{
+	char *copy = *at;
+	if (len > 0)
+		memcpy(copy, bytes, len);
+	*at += len;
+	return copy;
+}
+
+static const char *put_text(char **at, const char *text)
+{
+	return put(at, text, strlen(text) + 1);
+}
+
+struct kafka_entry *kafka_entry_new(const struct kafka_record *record)
+{
+	size_t size = block_size(record);
+	struct kafka_entry *entry = mem_zero(sizeof(*entry) + size);
+	char *at = entry->block;
+	entry->bytes = sizeof(*entry) + size;
+	entry->record = *record;
+	entry->record.topic = put_text(&at, record->topic);
+	for (size_t i = 0; i < record->header_count; i++) {
+		entry->record.headers[i].name = put_text(&at, record->headers[i].name);
+		entry->record.headers[i].value = put_text(&at, record->headers[i].value);
+	}
+	if (record->key)
+		entry->record.key = put(&at, record->key, record->key_len);
+	if (record->value)
+		entry->record.value = put(&at, record->value, record->value_len);
+	return entry;
+}
+
+void kafka_entry_append(struct kafka_entry_list *list, struct kafka_entry *entry)
+{
+	entry->next = NULL;
+	if (list->last)
+		list->last->next = entry;
+	else
+		list->first = entry;
+	list->last = entry;
+}
+
+struct kafka_entry *kafka_entry_take_first(struct kafka_entry_list *list)
+{
+	struct kafka_entry *entry = list->first;
+	if (!entry)
+		return NULL;
+	list->first = entry->next;
+	if (!list->first)
+		list->last = NULL;
+	entry->next = NULL;
+	return entry;
+}
+
+static int by_sequence(const void *a, const void *b)
+{
+	const struct kafka_entry *x = *(struct kafka_entry *const *)a;
+	const struct kafka_entry *y = *(struct kafka_entry *const *)b;
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+void kafka_entry_merge(struct kafka_entry_list *list, struct kafka_entry_list *late)
+{
+	size_t count = 0;
+	for (const struct kafka_entry *e = list->first; e; e = e->next)
+		count++;
+	for (const struct kafka_entry *e = late->first; e; e = e->next)
+		count++;
+	struct kafka_entry **all = mem_array(count, sizeof(struct kafka_entry *));
+	size_t n = 0;
+	struct kafka_entry *e;
+	while ((e = kafka_entry_take_first(late)))
+		all[n++] = e;
+	while ((e = kafka_entry_take_first(list)))
+		all[n++] = e;
+	qsort(all, n, sizeof(struct kafka_entry *), by_sequence);
+	for (size_t i = 0; i < n; i++)
+		kafka_entry_append(list, all[i]);
+	free(all);
+}
