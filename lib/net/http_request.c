@@ -103,6 +103,17 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 	return true;
 }
 
+void http_request_refuse_on_socket(struct http_connection *c, unsigned status, const char *detail)
+{
+	struct http_exchange *x = &c->exchange;
+	if (x->request_id[0] == '\0')
+		name_request(x);
+	c->lingers = true;
+	write_refusal(x, status, detail);
+	http_answer_send_raw(x, c->fd);
+	tell(x);
+}
+
 /*
  * While a body arrives the library cannot queue an answer. One that grows too large (only a chunked one can) is answered
  * on the socket, past the library.
@@ -114,10 +125,7 @@ static bool take_body(struct http_connection *c, const char *upload, size_t *upl
 	*upload_len = 0;
 	if (strbuf_status(&x->body) == OK)
 		return true;
-	write_refusal(x, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
-	http_answer_send_raw(x, c->fd);
-	tell(x);
-	c->lingers = true;
+	http_request_refuse_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return false;
 }
 
@@ -204,14 +212,4 @@ bool http_request_advance(struct http_connection *c, const char *url, const char
 	if (*upload_len > 0)
 		return take_body(c, upload, upload_len);
 	return answer(c);
-}
-
-void http_request_late(struct http_connection *c)
-{
-	struct http_exchange *x = &c->exchange;
-	if (x->request_id[0] == '\0')
-		http_request_id_next(&x->loop->ids, x->request_id);
-	write_refusal(x, MHD_HTTP_REQUEST_TIMEOUT, "The request did not arrive in time.");
-	http_answer_send_raw(x, c->fd);
-	tell(x);
 }

@@ -14,7 +14,10 @@ struct http_connection;
 bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
                           const char *upload, size_t *upload_len);
 
-/* The request has not arrived in time: says so to the peer. The connection must be cut after it. */
-void http_request_late(struct http_connection *c);
+/*
+ * Refuses a request that the library cannot answer now, because it has not read all of it: writes the answer to the
+ * socket itself. The connection must end after it.
+ */
+void http_request_refuse_on_socket(struct http_connection *c, unsigned status, const char *detail);
 
 #endif
