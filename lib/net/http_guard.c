@@ -123,6 +123,15 @@ static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *nam
 	return MHD_YES;
 }
 
+/* True if text has a byte that no target may have. */
+static bool has_gap(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text <= 0x20 || *text == 0x7f)
+			return true;
+	return false;
+}
+
 static bool request_line_is_plain(const struct http_guard_head *head)
 {
 	size_t method_len = strnlen(head->method, METHOD_LEN_MAX + 1);
@@ -130,9 +139,8 @@ static bool request_line_is_plain(const struct http_guard_head *head)
 		return false;
 	if (head->target != head->method + method_len + 1 || head->version != head->target + head->target_len + 1)
 		return false;
-	for (size_t i = 0; i < head->target_len; i++)
-		if ((unsigned char)head->target[i] == 0x7f || ((unsigned char)head->target[i] <= 0x20 && head->target[i] != '\0'))
-			return false;
+	if (has_gap(head->target) || has_gap(head->query))
+		return false;
 	return strcmp(head->version, "HTTP/1.1") == 0 || strcmp(head->version, "HTTP/1.0") == 0;
 }
 

@@ -91,7 +91,12 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 	x->method = method_of(method);
 	name_request(x);
 	struct http_guard_head head = {
-		.method = method, .target = url, .version = version, .target_len = x->target_len, .head_len = head_len_of(x->mhd)
+		.method = method,
+		.target = url,
+		.version = version,
+		.target_len = x->target_len,
+		.query = x->query.data,
+		.head_len = head_len_of(x->mhd),
 	};
 	struct http_guard_verdict verdict = http_guard_check(x->mhd, &head);
 	if (verdict.status != 0)

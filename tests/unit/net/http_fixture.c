@@ -64,11 +64,12 @@ struct http_server_config http_fixture_config(void)
 void http_fixture_start(struct http_fixture *f, struct http_server_config config, http_handler handler)
 {
 	*f = (struct http_fixture){ .handler = handler };
-	f->log = log_new("test", LOG_ERROR, 2);
+	f->log = config.log == NULL ? log_new("test", LOG_ERROR, 2) : NULL;
 	config.handler = handle;
 	config.observer = observe;
 	config.ctx = f;
-	config.log = f->log;
+	if (f->log != NULL)
+		config.log = f->log;
 	assert_int_equal(http_server_start(&config, &f->server), OK);
 	f->port = http_server_port(f->server);
 	assert_true(f->port > 0);

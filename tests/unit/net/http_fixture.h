@@ -24,7 +24,10 @@ struct http_fixture {
 	http_handler handler;
 };
 
-/* A configuration to change and give to http_fixture_start: 2 workers, 64 connections, long deadlines, no metrics. */
+/*
+ * A configuration to change and give to http_fixture_start: 2 workers, 64 connections, long deadlines, no metrics.
+ * log NULL: errors go to stderr.
+ */
 struct http_server_config http_fixture_config(void);
 
 /*
