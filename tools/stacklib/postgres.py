@@ -7,7 +7,7 @@ import pwd
 import shutil
 import signal
 
-from . import tool
+from . import paths, tool
 from .errors import StackError
 from .member import PATIENCE_S, Member
 
@@ -117,7 +117,8 @@ class Postgres(Member):
         if not os.path.exists(migrate):
             tell(f"{migrate} is not built yet: the database is empty")
             return
-        environment = {**os.environ, "PG_URL": self.url()}
+        migrations = os.path.join(paths.TREE, "db", "migrations")
+        environment = {**os.environ, "PG_URL": self.url(), "MIGRATIONS_DIR": migrations}
         await tool.run([migrate], environment=environment, log=self.state.log("migrate"))
         for login, role in LOGINS.items():
             await self._sql(self._login_sql(login, role))

@@ -8,6 +8,7 @@ answer per connection, each a line of JSON.
 """
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import os
@@ -85,8 +86,10 @@ class Supervisor:
 
     async def _watch_starter(self, reader):
         """`up` says one word when it has seen that the stack is ready; the end of the connection before means it died."""
-        if not await reader.readline():
-            self.over.set()
+        with contextlib.suppress(ConnectionError):  # we wrote to it before we saw that it had died
+            if await reader.readline():
+                return
+        self.over.set()
 
     async def _up(self):
         try:

@@ -1,0 +1,56 @@
+# The front door. CMake builds (CMakePresets.json), ctest tests; this file only knows what to call.
+
+PROGRAMS := redirector links-api analytics-consumer janitor migrate waymark-topics embedded-broker
+JOBS := $(shell nproc)
+
+.PHONY: help build test demo lint bench chaos fuzz format clean
+.NOTPARALLEL:
+
+help:
+	@echo 'Waymark: short links that report every visit'
+	@echo
+	@echo '  make demo     set up, build, start everything on this machine and follow a click through it'
+	@echo '                DEMO_ONCE=1 ends after the last step, BROKER=embedded does without Apache Kafka'
+	@echo '  make test     set up, build with sanitizers, run every test'
+	@echo '  make build    release binaries in build/release/bin'
+	@echo '  make lint     format, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, protos'
+	@echo '  make bench    measure; make chaos, make fuzz: the long runs'
+	@echo '  make format   rewrite the code in the project'"'"'s format'
+	@echo '  make clean    remove build/'
+
+build:
+	@tools/setup demo
+	@test -f build/release/build.ninja || cmake --preset release
+	@cmake --build build/release --target $(PROGRAMS)
+
+demo: build
+	@exec tools/demo
+
+test: build
+	@tools/setup test
+	@cmake --preset dev -DWAYMARK_DEMO_BUILD='$(CURDIR)/build/release'
+	@cmake --build build/dev
+	@ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+
+lint:
+	@tools/setup lint
+	@tools/lint/run
+
+bench: build
+	@tools/setup test
+	@tests/bench/run
+
+chaos: build
+	@tools/setup test
+	@tests/chaos/run --full
+
+fuzz:
+	@tools/setup lint
+	@tests/fuzz/run
+
+format:
+	@tools/setup lint
+	@tools/lint/format --fix
+
+clean:
+	rm -rf build

@@ -1,0 +1,233 @@
+"""What tools/stack promises: nothing is left behind, stacks do not meet, and what was killed comes back as it was."""
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import time
+
+import psycopg2
+import pytest
+import redis
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STACK = str(ROOT / "tools/stack")
+BUILD = os.environ.get("WAYMARK_BUILD_DIR", str(ROOT / "build/dev"))
+
+
+def stack(*arguments, check=True):
+    done = subprocess.run([STACK, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def up_arguments(folder, *more):
+    return ["up", "--services", "none", "--build", BUILD, "--state", str(folder), *more]
+
+
+def addresses(folder):
+    lines = stack("env", "--state", folder).stdout.splitlines()
+    return dict(shlex.split(line)[0].split("=", 1) for line in lines)
+
+
+def listing(folder):
+    """name → the words after it."""
+    return {words[0]: words[1:] for words in map(str.split, stack("ps", "--state", folder).stdout.splitlines())}
+
+
+def processes_of(folder):
+    """Every living process that works in the folder or was started with its name."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                continue
+            words = (entry / "cmdline").read_bytes().decode(errors="replace")
+            here = os.readlink(entry / "cwd")
+        except OSError:  # it has just ended
+            continue
+        if str(folder) in words or pathlib.Path(here).is_relative_to(folder):
+            found.append(f"{entry.name} {words}")
+    return found
+
+
+def wait_until(condition, limit_s=30):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def assert_all_gone(folder):
+    try:
+        wait_until(lambda: not processes_of(folder))
+    except AssertionError:
+        pytest.fail("left behind: " + "\n".join(processes_of(folder)))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    yield tmp_path / "stack"
+    stack("down", "--state", tmp_path / "stack", check=False)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One stack for the tests that leave it working."""
+    path = tmp_path_factory.mktemp("shared")
+    stack(*up_arguments(path))
+    yield path
+    stack("down", "--state", path)
+
+
+def test_nothing_is_left_after_down_and_the_same_data_are_there_after_the_next_up(folder):
+    stack(*up_arguments(folder))
+    with psycopg2.connect(addresses(folder)["PG_URL"]) as connection:
+        connection.cursor().execute("CREATE TABLE kept (n int); INSERT INTO kept VALUES (17)")
+    ports = addresses(folder)
+    assert processes_of(folder)
+    stack("down", "--state", folder)
+    assert not processes_of(folder)
+
+    stack(*up_arguments(folder))
+    assert addresses(folder) == ports
+    with psycopg2.connect(ports["PG_URL"]) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT n FROM kept")
+        assert cursor.fetchall() == [(17,)]
+
+
+@pytest.mark.parametrize(
+    "moment, signal_number",
+    [
+        ("the first process is there", signal.SIGKILL),
+        ("the first process is there", signal.SIGINT),
+        ("redis is ready", signal.SIGKILL),
+        ("postgres is ready", signal.SIGKILL),
+    ],
+)
+def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_number):
+    with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.PIPE, text=True) as up:
+        if moment.startswith("the first"):
+            wait_until(lambda: len(processes_of(folder)) > 2)
+        else:
+            next(line for line in up.stdout if moment in line)
+        up.send_signal(signal_number)
+        up.wait()
+    assert_all_gone(folder)
+    assert stack("ps", "--state", folder, check=False).returncode == 1
+
+
+def test_nothing_is_left_when_the_supervisor_is_killed(folder):
+    stack(*up_arguments(folder))
+    (supervisor,) = [int(line.split()[0]) for line in processes_of(folder) if "stacklib.supervisor" in line]
+    os.kill(supervisor, signal.SIGKILL)
+    assert_all_gone(folder)
+    stack(*up_arguments(folder))  # and it starts again
+
+
+def test_ends_with_the_process_it_is_tied_to(folder):
+    with subprocess.Popen(["sleep", "1000"]) as owner:
+        stack(*up_arguments(folder, "--tied-to", str(owner.pid)))
+        owner.kill()
+    assert_all_gone(folder)
+
+
+def test_nothing_is_left_when_a_member_cannot_start(folder, tmp_path):
+    done = stack("up", "--build", tmp_path, "--state", folder, check=False)
+    assert done.returncode == 1
+    assert "run make build" in done.stderr
+    assert_all_gone(folder)
+
+
+def test_shows_the_end_of_the_log_of_what_failed(folder):
+    (folder / "kafka" / "data").mkdir(parents=True)
+    (folder / "kafka" / "data" / "meta.properties").write_text("nonsense=1\n")
+    done = stack(*up_arguments(folder), check=False)
+    assert done.returncode == 1
+    assert "kafka ended with status 1" in done.stderr
+    assert str(folder / "logs" / "kafka.log") in done.stderr
+    assert_all_gone(folder)
+
+
+def test_two_stacks_do_not_meet(shared, folder):
+    stack(*up_arguments(folder))
+    ours, theirs = addresses(folder), addresses(shared)
+    for name in ("PG_URL", "REDIS_URL", "KAFKA_BROKERS"):
+        assert ours[name] != theirs[name]
+    redis.Redis.from_url(ours["REDIS_URL"]).set("who", "ours")
+    assert redis.Redis.from_url(theirs["REDIS_URL"]).get("who") is None
+    stack("down", "--state", folder)
+    assert stack("status", "--state", shared).returncode == 0
+
+
+def test_refuses_a_second_up_and_leaves_the_first_alone(shared):
+    done = stack(*up_arguments(shared), check=False)
+    assert done.returncode == 1
+    assert "is up already" in done.stderr
+    assert stack("status", "--state", shared).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["postgres", "redis", "kafka"])
+def test_what_was_killed_comes_back_with_its_ports(shared, name):
+    before = listing(shared)[name]
+    stack("kill", "-9", name, "--state", shared)
+    assert listing(shared)[name] == ["-", *before[1:]]
+    assert stack("status", "--state", shared, check=False).returncode == 1
+    stack("start", name, "--state", shared)
+    after = listing(shared)[name]
+    assert after[1:] == before[1:]
+    assert after[0] not in ("-", before[0])
+    assert stack("status", "--state", shared).returncode == 0
+
+
+def test_postgres_keeps_what_it_acknowledged_before_it_was_killed(shared):
+    url = addresses(shared)["PG_URL"]
+    connection = psycopg2.connect(url)
+    connection.autocommit = True
+    connection.cursor().execute("CREATE TABLE survivors (n int); INSERT INTO survivors SELECT generate_series(1, 1000)")
+    stack("kill", "-KILL", "postgres", "--state", shared)
+    stack("start", "postgres", "--state", shared)
+    with psycopg2.connect(url) as again, again.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM survivors")
+        assert cursor.fetchone() == (1000,)
+
+
+def test_stops_a_frozen_process(shared):
+    stack("kill", "-STOP", "redis", "--state", shared)
+    assert "redis          no answer" in stack("status", "--state", shared, check=False).stdout
+    stack("stop", "redis", "--state", shared)
+    assert listing(shared)["redis"][0] == "-"
+    stack("start", "redis", "--state", shared)
+
+
+def test_names_what_there_is_when_asked_for_what_there_is_not(shared):
+    done = stack("stop", "zookeeper", "--state", shared, check=False)
+    assert done.returncode == 1
+    assert "there are postgres, redis, kafka" in done.stderr
+
+
+def test_works_in_a_folder_with_a_long_name_that_is_closed_to_others(tmp_path):
+    closed = tmp_path / ("closed" * 20) / "stack"
+    closed.parent.mkdir(mode=0o700)
+    try:
+        stack(*up_arguments(closed))
+        assert stack("status", "--state", closed).returncode == 0
+    finally:
+        stack("down", "--state", closed)
+
+
+def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started_again(folder, monkeypatch):
+    monkeypatch.setenv("BROKER", "embedded")
+    stack(*up_arguments(folder))
+    from confluent_kafka.admin import AdminClient
+
+    found = addresses(folder)
+    assert found["BROKER"] == "embedded"
+    topics = AdminClient({"bootstrap.servers": found["KAFKA_BROKERS"]}).list_topics(timeout=10).topics
+    assert len(topics["waymark.redirects.v1"].partitions) == 4
+    stack("kill", "-9", "kafka", "--state", folder)
+    assert "use BROKER=kafka" in stack("start", "kafka", "--state", folder, check=False).stderr
