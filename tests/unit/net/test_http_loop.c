@@ -1,0 +1,398 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "tests/unit/net/http_fixture.h"
+
+#define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+/* True when the peer has closed (or reset) within the deadline, whatever it sent before. */
+static bool closes_within(int fd, int64_t deadline_ms, char *out, size_t size)
+{
+	return http_fixture_read_to_end(fd, out, size, deadline_ms);
+}
+
+/* Sends one byte of text every 20 ms for at most limit_ms; gives the time until the peer closed, -1 if it did not. */
+static int64_t drip(int fd, const char *text, int64_t limit_ms)
+{
+	int64_t began_ms = http_fixture_now_ms();
+	while (http_fixture_now_ms() - began_ms < limit_ms) {
+		struct pollfd entry = { .fd = fd, .events = POLLIN | POLLRDHUP };
+		if (poll(&entry, 1, 20) > 0)
+			return http_fixture_now_ms() - began_ms;
+		if (*text != '\0' && http_fixture_send(fd, text, 1))
+			text++;
+	}
+	return -1;
+}
+
+static void closes_a_client_that_drips_its_headers(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char request[8192], answer[4096];
+	memset(request, 'a', sizeof(request) - 1);
+	request[sizeof(request) - 1] = '\0';
+	memcpy(request, "GET / HTTP/1.1\r\nHost: a\r\nX: ", 28);
+
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send(fd, request, 28));
+	assert_in_range(drip(fd, request + 28, 8000), 300, 4000);
+	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
+	assert_memory_equal(answer, "HTTP/1.1 408 ", 13);
+	assert_int_equal(http_fixture_count(answer, "HTTP/1.1"), 1);
+	assert_non_null(strstr(answer, "\r\nX-Request-Id: "));
+	assert_non_null(strstr(answer, "application/problem+json"));
+	close(fd);
+	assert_int_equal(atomic_load(&f.calls), 0);
+	assert_int_equal(atomic_load(&f.last_status), 408);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_a_client_that_drips_its_request_line(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char answer[4096];
+	int fd = http_fixture_connect(&f);
+	assert_in_range(drip(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300, 4000);
+	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
+	assert_string_equal(answer, "");
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_a_client_that_drips_its_body(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char answer[4096];
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n"));
+	assert_in_range(drip(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300, 4000);
+	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
+	assert_memory_equal(answer, "HTTP/1.1 408 ", 13);
+	close(fd);
+	assert_int_equal(atomic_load(&f.calls), 0);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_a_client_that_never_sends_anything(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 200;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char answer[16];
+	int fd = http_fixture_connect(&f);
+	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
+	assert_string_equal(answer, "");
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_idle_connections_and_only_those(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 20000;
+	config.idle_ms = 300;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	struct http_fixture_answer answer;
+	char rest[16];
+	int idle = http_fixture_connect(&f);
+	int fresh = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(idle, ASK));
+	http_fixture_read_answer(idle, true, &answer);
+	assert_true(closes_within(idle, 5000, rest, sizeof(rest)));
+	assert_string_equal(rest, "");
+	assert_true(http_fixture_send_text(fresh, ASK));
+	http_fixture_read_answer(fresh, true, &answer);
+	assert_int_equal(answer.status, 200);
+	close(idle);
+	close(fresh);
+	http_fixture_stop(&f, 1000);
+}
+
+/* A slow attacker on every connection but a few must not keep others out for longer than the deadline. */
+static void serves_others_while_drippers_hold_connections(void **state)
+{
+	(void)state;
+	enum { DRIPPERS = 64 };
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 500;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int fds[DRIPPERS];
+	for (unsigned i = 0; i < DRIPPERS; i++) {
+		fds[i] = http_fixture_connect(&f);
+		assert_true(http_fixture_send_text(fds[i], "GET / HTTP/1.1\r\nX: "));
+	}
+	bool served = false;
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	while (!served && http_fixture_now_ms() < until_ms) {
+		struct http_fixture_answer answer;
+		int fd = http_fixture_connect(&f);
+		if (http_fixture_send_text(fd, ASK)) {
+			http_fixture_read_answer(fd, true, &answer);
+			served = answer.status == 200;
+		}
+		close(fd);
+	}
+	assert_true(served);
+	for (unsigned i = 0; i < DRIPPERS; i++)
+		close(fds[i]);
+	http_fixture_stop(&f, 1000);
+}
+
+/* Connects and asks; true when it was answered, false when the server closed at once. *fd stays open. */
+static bool is_admitted(const struct http_fixture *f, int *fd)
+{
+	struct http_fixture_answer answer;
+	*fd = http_fixture_connect(f);
+	if (!http_fixture_send_text(*fd, ASK))
+		return false;
+	http_fixture_read_answer(*fd, true, &answer);
+	return answer.status == 200;
+}
+
+static void check_ceiling(struct http_server_config config, unsigned ceiling)
+{
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int *fds = mem_array(ceiling + 1, sizeof(int));
+	for (unsigned i = 0; i < ceiling; i++)
+		assert_true(is_admitted(&f, &fds[i]));
+	assert_false(is_admitted(&f, &fds[ceiling]));
+	close(fds[ceiling]);
+	close(fds[0]); /* makes room for one */
+	bool admitted = false;
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	while (!admitted && http_fixture_now_ms() < until_ms) {
+		admitted = is_admitted(&f, &fds[0]);
+		if (!admitted)
+			close(fds[0]);
+	}
+	assert_true(admitted);
+	for (unsigned i = 0; i < ceiling; i++)
+		close(fds[i]);
+	free(fds);
+	http_fixture_stop(&f, 1000);
+}
+
+static void refuses_connections_above_the_ceiling(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.connections = 5;
+	check_ceiling(config, 5);
+	config.loops = 2;
+	check_ceiling(config, 5);
+}
+
+static void refuses_connections_above_the_ceiling_of_an_address(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.connections_per_ip = 3;
+	check_ceiling(config, 3);
+}
+
+static void does_not_limit_trusted_proxies(void **state)
+{
+	(void)state;
+	struct client_ip_ranges trusted;
+	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &trusted), OK);
+	struct http_server_config config = http_fixture_config();
+	config.connections_per_ip = 3;
+	config.trusted = &trusted;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int fds[8];
+	for (unsigned i = 0; i < 8; i++)
+		assert_true(is_admitted(&f, &fds[i]));
+	for (unsigned i = 0; i < 8; i++)
+		close(fds[i]);
+	http_fixture_stop(&f, 1000);
+}
+
+/* The library's own epoll loop stalls when exactly 128 events are ready. */
+static void answers_every_one_of_many_connections_at_once(void **state)
+{
+	(void)state;
+	static const unsigned counts[] = { 127, 128, 129, 256 };
+	struct http_server_config config = http_fixture_config();
+	config.connections = 300;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+		int fds[256];
+		for (unsigned i = 0; i < counts[c]; i++)
+			fds[i] = http_fixture_connect(&f);
+		int64_t began_ms = http_fixture_now_ms();
+		for (unsigned round = 0; round < 10; round++) {
+			struct http_fixture_answer answer;
+			for (unsigned i = 0; i < counts[c]; i++)
+				assert_true(http_fixture_send_text(fds[i], ASK));
+			for (unsigned i = 0; i < counts[c]; i++) {
+				http_fixture_read_answer(fds[i], true, &answer);
+				assert_int_equal(answer.status, 200);
+			}
+		}
+		if (http_fixture_now_ms() - began_ms > 8000)
+			fail_msg("%u connections took %lld ms", counts[c], (long long)(http_fixture_now_ms() - began_ms));
+		for (unsigned i = 0; i < counts[c]; i++)
+			close(fds[i]);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+struct slow_fixture {
+	struct http_fixture f; /* first: it is the handler's ctx */
+	_Atomic unsigned open; /* the worker may finish */
+};
+
+static enum http_progress work_until_open(void *ctx, struct http_exchange *x)
+{
+	struct slow_fixture *slow = ctx;
+	if (!http_exchange_on_worker(x))
+		return HTTP_BLOCKS;
+	assert_true(http_fixture_wait_for(&slow->open, 1));
+	http_exchange_set_body(x, "text/plain", "done", 4);
+	return HTTP_ANSWERED;
+}
+
+/* Lets the worker finish as soon as nobody can connect any more. */
+static void *open_when_refused(void *arg)
+{
+	struct slow_fixture *slow = arg;
+	struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = htons(slow->f.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	bool refused = false;
+	while (!refused && http_fixture_now_ms() < until_ms) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		refused = connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0;
+		close(fd);
+	}
+	atomic_store(&slow->open, refused ? 1 : 0);
+	return NULL;
+}
+
+static void finishes_requests_under_way_when_it_stops(void **state)
+{
+	(void)state;
+	struct slow_fixture slow = { .open = 1 };
+	http_fixture_start(&slow.f, http_fixture_config(), work_until_open);
+	int idle = http_fixture_connect(&slow.f);
+	int busy = http_fixture_connect(&slow.f);
+	struct http_fixture_answer answer;
+	assert_true(http_fixture_send_text(idle, ASK));
+	http_fixture_read_answer(idle, true, &answer);
+	atomic_store(&slow.open, 0);
+	assert_true(http_fixture_send_text(busy, ASK));
+	assert_true(http_fixture_wait_for(&slow.f.calls, 4)); /* two for each request: the last is on a worker */
+
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, open_when_refused, &slow), 0);
+	http_fixture_stop(&slow.f, HTTP_FIXTURE_DEADLINE_MS);
+	pthread_join(thread, NULL);
+	http_fixture_read_answer(busy, true, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_string_equal(answer.body, "done");
+	assert_non_null(strstr(answer.head, "Connection: close"));
+	char rest[16];
+	assert_true(closes_within(busy, 1000, rest, sizeof(rest)));
+	assert_true(closes_within(idle, 1000, rest, sizeof(rest)));
+	assert_string_equal(rest, "");
+	close(busy);
+	close(idle);
+}
+
+static void cuts_off_what_is_not_done_when_the_time_for_draining_is_over(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	http_fixture_start(&f, http_fixture_config(), NULL);
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
+	struct http_fixture_answer answer;
+	http_fixture_read_answer(fd, true, &answer);
+	assert_int_equal(answer.status, 100);
+	int64_t began_ms = http_fixture_now_ms();
+	http_fixture_stop(&f, 200);
+	assert_in_range(http_fixture_now_ms() - began_ms, 150, 5000);
+	char rest[16];
+	assert_true(closes_within(fd, 1000, rest, sizeof(rest)));
+	assert_string_equal(rest, "");
+	close(fd);
+}
+
+static void answers_connections_that_the_kernel_had_accepted_before_the_stop(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.connections = 300;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	enum { WAITING = 60 };
+	int fds[WAITING];
+	for (unsigned i = 0; i < WAITING; i++) {
+		fds[i] = http_fixture_connect(&f);
+		assert_true(http_fixture_send_text(fds[i], ASK));
+	}
+	http_fixture_stop(&f, 5000);
+	for (unsigned i = 0; i < WAITING; i++) {
+		struct http_fixture_answer answer;
+		http_fixture_read_answer(fds[i], true, &answer);
+		assert_int_equal(answer.status, 200);
+		close(fds[i]);
+	}
+	assert_int_equal(atomic_load(&f.calls), WAITING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closes_a_client_that_drips_its_headers),
+		cmocka_unit_test(closes_a_client_that_drips_its_request_line),
+		cmocka_unit_test(closes_a_client_that_drips_its_body),
+		cmocka_unit_test(closes_a_client_that_never_sends_anything),
+		cmocka_unit_test(closes_idle_connections_and_only_those),
+		cmocka_unit_test(serves_others_while_drippers_hold_connections),
+		cmocka_unit_test(refuses_connections_above_the_ceiling),
+		cmocka_unit_test(refuses_connections_above_the_ceiling_of_an_address),
+		cmocka_unit_test(does_not_limit_trusted_proxies),
+		cmocka_unit_test(answers_every_one_of_many_connections_at_once),
+		cmocka_unit_test(finishes_requests_under_way_when_it_stops),
+		cmocka_unit_test(cuts_off_what_is_not_done_when_the_time_for_draining_is_over),
+		cmocka_unit_test(answers_connections_that_the_kernel_had_accepted_before_the_stop),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
