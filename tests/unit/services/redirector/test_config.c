@@ -1,0 +1,104 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "services/redirector/config.h"
+
+static struct config config;
+
+static void set_required(void)
+{
+	setenv("PG_URL", "postgresql://u:p@127.0.0.1:5432/waymark", 1);
+	setenv("REDIS_URL", "redis://127.0.0.1:6379", 1);
+	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
+	setenv("PUBLIC_BASE_URL", "https://sho.rt", 1);
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < config_program.var_count; i++)
+		unsetenv(config_program.vars[i].name);
+	return 0;
+}
+
+static size_t read_config(struct strbuf *problems)
+{
+	memset(&config, 0, sizeof(config));
+	size_t wrong = env_read(config_program.vars, config_program.var_count, &config, problems);
+	return wrong + config_program.check(&config, problems);
+}
+
+static void assert_refuses(const char *name, const char *value)
+{
+	struct strbuf problems;
+	strbuf_init(&problems, 65536);
+	set_required();
+	setenv(name, value, 1);
+	assert_int_equal(read_config(&problems), 1);
+	assert_memory_equal(problems.data, name, strlen(name));
+	strbuf_clear(&problems);
+	unsetenv(name);
+}
+
+static void needs_the_stores_the_brokers_and_its_public_address_only(void **state)
+{
+	(void)state;
+	struct strbuf problems;
+	strbuf_init(&problems, 65536);
+	set_required();
+	assert_int_equal(read_config(&problems), 0);
+	assert_string_equal(problems.data, "");
+	assert_int_equal(config.http_port, 8080);
+	assert_int_equal(config.memory_ttl_ms, 1000);
+	assert_int_equal(config.unknown_slugs_per_minute, 60);
+	assert_string_equal(config.redirect_cache_control, "private, no-store");
+	assert_string_equal(config.root_url, "");
+	assert_int_equal(config_log_level(&config), LOG_INFO);
+	assert_int_equal(config_trusted_proxies(&config).count, 0);
+	strbuf_clear(&problems);
+}
+
+static void names_each_variable_whose_form_is_wrong(void **state)
+{
+	(void)state;
+	assert_refuses("PG_URL", "postgresql://[");
+	assert_refuses("REDIS_URL", "http://127.0.0.1");
+	assert_refuses("PUBLIC_BASE_URL", "sho.rt");
+	assert_refuses("PUBLIC_BASE_URL", "https://sho.rt/a b");
+	assert_refuses("ROOT_URL", "javascript:alert(1)");
+	assert_refuses("ROOT_URL", "https://a.example/\r\nSet-Cookie: x=1");
+	assert_refuses("REDIRECT_CACHE_CONTROL", "private\nX: y");
+	assert_refuses("TRUSTED_PROXIES", "10.0.0.0/8, nonsense");
+	assert_refuses("LOG_LEVEL", "loud");
+	assert_refuses("HTTP_PORT", "70000");
+	assert_refuses("DRAIN_S", "1");
+	assert_refuses("MEMORY_CACHE_BYTES", "1");
+}
+
+static void reads_the_networks_of_proxies(void **state)
+{
+	(void)state;
+	struct strbuf problems;
+	strbuf_init(&problems, 65536);
+	set_required();
+	setenv("TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8", 1);
+	assert_int_equal(read_config(&problems), 0);
+	assert_int_equal(config_trusted_proxies(&config).count, 2);
+	strbuf_clear(&problems);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(needs_the_stores_the_brokers_and_its_public_address_only, forget),
+		cmocka_unit_test_setup(names_each_variable_whose_form_is_wrong, forget),
+		cmocka_unit_test_setup(reads_the_networks_of_proxies, forget),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,297 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "services/redirector/memory_cache.h"
+
+#define MIB ((size_t)1024 * 1024)
+#define TTL_US INT64_C(1000000)
+
+static struct link_entry numbered(int number, int64_t version)
+{
+	struct link_entry entry = {
+		.id = number + 1,
+		.version = version,
+		.expires_at_us = number,
+		.state = LINK_STATE_ACTIVE,
+		.redirect_status = 302,
+	};
+	snprintf(entry.slug, sizeof(entry.slug), "s%06d", number);
+	snprintf(entry.original_url, sizeof(entry.original_url),
+	         "https://shop.example.com/catalogue/spring/items/%06d?from=mail", number);
+	return entry;
+}
+
+static void put(struct memory_cache *cache, int number, int64_t version, int64_t at_us)
+{
+	struct link_entry entry = numbered(number, version);
+	memory_cache_merge(cache, &entry, at_us);
+}
+
+static bool has(struct memory_cache *cache, int number, int64_t now_us)
+{
+	struct link_entry wanted = numbered(number, 1);
+	struct link_entry out;
+	return memory_cache_get(cache, wanted.slug, strlen(wanted.slug), now_us, &out) == OK;
+}
+
+static void gives_back_all_of_an_entry(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry in = numbered(42, 9);
+	in.state = LINK_STATE_DISABLED;
+	in.redirect_status = 308;
+	snprintf(in.expired_url, sizeof(in.expired_url), "https://example.com/over");
+	memory_cache_merge(cache, &in, 0);
+
+	struct link_entry out;
+	memset(&out, 0x5a, sizeof(out));
+	assert_int_equal(memory_cache_get(cache, in.slug, strlen(in.slug), 1, &out), OK);
+	assert_int_equal(out.id, in.id);
+	assert_int_equal(out.version, 9);
+	assert_int_equal(out.expires_at_us, in.expires_at_us);
+	assert_int_equal(out.state, LINK_STATE_DISABLED);
+	assert_int_equal(out.redirect_status, 308);
+	assert_string_equal(out.slug, in.slug);
+	assert_string_equal(out.original_url, in.original_url);
+	assert_string_equal(out.expired_url, in.expired_url);
+	memory_cache_free(cache);
+}
+
+static void keeps_entries_of_the_greatest_and_the_least_length(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry longest = { .id = 1, .version = 1, .state = LINK_STATE_ACTIVE };
+	memset(longest.slug, 'a', SLUG_LENGTH_MAX);
+	memset(longest.original_url, 'b', LINK_URL_MAX);
+	memset(longest.expired_url, 'c', LINK_URL_MAX);
+	struct link_entry shortest = { .id = 2, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "a" };
+	memory_cache_merge(cache, &longest, 0);
+	memory_cache_merge(cache, &shortest, 0);
+
+	struct link_entry out;
+	assert_int_equal(memory_cache_get(cache, longest.slug, SLUG_LENGTH_MAX, 1, &out), OK);
+	assert_memory_equal(&out.original_url, longest.original_url, sizeof(out.original_url));
+	assert_memory_equal(&out.expired_url, longest.expired_url, sizeof(out.expired_url));
+	assert_int_equal(memory_cache_get(cache, "a", 1, 1, &out), OK);
+	assert_string_equal(out.original_url, "");
+	memory_cache_free(cache);
+}
+
+static void tells_slugs_apart_that_begin_alike(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry entry = { .id = 1, .version = 1, .state = LINK_STATE_ACTIVE, .slug = "abc" };
+	memory_cache_merge(cache, &entry, 0);
+	struct link_entry out;
+	assert_int_equal(memory_cache_get(cache, "ab", 2, 1, &out), ERR_NOT_FOUND);
+	assert_int_equal(memory_cache_get(cache, "abcd", 4, 1, &out), ERR_NOT_FOUND);
+	assert_int_equal(memory_cache_get(cache, "ABC", 3, 1, &out), ERR_NOT_FOUND);
+	/* borrowed from a path, without a NUL behind it */
+	assert_int_equal(memory_cache_get(cache, "abc/x", 3, 1, &out), OK);
+	memory_cache_free(cache);
+}
+
+static void answers_until_its_time_is_over_and_then_knows_the_version_alone(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	put(cache, 1, 4, 500);
+	assert_true(has(cache, 1, 500 + TTL_US - 1));
+	assert_false(has(cache, 1, 500 + TTL_US));
+	assert_int_equal(memory_cache_version(cache, "s000001", 7), 4);
+	assert_int_equal(memory_cache_version(cache, "s000002", 7), 0);
+	memory_cache_free(cache);
+}
+
+static void is_fresh_again_when_a_store_repeats_the_version(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	put(cache, 1, 4, 0);
+	put(cache, 1, 4, TTL_US);
+	assert_true(has(cache, 1, 2 * TTL_US - 1));
+	/* an answer to an earlier question, come late, does not make it older */
+	put(cache, 1, 4, 10);
+	assert_true(has(cache, 1, 2 * TTL_US - 1));
+	assert_int_equal(memory_cache_usage(cache).entries, 1);
+	memory_cache_free(cache);
+}
+
+static void never_goes_back_to_an_older_version(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	struct link_entry newer = numbered(1, 5);
+	snprintf(newer.original_url, sizeof(newer.original_url), "https://example.com/newer");
+	memory_cache_merge(cache, &newer, 0);
+
+	struct link_entry late = numbered(1, 4);
+	memory_cache_merge(cache, &late, TTL_US);
+	assert_int_equal(late.version, 5);
+	assert_string_equal(late.original_url, "https://example.com/newer");
+	/* what was said about the older version does not make the newer one fresh */
+	assert_false(has(cache, 1, TTL_US));
+	memory_cache_free(cache);
+}
+
+static void takes_a_newer_version_in_place_of_an_older_one(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	put(cache, 1, 4, 0);
+	size_t bytes = memory_cache_usage(cache).bytes;
+	put(cache, 1, 5, 0);
+	assert_int_equal(memory_cache_version(cache, "s000001", 7), 5);
+	assert_int_equal(memory_cache_usage(cache).entries, 1);
+	assert_int_equal(memory_cache_usage(cache).bytes, bytes);
+	memory_cache_free(cache);
+}
+
+static void never_grows_beyond_its_bytes(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	for (int i = 0; i < 50000; i++) {
+		put(cache, i, 1, 0);
+		if (i % 1000 == 0)
+			assert_true(memory_cache_usage(cache).bytes <= MIB);
+	}
+	struct memory_shard_usage usage = memory_cache_usage(cache);
+	assert_true(usage.bytes <= MIB);
+	assert_true(usage.bytes >= MIB * 9 / 10);
+	assert_int_equal(usage.entries + usage.evictions, 50000);
+	memory_cache_free(cache);
+}
+
+static void takes_few_bytes_per_link(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(64 * MIB, TTL_US);
+	for (int i = 0; i < 100000; i++)
+		put(cache, i, 1, 0);
+	struct memory_shard_usage usage = memory_cache_usage(cache);
+	assert_int_equal(usage.entries, 100000);
+
+	struct memory_cache *empty = memory_cache_new(64 * MIB, TTL_US);
+	size_t tables = memory_cache_usage(empty).bytes;
+	size_t per_link = (usage.bytes - tables) / usage.entries;
+	print_message("%zu bytes per link with a URL of %zu bytes, tables apart\n", per_link,
+	              strlen(numbered(0, 1).original_url));
+	assert_true(per_link <= 160);
+	memory_cache_free(empty);
+	memory_cache_free(cache);
+}
+
+static void keeps_what_is_asked_again_through_a_scan(void **state)
+{
+	(void)state;
+	enum { HOT = 2000, SCAN = 100000 };
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	for (int i = 0; i < HOT; i++)
+		put(cache, i, 1, 0);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < HOT; i++)
+			has(cache, i, 1);
+	}
+	for (int i = HOT; i < HOT + SCAN; i++)
+		put(cache, i, 1, 0);
+	int kept = 0;
+	for (int i = 0; i < HOT; i++)
+		kept += has(cache, i, 1);
+	assert_true(kept >= HOT * 95 / 100);
+	memory_cache_free(cache);
+}
+
+static bool is_known(struct memory_cache *cache, int number)
+{
+	struct link_entry wanted = numbered(number, 1);
+	return memory_cache_version(cache, wanted.slug, strlen(wanted.slug)) != 0; /* is not an asking */
+}
+
+static void takes_somebody_who_comes_back_soon_into_the_main_queue(void **state)
+{
+	(void)state;
+	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
+	int next = 1;
+	for (put(cache, 0, 1, 0); is_known(cache, 0); next++)
+		put(cache, next, 1, 0);
+	/* its hash is remembered: newcomers do not displace it any more, although nobody asks for it */
+	put(cache, 0, 1, 0);
+	int newcomers = next;
+	for (int i = 0; i < newcomers; i++)
+		put(cache, next++, 1, 0);
+	assert_true(is_known(cache, 0));
+	memory_cache_free(cache);
+}
+
+#define WRITERS 3
+#define VERSIONS 20000
+
+struct race {
+	struct memory_cache *cache;
+	_Atomic int64_t next_version;
+};
+
+static void *write_versions(void *arg)
+{
+	struct race *race = arg;
+	int64_t version;
+	while ((version = atomic_fetch_add(&race->next_version, 1)) < VERSIONS) {
+		put(race->cache, 1, version, 0);
+		put(race->cache, (int)(version % 5000) + 2, version, 0);
+	}
+	return NULL;
+}
+
+static void shows_rising_versions_to_a_reader_while_others_write(void **state)
+{
+	(void)state;
+	struct race race = { .cache = memory_cache_new(MIB, TTL_US), .next_version = 1 };
+	pthread_t writers[WRITERS];
+	for (int i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_create(&writers[i], NULL, write_versions, &race), 0);
+	int64_t seen = 0;
+	struct link_entry out;
+	while (atomic_load(&race.next_version) < VERSIONS) {
+		if (memory_cache_get(race.cache, "s000001", 7, 1, &out) == OK) {
+			assert_true(out.version >= seen);
+			assert_string_equal(out.slug, "s000001");
+			seen = out.version;
+		}
+	}
+	for (int i = 0; i < WRITERS; i++)
+		pthread_join(writers[i], NULL);
+	assert_true(seen > 0);
+	memory_cache_free(race.cache);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gives_back_all_of_an_entry),
+		cmocka_unit_test(keeps_entries_of_the_greatest_and_the_least_length),
+		cmocka_unit_test(tells_slugs_apart_that_begin_alike),
+		cmocka_unit_test(answers_until_its_time_is_over_and_then_knows_the_version_alone),
+		cmocka_unit_test(is_fresh_again_when_a_store_repeats_the_version),
+		cmocka_unit_test(never_goes_back_to_an_older_version),
+		cmocka_unit_test(takes_a_newer_version_in_place_of_an_older_one),
+		cmocka_unit_test(never_grows_beyond_its_bytes),
+		cmocka_unit_test(takes_few_bytes_per_link),
+		cmocka_unit_test(keeps_what_is_asked_again_through_a_scan),
+		cmocka_unit_test(takes_somebody_who_comes_back_soon_into_the_main_queue),
+		cmocka_unit_test(shows_rising_versions_to_a_reader_while_others_write),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "services/redirector/redirect.h"
+
+#define NOW INT64_C(1795161600000000)
+
+static struct link_entry entry_of(enum link_state state, int64_t expires_at_us, const char *expired_url)
+{
+	struct link_entry entry = {
+		.id = 7,
+		.version = 3,
+		.expires_at_us = expires_at_us,
+		.state = state,
+		.redirect_status = 307,
+		.slug = "abc",
+		.original_url = "https://example.com/landing",
+	};
+	snprintf(entry.expired_url, sizeof(entry.expired_url), "%s", expired_url);
+	return entry;
+}
+
+static void assert_decides(const struct link_entry *entry, unsigned status, const char *location)
+{
+	struct redirect_decision decision = redirect_decide(OK, entry, NOW);
+	assert_int_equal(decision.status, status);
+	if (location)
+		assert_string_equal(decision.location, location);
+	else
+		assert_null(decision.location);
+}
+
+static void leads_to_an_active_link_with_the_links_own_status(void **state)
+{
+	(void)state;
+	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, 0, "");
+	for (int status = 301; status <= 308; status++) {
+		entry.redirect_status = (uint16_t)status;
+		assert_decides(&entry, (unsigned)status, "https://example.com/landing");
+	}
+}
+
+static void leads_until_the_last_microsecond_before_the_expiry(void **state)
+{
+	(void)state;
+	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, NOW + 1, "");
+	assert_decides(&entry, 307, "https://example.com/landing");
+}
+
+static void is_gone_at_the_very_microsecond_of_the_expiry(void **state)
+{
+	(void)state;
+	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, NOW, "");
+	assert_decides(&entry, 410, NULL);
+	entry.expires_at_us = NOW - 1;
+	assert_decides(&entry, 410, NULL);
+}
+
+static void is_gone_when_the_janitor_has_marked_it(void **state)
+{
+	(void)state;
+	struct link_entry entry = entry_of(LINK_STATE_EXPIRED, 0, "");
+	assert_decides(&entry, 410, NULL);
+}
+
+static void leads_an_expired_link_to_its_expired_url_by_302(void **state)
+{
+	(void)state;
+	struct link_entry marked = entry_of(LINK_STATE_EXPIRED, NOW - 5, "https://example.com/over");
+	struct link_entry unmarked = entry_of(LINK_STATE_ACTIVE, NOW, "https://example.com/over");
+	assert_decides(&marked, 302, "https://example.com/over");
+	assert_decides(&unmarked, 302, "https://example.com/over");
+}
+
+static void denies_disabled_and_deleted_links_even_when_they_have_an_expired_url(void **state)
+{
+	(void)state;
+	struct link_entry disabled = entry_of(LINK_STATE_DISABLED, NOW - 5, "https://example.com/over");
+	struct link_entry deleted = entry_of(LINK_STATE_DELETED, NOW - 5, "https://example.com/over");
+	assert_decides(&disabled, 404, NULL);
+	assert_decides(&deleted, 404, NULL);
+}
+
+static void denies_unknown_slugs(void **state)
+{
+	(void)state;
+	assert_int_equal(redirect_decide(ERR_NOT_FOUND, NULL, NOW).status, 404);
+	assert_null(redirect_decide(ERR_NOT_FOUND, NULL, NOW).location);
+}
+
+static void never_denies_what_nobody_could_look_up(void **state)
+{
+	(void)state;
+	const enum err failures[] = { ERR_UNAVAILABLE, ERR_LIMIT, ERR_INTERNAL };
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+		assert_int_equal(redirect_decide(failures[i], NULL, NOW).status, 503);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leads_to_an_active_link_with_the_links_own_status),
+		cmocka_unit_test(leads_until_the_last_microsecond_before_the_expiry),
+		cmocka_unit_test(is_gone_at_the_very_microsecond_of_the_expiry),
+		cmocka_unit_test(is_gone_when_the_janitor_has_marked_it),
+		cmocka_unit_test(leads_an_expired_link_to_its_expired_url_by_302),
+		cmocka_unit_test(denies_disabled_and_deleted_links_even_when_they_have_an_expired_url),
+		cmocka_unit_test(denies_unknown_slugs),
+		cmocka_unit_test(never_denies_what_nobody_could_look_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
