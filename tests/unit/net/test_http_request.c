@@ -1,0 +1,396 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "tests/unit/net/http_fixture.h"
+
+#define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define BODY_MAX 16384
+
+/* A fixture whose handlers wait at a gate that the test opens. */
+struct gate_fixture {
+	struct http_fixture f; /* first: it is the handler's ctx */
+	_Atomic unsigned working;
+	_Atomic unsigned open;
+	_Atomic unsigned released;
+	_Atomic unsigned wrong_thread;
+	pthread_t loop_thread;
+	struct http_exchange *_Atomic pending;
+};
+
+static enum http_progress echo(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	size_t len;
+	const char *body = http_exchange_body(x, &len);
+	http_exchange_set_body(x, "application/octet-stream", body, len);
+	return HTTP_ANSWERED;
+}
+
+static void ask_with_body(const struct http_fixture *f, size_t len, bool chunked, struct http_fixture_answer *answer)
+{
+	char head[256], size[32];
+	char *body = mem_zero(len + 1);
+	memset(body, 'b', len);
+	int fd = http_fixture_connect(f);
+	snprintf(head, sizeof(head), chunked ? "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+	                                     : "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", len);
+	assert_true(http_fixture_send_text(fd, head));
+	snprintf(size, sizeof(size), "%zx\r\n", len);
+	if (chunked && len > 0)
+		assert_true(http_fixture_send_text(fd, size));
+	/* a refusal may come, and the connection end, before everything is sent */
+	bool sent = http_fixture_send(fd, body, len);
+	if (chunked && sent)
+		http_fixture_send_text(fd, len > 0 ? "\r\n0\r\n\r\n" : "0\r\n\r\n");
+	free(body);
+	http_fixture_read_answer(fd, true, answer);
+	close(fd);
+}
+
+static void takes_bodies_up_to_the_limit(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	static const size_t lengths[] = { 0, 1, 1000, BODY_MAX - 1, BODY_MAX };
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		for (int chunked = 0; chunked < 2; chunked++) {
+			ask_with_body(&f, lengths[i], chunked, &answer);
+			assert_int_equal(answer.status, 200);
+			assert_int_equal(answer.body_len, lengths[i]);
+			assert_int_equal(strspn(answer.body, "b"), lengths[i]);
+		}
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+static void refuses_larger_bodies_with_413(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	char value[64];
+	http_fixture_start(&f, http_fixture_config(), echo);
+	static const size_t lengths[] = { BODY_MAX + 1, 10 * BODY_MAX, 4U << 20 };
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		for (int chunked = 0; chunked < 2; chunked++) {
+			ask_with_body(&f, lengths[i], chunked, &answer);
+			if (answer.status != 413)
+				fail_msg("%zu bytes (%d): %u", lengths[i], chunked, answer.status);
+			assert_string_equal(http_fixture_header(&answer, "Connection", value, sizeof(value)), "close");
+			assert_string_equal(http_fixture_header(&answer, "Content-Type", value, sizeof(value)), "application/problem+json");
+			assert_int_equal(strlen(http_fixture_header(&answer, "X-Request-Id", value, sizeof(value))), 24);
+		}
+	}
+	assert_int_equal(atomic_load(&f.calls), 0);
+	assert_true(http_fixture_wait_for(&f.observed, 6)); /* told after it was sent */
+	http_fixture_stop(&f, 1000);
+}
+
+static void refuses_a_body_before_it_is_sent_when_the_client_asks(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	http_fixture_ask(&f, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", &answer);
+	assert_int_equal(answer.status, 413);
+	http_fixture_ask(&f, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999999999\r\n\r\n", &answer);
+	assert_int_equal(answer.status, 413);
+	http_fixture_stop(&f, 1000);
+}
+
+static void ask_with_target(const struct http_fixture *f, size_t len, bool in_query, struct http_fixture_answer *answer)
+{
+	char *request = mem_zero(len + 64);
+	int at = snprintf(request, 16, "GET %s", in_query ? "/?" : "/a");
+	memset(request + at, 'a', len - 2);
+	memcpy(request + at + len - 2, " HTTP/1.1\r\nHost: a\r\n\r\n", 23);
+	http_fixture_ask(f, request, answer);
+	free(request);
+}
+
+static void refuses_long_targets_with_414(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	for (int in_query = 0; in_query < 2; in_query++) {
+		static const size_t accepted[] = { 2, 2048, 4096 };
+		static const size_t refused[] = { 4097, 8192, 12000, 40000, 200000 };
+		for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
+			ask_with_target(&f, accepted[i], in_query, &answer);
+			assert_int_equal(answer.status, 200);
+		}
+		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+			ask_with_target(&f, refused[i], in_query, &answer);
+			assert_int_equal(answer.status, 414);
+		}
+	}
+	assert_int_equal(atomic_load(&f.calls), 6);
+	http_fixture_stop(&f, 1000);
+}
+
+static void ask_with_headers(const struct http_fixture *f, unsigned count, unsigned len, struct http_fixture_answer *answer)
+{
+	size_t size = 64 + (size_t)count * (len + 32);
+	char *request = mem_zero(size);
+	int at = snprintf(request, size, "GET / HTTP/1.1\r\nHost: a\r\n");
+	for (unsigned i = 0; i < count; i++)
+		at += snprintf(request + at, size - (size_t)at, "X-%u: %0*u\r\n", i, (int)len, i);
+	snprintf(request + at, size - (size_t)at, "\r\n");
+	http_fixture_ask(f, request, answer);
+	free(request);
+}
+
+static void refuses_large_heads_with_431(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	ask_with_headers(&f, 99, 100, &answer); /* and Host */
+	assert_int_equal(answer.status, 200);
+	ask_with_headers(&f, 1, 16000, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_int_equal(atomic_load(&f.calls), 2);
+	static const struct {
+		unsigned count, len;
+	} refused[] = { { 100, 10 }, { 500, 1 }, { 1, 16384 }, { 20, 1000 }, { 1, 40000 }, { 100, 1000 } };
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		ask_with_headers(&f, refused[i].count, refused[i].len, &answer);
+		if (answer.status != 431)
+			fail_msg("%u headers of %u bytes: %u", refused[i].count, refused[i].len, answer.status);
+	}
+	assert_int_equal(atomic_load(&f.calls), 2);
+	http_fixture_stop(&f, 1000);
+}
+
+static enum http_progress work_at_the_gate(void *ctx, struct http_exchange *x)
+{
+	struct gate_fixture *g = ctx;
+	if (strcmp(http_exchange_path(x), "/quick") == 0)
+		return HTTP_ANSWERED;
+	if (!http_exchange_on_worker(x)) {
+		g->loop_thread = pthread_self();
+		return HTTP_BLOCKS;
+	}
+	if (pthread_equal(pthread_self(), g->loop_thread))
+		atomic_fetch_add(&g->wrong_thread, 1);
+	atomic_fetch_add(&g->working, 1);
+	if (!http_fixture_wait_for(&g->open, 1))
+		http_exchange_set_status(x, 500);
+	return HTTP_ANSWERED;
+}
+
+static void runs_blocking_handlers_beside_the_loop(void **state)
+{
+	(void)state;
+	struct gate_fixture g = { 0 };
+	struct http_fixture_answer answer;
+	http_fixture_start(&g.f, http_fixture_config(), work_at_the_gate);
+	int blocked = http_fixture_connect(&g.f);
+	assert_true(http_fixture_send_text(blocked, ASK));
+	assert_true(http_fixture_wait_for(&g.working, 1));
+	for (unsigned i = 0; i < 20; i++) { /* the loop goes on */
+		http_fixture_ask(&g.f, "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
+		assert_int_equal(answer.status, 200);
+	}
+	atomic_store(&g.open, 1);
+	int64_t opened_ms = http_fixture_now_ms();
+	http_fixture_read_answer(blocked, true, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_true(http_fixture_now_ms() - opened_ms < 900); /* woken, not found by chance */
+	close(blocked);
+	assert_int_equal(atomic_load(&g.wrong_thread), 0);
+	http_fixture_stop(&g.f, 1000);
+}
+
+static void says_503_when_too_many_requests_wait_for_a_worker(void **state)
+{
+	(void)state;
+	struct gate_fixture g = { 0 };
+	struct http_server_config config = http_fixture_config();
+	config.workers = 1;
+	config.worker_queue = 2;
+	http_fixture_start(&g.f, config, work_at_the_gate);
+	int fds[4];
+	for (unsigned i = 0; i < 4; i++) { /* one works, two wait */
+		fds[i] = http_fixture_connect(&g.f);
+		assert_true(http_fixture_send_text(fds[i], ASK));
+		assert_true(http_fixture_wait_for(i == 0 ? &g.working : &g.f.calls, i == 0 ? 1 : i + 2));
+	}
+	struct http_fixture_answer answer;
+	char value[64];
+	http_fixture_read_answer(fds[3], true, &answer);
+	assert_int_equal(answer.status, 503);
+	assert_string_equal(http_fixture_header(&answer, "Retry-After", value, sizeof(value)), "1");
+	atomic_store(&g.open, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		http_fixture_read_answer(fds[i], true, &answer);
+		assert_int_equal(answer.status, 200);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		close(fds[i]);
+	http_fixture_stop(&g.f, 1000);
+}
+
+static enum http_progress leave_pending(void *ctx, struct http_exchange *x)
+{
+	struct gate_fixture *g = ctx;
+	http_exchange_set_body(x, "text/plain", "begun", 5);
+	atomic_store(&g->pending, x);
+	return HTTP_PENDING;
+}
+
+static void *complete(void *arg)
+{
+	struct gate_fixture *g = arg;
+	while (atomic_load(&g->open) == 0) {
+		struct http_exchange *x = atomic_exchange(&g->pending, NULL);
+		if (x == NULL)
+			continue;
+		http_exchange_set_body(x, "text/plain", "completed", 9);
+		http_exchange_resume(x);
+	}
+	return NULL;
+}
+
+/* The other thread resumes as soon as it can, so it is often faster than the loop that wants to suspend. */
+static void sends_a_pending_answer_when_another_thread_resumes_it(void **state)
+{
+	(void)state;
+	struct gate_fixture g = { 0 };
+	http_fixture_start(&g.f, http_fixture_config(), leave_pending);
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, complete, &g), 0);
+	int fd = http_fixture_connect(&g.f);
+	int64_t began_ms = http_fixture_now_ms();
+	for (unsigned i = 0; i < 2000; i++) {
+		struct http_fixture_answer answer;
+		assert_true(http_fixture_send_text(fd, ASK));
+		http_fixture_read_answer(fd, true, &answer);
+		assert_int_equal(answer.status, 200);
+		assert_string_equal(answer.body, "completed");
+	}
+	assert_true(http_fixture_now_ms() - began_ms < 20000);
+	close(fd);
+	atomic_store(&g.open, 1);
+	pthread_join(thread, NULL);
+	http_fixture_stop(&g.f, 1000);
+}
+
+static enum http_progress resume_at_once(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	http_exchange_set_body(x, "text/plain", "at once", 7);
+	http_exchange_resume(x);
+	return HTTP_PENDING;
+}
+
+static void sends_an_answer_that_was_resumed_before_it_was_pending(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), resume_at_once);
+	http_fixture_ask(&f, ASK, &answer);
+	assert_string_equal(answer.body, "at once");
+	http_fixture_stop(&f, 1000);
+}
+
+static void count_release(void *state)
+{
+	atomic_fetch_add((_Atomic unsigned *)state, 1);
+}
+
+static enum http_progress pend_on_worker(void *ctx, struct http_exchange *x)
+{
+	struct gate_fixture *g = ctx;
+	if (!http_exchange_on_worker(x)) {
+		http_exchange_set_state(x, &g->released, count_release);
+		return HTTP_BLOCKS;
+	}
+	atomic_store(&g->pending, x);
+	return HTTP_PENDING;
+}
+
+static void survives_clients_that_leave_while_they_wait(void **state)
+{
+	(void)state;
+	struct gate_fixture g = { 0 };
+	http_fixture_start(&g.f, http_fixture_config(), pend_on_worker);
+	for (unsigned i = 0; i < 50; i++) {
+		int fd = http_fixture_connect(&g.f);
+		assert_true(http_fixture_send_text(fd, ASK));
+		struct http_exchange *x = NULL;
+		int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+		while ((x = atomic_exchange(&g.pending, NULL)) == NULL)
+			assert_true(http_fixture_now_ms() < until_ms);
+		close(fd);
+		http_exchange_set_body(x, "text/plain", "too late", 8);
+		http_exchange_resume(x);
+		assert_true(http_fixture_wait_for(&g.released, i + 1));
+	}
+	http_fixture_stop(&g.f, 1000);
+	assert_int_equal(atomic_load(&g.released), 50);
+}
+
+static enum http_progress always_block(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	(void)x;
+	return HTTP_BLOCKS;
+}
+
+static void answers_500_to_handlers_that_break_the_rules(void **state)
+{
+	(void)state;
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct log *log = log_new("test", LOG_ERROR, nowhere);
+	for (size_t workers = 0; workers < 2; workers++) {
+		struct http_fixture f;
+		struct http_fixture_answer answer;
+		struct http_server_config config = http_fixture_config();
+		config.workers = workers;
+		config.log = log;
+		http_fixture_start(&f, config, always_block);
+		http_fixture_ask(&f, ASK, &answer);
+		assert_int_equal(answer.status, 500);
+		http_fixture_stop(&f, 1000);
+	}
+	log_free(log);
+	close(nowhere);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_bodies_up_to_the_limit),
+		cmocka_unit_test(refuses_larger_bodies_with_413),
+		cmocka_unit_test(refuses_a_body_before_it_is_sent_when_the_client_asks),
+		cmocka_unit_test(refuses_long_targets_with_414),
+		cmocka_unit_test(refuses_large_heads_with_431),
+		cmocka_unit_test(runs_blocking_handlers_beside_the_loop),
+		cmocka_unit_test(says_503_when_too_many_requests_wait_for_a_worker),
+		cmocka_unit_test(sends_a_pending_answer_when_another_thread_resumes_it),
+		cmocka_unit_test(sends_an_answer_that_was_resumed_before_it_was_pending),
+		cmocka_unit_test(survives_clients_that_leave_while_they_wait),
+		cmocka_unit_test(answers_500_to_handlers_that_break_the_rules),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
