@@ -1,10 +1,10 @@
 #include "lib/net/kafka_client.h"
 
-#include <syslog.h>
-
 #include <librdkafka/rdkafka.h>
 
 #define ERROR_TEXT_SIZE 512
+/* A level of syslog(3), whose header would replace our own LOG_DEBUG by another number. */
+#define SYSLOG_CRITICAL 2
 
 /* librdkafka's lines tell of every try to reconnect: they are for those who debug. */
 static void take_log(const rd_kafka_t *rk, int level, const char *facility, const char *line)
@@ -12,7 +12,7 @@ static void take_log(const rd_kafka_t *rk, int level, const char *facility, cons
 	const struct kafka_client *client = rd_kafka_opaque(rk);
 	if (!client)
 		return;
-	LOG_AT(client->log, level <= LOG_CRIT ? LOG_ERROR : LOG_DEBUG, "kafka_library", LOG_TEXT("facility", facility),
+	LOG_AT(client->log, level <= SYSLOG_CRITICAL ? LOG_ERROR : LOG_DEBUG, "kafka_library", LOG_TEXT("facility", facility),
 	       LOG_TEXT("message", line));
 }
 
