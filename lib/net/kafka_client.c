@@ -3,6 +3,7 @@
 #include <librdkafka/rdkafka.h>
 
 #define ERROR_TEXT_SIZE 512
+#define LIBRARY_LEVEL_CRITICAL 2 /* of syslog.h, whose macros LOG_DEBUG, LOG_INFO … would hide our levels */
 /* A level of syslog(3), whose header would replace our own LOG_DEBUG by another number. */
 #define SYSLOG_CRITICAL 2
 
