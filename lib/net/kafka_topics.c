@@ -1,17 +1,20 @@
 #include "lib/net/kafka_topics.h"
 
-#include <librdkafka/rdkafka.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <librdkafka/rdkafka.h>
+
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
+#include "lib/net/kafka_client.h"
 
 #define MESSAGE_MAX 512
 #define PAUSE_MS 100
 
 struct admin {
+	struct kafka_client common; /* first: librdkafka's log finds it by the address of admin */
 	const struct kafka_topics_config *config;
 	rd_kafka_t *client;
 	rd_kafka_queue_t *answers;
@@ -35,39 +38,25 @@ static void pause_a_moment(const struct admin *a)
 	rd_kafka_event_destroy(rd_kafka_queue_poll(a->answers, PAUSE_MS));
 }
 
-static bool set(rd_kafka_conf_t *conf, const char *name, const char *value, char *message)
-{
-	return *value == '\0' || rd_kafka_conf_set(conf, name, value, message, MESSAGE_MAX) == RD_KAFKA_CONF_OK;
-}
-
-static bool set_all(rd_kafka_conf_t *conf, const struct kafka_config *k, char *message)
-{
-	return set(conf, "bootstrap.servers", k->brokers, message) &&
-	       set(conf, "security.protocol", k->security_protocol, message) &&
-	       set(conf, "sasl.mechanisms", k->sasl_mechanism, message) &&
-	       set(conf, "sasl.username", k->sasl_username, message) &&
-	       set(conf, "sasl.password", k->sasl_password, message) &&
-	       set(conf, "ssl.ca.location", k->ssl_ca_file, message);
-}
-
 static enum err admin_open(struct admin *a, const struct kafka_topics_config *config)
 {
-	char message[MESSAGE_MAX] = "";
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	rd_kafka_t *client = NULL;
-	if (set_all(conf, config->kafka, message))
-		client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
-	if (!client) {
+	char message[MESSAGE_MAX];
+	rd_kafka_conf_t *conf;
+	*a = (struct admin){
+		.common.log = config->log,
+		.config = config,
+		.deadline_us = clock_steady_us(clock_system()) + config->timeout_ms * CLOCK_US_PER_MS,
+	};
+	enum err result = kafka_client_configure(&a->common, config->kafka, NULL, 0, &conf);
+	if (result != OK)
+		return result;
+	a->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
+	if (!a->client) {
 		rd_kafka_conf_destroy(conf);
 		log_error(config->log, "kafka_configuration_refused", LOG_TEXT("error", message));
 		return ERR_INVALID;
 	}
-	*a = (struct admin){
-		.config = config,
-		.client = client,
-		.answers = rd_kafka_queue_new(client),
-		.deadline_us = clock_steady_us(clock_system()) + config->timeout_ms * CLOCK_US_PER_MS,
-	};
+	a->answers = rd_kafka_queue_new(a->client);
 	return OK;
 }
 
@@ -114,7 +103,8 @@ static enum err judge_creation(const struct admin *a, const char *name, rd_kafka
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 		if (!is_over(a))
 			return ERR_UNAVAILABLE;
-		log_error(a->config->log, "topic_not_made", LOG_TEXT("topic", name), LOG_TEXT("error", text));
+		log_error(a->config->log, "topic_not_made", LOG_TEXT("topic", name), LOG_TEXT("error", text),
+		          LOG_TEXT("brokers", a->config->kafka->brokers));
 		return ERR_UNAVAILABLE;
 	default:
 		log_error(a->config->log, "topic_refused", LOG_TEXT("topic", name), LOG_TEXT("error", text));

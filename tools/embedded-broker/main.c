@@ -2,10 +2,11 @@
  * A broker for a machine where Apache Kafka cannot be had: librdkafka's mock cluster with the topics of a topics file.
  * Everything is in memory (5 MiB or 100,000 messages per partition) and ends with the process.
  */
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
 
 #include "lib/base/err.h"
 #include "lib/base/mem.h"

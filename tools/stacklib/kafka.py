@@ -34,7 +34,7 @@ def choose(wanted, state, build, tell):
 def missing_parts():
     if shutil.which("java") is None:
         return "no java"
-    if not os.path.exists(paths.kafka_jars_verified()):
+    if not paths.kafka_is_verified():
         return f"no verified jars in {paths.kafka_jars()}"
     return None
 
@@ -108,11 +108,8 @@ class Kafka(Member):
     async def probe(self):
         return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"
 
-    async def settle(self, tell):
-        topics = os.path.join(self.build, "bin", "waymark-topics")
-        if not os.path.exists(topics):
-            tell(f"{topics} is not built yet: there are no topics")
-            return
+    async def settle(self):
+        topics = paths.program(self.build, "waymark-topics")
         environment = {**os.environ, "KAFKA_BROKERS": self.bootstrap, "TOPICS_FILE": paths.TOPICS}
         await tool.run([topics], environment=environment, log=self.state.log("topics"))
 
@@ -140,7 +137,7 @@ class EmbeddedBroker(Member):
             os.remove(self.bootstrap_file)
 
     def command(self):
-        return [os.path.join(self.build, "bin", "embedded-broker"), paths.TOPICS, self.bootstrap_file]
+        return [paths.program(self.build, "embedded-broker"), paths.TOPICS, self.bootstrap_file]
 
     async def probe(self):
         if not os.path.exists(self.bootstrap_file):

@@ -42,8 +42,8 @@ class Member:
         """None when the process itself works, whatever the servers that it needs do."""
         return await self.probe()
 
-    async def settle(self, tell):
-        """What remains to be done once at each `up`, when the process works. tell(text) reaches the person."""
+    async def settle(self):
+        """What remains to be done once at each `up`, when the process works."""
 
     def launch(self):
         return tool.DIE_WITH_SUPERVISOR

@@ -1,10 +1,21 @@
 """Where things are: in the tree, and in the cache that tools/setup fills."""
 
+import filecmp
 import os
+
+from .errors import StackError
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOPICS = os.path.join(TREE, "deploy", "topics.conf")
+KAFKA_CHECKSUMS = os.path.join(TREE, "tools", "kafka", "jars.sha256")
 UA_REGEXES = "/usr/share/uap-core/regexes.yaml"
+
+
+def program(build, name):
+    path = os.path.join(build, "bin", name)
+    if not os.path.exists(path):
+        raise StackError(f"{path} is missing: run make build")
+    return path
 
 
 def cache():
@@ -16,9 +27,12 @@ def kafka_jars():
     return os.path.join(cache(), "kafka")
 
 
-def kafka_jars_verified():
-    """Exists when the checksums of all jars were right; written by tools/setup."""
-    return os.path.join(kafka_jars(), "verified")
+def kafka_is_verified():
+    """tools/setup has found all jars to be those of jars.sha256, and left a copy of it beside them."""
+    try:
+        return filecmp.cmp(KAFKA_CHECKSUMS, os.path.join(kafka_jars(), "verified"), shallow=False)
+    except FileNotFoundError:
+        return False
 
 
 def geoip_database():

@@ -110,13 +110,10 @@ class Postgres(Member):
             return "pg_isready says no"
         return None
 
-    async def settle(self, tell):
+    async def settle(self):
         if not (await self._sql(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'", "postgres")).strip():
             await self._sql(f"CREATE DATABASE {DATABASE}", "postgres")
-        migrate = os.path.join(self.build, "bin", "migrate")
-        if not os.path.exists(migrate):
-            tell(f"{migrate} is not built yet: the database is empty")
-            return
+        migrate = paths.program(self.build, "migrate")
         migrations = os.path.join(paths.TREE, "db", "migrations")
         environment = {**os.environ, "PG_URL": self.url(), "MIGRATIONS_DIR": migrations}
         await tool.run([migrate], environment=environment, log=self.state.log("migrate"))

@@ -3,7 +3,6 @@
 import os
 
 from . import paths, probe
-from .errors import StackError
 from .member import Member
 
 # Of the caller's environment only this reaches the services: what they read must come from the stack alone.
@@ -20,10 +19,7 @@ class Service(Member):
         self.stack = stack
 
     def command(self):
-        path = os.path.join(self.stack.build, "bin", self.program)
-        if not os.path.exists(path):
-            raise StackError(f"{path} is missing: run make build")
-        return [path]
+        return [paths.program(self.stack.build, self.program)]
 
     @property
     def url(self):

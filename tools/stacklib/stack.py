@@ -55,7 +55,7 @@ class Stack:
 
     async def _start_backend(self, member):
         await member.start()
-        await member.settle(self.tell)
+        await member.settle()
         self.tell(f"{member.name} is ready")
 
     async def _start_service(self, member):
