@@ -197,6 +197,23 @@ enum err link_store_list(struct pg_conn *conn, const struct link_store_page *pag
 	return err;
 }
 
+enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_t after_us, int64_t *count,
+                                  int64_t *oldest_us)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, owner_id);
+	pg_params_time(&params, after_us);
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(
+		conn, "SELECT count(*), min(created_at) FROM links WHERE owner_id = $1 AND created_at > $2", &params, &rows);
+	if (err == OK) {
+		*count = pg_result_int(rows, 0, 0);
+		*oldest_us = pg_result_time(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
 enum err link_store_count(struct pg_conn *conn, int64_t *total)
 {
 	return count_of(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);

@@ -1,0 +1,93 @@
+#include "services/links-api/answer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/base/number.h"
+#include "lib/base/strbuf.h"
+
+/* A page of 100 links, each with two URLs, a title and tags of the greatest length, is below 2 MiB. */
+#define BODY_BYTES_MAX (4 * 1024 * 1024)
+#define HEADER_SIZE 96
+
+static void add_header(struct request *r, const char *name, const char *value)
+{
+	if (http_exchange_add_header(r->exchange, name, value) != OK)
+		log_error(r->api->log, "header_refused", LOG_TEXT("name", name),
+		          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)));
+}
+
+enum http_progress answer_json(struct request *r, unsigned status, struct json *body)
+{
+	struct strbuf text;
+	strbuf_init(&text, BODY_BYTES_MAX);
+	json_write(body, &text);
+	json_free(body);
+	http_exchange_set_status(r->exchange, status);
+	http_exchange_set_body(r->exchange, "application/json", text.data, text.len);
+	bool fits = strbuf_status(&text) == OK;
+	strbuf_clear(&text);
+	return fits ? HTTP_ANSWERED : answer_failure(r, ERR_INTERNAL);
+}
+
+enum http_progress answer_nothing(struct request *r)
+{
+	http_exchange_set_status(r->exchange, 204);
+	return HTTP_ANSWERED;
+}
+
+enum http_progress answer_problem(struct request *r, unsigned status, const char *kind, const char *detail)
+{
+	return http_problem_answer(r->exchange, status, kind, detail, NULL);
+}
+
+enum http_progress answer_wrong_fields(struct request *r, const struct http_problem_fields *fields)
+{
+	return http_problem_answer(r->exchange, 400, "validation", "Some fields are not valid.", fields);
+}
+
+enum http_progress answer_conflict(struct request *r, const char *kind, const char *pointer, const char *detail)
+{
+	struct http_problem_fields fields = { 0 };
+	http_problem_add_field(&fields, pointer, "%s", detail);
+	return http_problem_answer(r->exchange, 409, kind, "The request does not fit what is there.", &fields);
+}
+
+enum http_progress answer_login_needed(struct request *r, enum request_login login)
+{
+	bool is_bad = login == REQUEST_LOGIN_BAD;
+	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
+	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
+	                                      : "Bearer realm=\"waymark\"");
+	return answer_problem(r, 401, NULL,
+	                      is_bad ? "The access token is not valid (any more)."
+	                             : "This needs a login: Authorization: Bearer <access token>.");
+}
+
+enum http_progress answer_not_found(struct request *r)
+{
+	return answer_problem(r, 404, NULL, "There is no such thing.");
+}
+
+enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s)
+{
+	char value[HEADER_SIZE];
+	int64_t wait_s = reset_s > 0 ? reset_s : 1;
+	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max, rule->window_s);
+	add_header(r, "RateLimit-Policy", value);
+	snprintf(value, sizeof(value), "\"%s\";r=0;t=%" PRId64, rule->name, wait_s);
+	add_header(r, "RateLimit", value);
+	snprintf(value, sizeof(value), "%" PRId64, wait_s);
+	add_header(r, "Retry-After", value);
+	return answer_problem(r, 429, "rate-limit", rule->detail);
+}
+
+enum http_progress answer_failure(struct request *r, enum err err)
+{
+	log_error(r->api->log, "request_failed", LOG_TEXT("request_id", http_exchange_request_id(r->exchange)),
+	          LOG_TEXT("route", r->match.route ? r->match.route->pattern : ""), LOG_TEXT("error", err_name(err)));
+	if (err == ERR_INTERNAL || err == ERR_INVALID)
+		return answer_problem(r, 500, NULL, "Something went wrong on our side.");
+	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
+	return answer_problem(r, 503, NULL, "This cannot be done at the moment; please try again.");
+}

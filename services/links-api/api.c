@@ -1,0 +1,72 @@
+#include "services/links-api/api.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+#define PG_WAIT_MS 2000
+#define PG_CONNECT_TIMEOUT_MS 2000
+
+static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metrics)
+{
+	return pg_pool_new(&(struct pg_pool_config){
+		.url = api->config->pg_url,
+		.application_name = "links-api",
+		.max = (size_t)api->config->pg_connections,
+		.wait_ms = PG_WAIT_MS,
+		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = api->config->pg_statement_timeout_ms,
+		.clock = api->clock,
+		.log = api->log,
+		.metrics = metrics,
+	});
+}
+
+static enum err make_redis_pool(struct api *api, struct metrics *metrics)
+{
+	struct redis_pool_config redis = {
+		.url = api->config->redis_url,
+		.max = (size_t)api->config->redis_connections,
+		.timeout_ms = api->config->redis_timeout_ms,
+		.clock = api->clock,
+		.log = api->log,
+		.metrics = metrics,
+	};
+	return redis_pool_new(&redis, &api->redis);
+}
+
+enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics, struct api **out)
+{
+	struct api *api = mem_zero(sizeof(*api));
+	api->config = config;
+	api->clock = clock_system();
+	api->log = log;
+	const char *reason;
+	enum err err = public_base_init(&api->base, config->public_base_url, &reason);
+	if (err == OK)
+		err = client_ip_ranges_parse(config->trusted_proxies, &api->trusted);
+	if (err == OK)
+		err = make_redis_pool(api, metrics);
+	if (err != OK) {
+		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
+		free(api);
+		return ERR_INVALID;
+	}
+	api->pg = make_pg_pool(api, metrics);
+	api->cache = link_cache_new(api->redis, log);
+	api->password_workers =
+		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
+	*out = api;
+	return OK;
+}
+
+void api_free(struct api *api)
+{
+	if (!api)
+		return;
+	worker_pool_free(api->password_workers);
+	link_cache_free(api->cache);
+	redis_pool_free(api->redis);
+	pg_pool_free(api->pg);
+	free(api);
+}

@@ -1,0 +1,38 @@
+/*
+ * Safe from any thread after api_new. What the handlers work with: made at start, borrowed by every request.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_API_H
+#define WAYMARK_SERVICES_LINKS_API_API_H
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/worker_pool.h"
+#include "lib/links/link_cache.h"
+#include "lib/net/client_ip.h"
+#include "lib/net/pg_pool.h"
+#include "lib/net/redis_pool.h"
+#include "services/links-api/config.h"
+#include "services/links-api/public_base.h"
+
+struct api {
+	const struct config *config;
+	const struct clock *clock;
+	const struct log *log;
+	struct public_base base;
+	struct client_ip_ranges trusted;
+	struct pg_pool *pg;
+	struct redis_pool *redis;
+	struct link_cache *cache;
+	struct worker_pool *password_workers;
+};
+
+/* Works without PostgreSQL and Redis. ERR_INVALID: what config's check refuses (logged). config is borrowed. */
+enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics,
+                 struct api **out) MUST_CHECK;
+
+/* After the HTTP server has stopped: jobs of password_workers that still run use the rest. NULL may be freed. */
+void api_free(struct api *api);
+
+#endif

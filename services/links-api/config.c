@@ -1,0 +1,93 @@
+#include "services/links-api/config.h"
+
+#include <string.h>
+
+#include "lib/net/client_ip.h"
+#include "lib/net/pg_conn.h"
+#include "services/links-api/public_base.h"
+
+static const struct env_var vars[] = {
+	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535, "port of the API; 0 = any free one"),
+	ENV_INT("OPS_PORT", struct config, ops_port, "9081", 0, 65535,
+	        "port of /livez, /readyz and /metrics; 0 = any free one"),
+	ENV_TEXT("PG_URL", struct config, pg_url, NULL, "PostgreSQL, as libpq reads it"),
+	ENV_TEXT("REDIS_URL", struct config, redis_url, NULL, "Redis, redis://[user:password@]host:port[/db]"),
+	KAFKA_CONFIG_VARS(struct config, kafka),
+	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
+	         "what stands before the slug in short links; its host is refused as a destination"),
+	ENV_SECRET("JWT_SECRET", struct config, jwt_secret, NULL, CONFIG_SECRET_BYTES_MIN,
+	           "key that signs access tokens, at least 32 bytes"),
+	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
+	         "networks whose X-Forwarded-For is believed; empty = nobody's"),
+	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
+	        "links that a user may create in 24 hours; 0 = no limit"),
+	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
+	        "links that a network (/24, /48) may create without a login in an hour; 0 = no limit"),
+	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
+	        "wrong passwords per account and 15 minutes; 0 = no limit"),
+	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64, "threads that read and write connections"),
+	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256, "threads that ask PostgreSQL and Redis"),
+	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
+	        "requests that may wait for a worker; beyond: 503"),
+	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536, "open connections at most"),
+	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
+	        "how long requests under way may take after SIGTERM"),
+	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000, "connections to PostgreSQL at most"),
+	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100, 600000,
+	        "longest time of one statement"),
+	ENV_INT("REDIS_CONNECTIONS", struct config, redis_connections, "8", 1, 1000, "connections to Redis at most"),
+	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "100", 1, 60000,
+	        "longest wait for Redis, which may be away"),
+	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64, "threads that hash passwords"),
+	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
+	        "logins that may wait for them; beyond: 429"),
+	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+};
+
+static size_t wrong(struct strbuf *problems, const char *name, const char *reason)
+{
+	strbuf_add_format(problems, "%s: %s\n", name, reason);
+	return 1;
+}
+
+static size_t check_public_base_url(const struct config *config, struct strbuf *problems)
+{
+	struct public_base base;
+	const char *reason = NULL;
+	if (public_base_init(&base, config->public_base_url, &reason) == OK)
+		return 0;
+	return wrong(problems, "PUBLIC_BASE_URL", reason);
+}
+
+static size_t check(const void *of_program, struct strbuf *problems)
+{
+	const struct config *config = of_program;
+	struct client_ip_ranges trusted;
+	enum log_level level;
+	size_t count = 0;
+
+	if (!pg_conn_url_is_valid(config->pg_url))
+		count += wrong(problems, "PG_URL", "libpq cannot read it");
+	if (strncmp(config->redis_url, "redis://", strlen("redis://")) != 0)
+		count += wrong(problems, "REDIS_URL", "does not begin with redis://");
+	count += check_public_base_url(config, problems);
+	if (client_ip_ranges_parse(config->trusted_proxies, &trusted) != OK)
+		count += wrong(problems, "TRUSTED_PROXIES", "is not a list of at most 64 networks like 10.0.0.0/8");
+	if (!log_level_parse(config->log_level, &level))
+		count += wrong(problems, "LOG_LEVEL", "is none of debug, info, warning, error");
+	return count;
+}
+
+const struct program config_program = {
+	.name = "links-api",
+	.summary = "the API that owns accounts and links and tells their statistics",
+	.vars = vars,
+	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.check = check,
+};
+
+enum log_level config_log_level(const struct config *config)
+{
+	enum log_level level = LOG_INFO;
+	return log_level_parse(config->log_level, &level) ? level : LOG_INFO;
+}

@@ -1,0 +1,45 @@
+/*
+ * One thread at a time. What the environment says to links-api. config_program is its table, its --help and its checks.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_CONFIG_H
+#define WAYMARK_SERVICES_LINKS_API_CONFIG_H
+
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/base/program.h"
+#include "lib/net/kafka_config.h"
+
+#define CONFIG_SECRET_BYTES_MIN 32
+
+struct config {
+	int64_t http_port;
+	int64_t ops_port;
+	int64_t http_loops;
+	int64_t http_workers;
+	int64_t http_worker_queue;
+	int64_t http_connections;
+	int64_t drain_ms;
+	char pg_url[1024];
+	int64_t pg_connections;
+	int64_t pg_statement_timeout_ms;
+	char redis_url[512];
+	int64_t redis_connections;
+	int64_t redis_timeout_ms;
+	struct kafka_config kafka;
+	char public_base_url[1025];
+	char jwt_secret[1025];
+	char trusted_proxies[2048];
+	int64_t password_threads;
+	int64_t password_queue;
+	int64_t links_per_day;            /* created links per user and 24 hours; 0 = no limit */
+	int64_t anonymous_links_per_hour; /* per network; 0 = no limit */
+	int64_t login_failures;           /* per account and 15 minutes; 0 = no limit */
+	char log_level[16];
+};
+
+extern const struct program config_program;
+
+enum log_level config_log_level(const struct config *config);
+
+#endif

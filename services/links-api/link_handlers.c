@@ -1,0 +1,238 @@
+#include "services/links-api/link_handlers.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/link_store.h"
+#include "services/links-api/answer.h"
+#include "services/links-api/etag.h"
+#include "services/links-api/link_change.h"
+#include "services/links-api/link_json.h"
+#include "services/links-api/link_query.h"
+
+/* --- one link --- */
+
+/* A link under a handler's hands; about 10 KB. */
+struct subject {
+	struct link link;
+	struct statistics statistics;
+	struct link_change_refusal refusal;
+	bool is_stale; /* If-Match names another version */
+};
+
+static enum http_progress answer_link(struct request *r, const struct subject *s)
+{
+	char etag[ETAG_SIZE];
+	etag_format(s->link.entry.version, etag);
+	if (http_exchange_add_header(r->exchange, "ETag", etag) != OK)
+		return answer_failure(r, ERR_INTERNAL);
+	struct json *answer = json_new_object();
+	json_set(answer, "link", link_json_new(&s->link, &s->statistics, &r->api->base, request_now_us(r)));
+	return answer_json(r, 200, answer);
+}
+
+static enum http_progress answer_refused(struct request *r, const struct subject *s, enum err err)
+{
+	if (s->is_stale)
+		return answer_problem(r, 412, "stale", "The link has changed since: its ETag is another one now.");
+	if (err == ERR_NOT_FOUND)
+		return answer_not_found(r);
+	if (err == ERR_CONFLICT)
+		return answer_conflict(r, "state", s->refusal.pointer ? s->refusal.pointer : "",
+		                       s->refusal.detail ? s->refusal.detail : "it was changed at the same time");
+	return answer_failure(r, err);
+}
+
+static enum err read_on(const struct request *r, struct pg_conn *conn, struct subject *s)
+{
+	enum err err = link_store_get(conn, request_id_of_path(r), r->user_id, &s->link);
+	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
+	return err;
+}
+
+enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct subject s = { 0 };
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return answer_failure(r, err);
+	err = read_on(r, conn, &s);
+	pg_pool_give(r->api->pg, conn);
+	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
+}
+
+/* --- changes --- */
+
+static enum err write_if_changed(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
+                                 struct subject *s)
+{
+	const char *if_match = http_exchange_header(r->exchange, "If-Match");
+	enum link_change change = LINK_CHANGE_NOTHING;
+	enum err err = link_store_lock(conn, request_id_of_path(r), r->user_id, &s->link);
+	if (err != OK)
+		return err;
+	int64_t version = s->link.entry.version;
+	err = rule(arg, request_now_us(r), &s->link, &change, &s->refusal);
+	if (err == ERR_NOT_FOUND)
+		return err;
+	s->is_stale = !etag_if_match(if_match, version);
+	if (s->is_stale)
+		return ERR_CONFLICT;
+	if (err == OK && change != LINK_CHANGE_NOTHING)
+		err = link_store_write(conn, &s->link, change);
+	if (err == OK)
+		err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
+	return err;
+}
+
+static enum err change_on(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
+                          struct subject *s)
+{
+	enum err err = pg_conn_begin(conn);
+	if (err != OK)
+		return err;
+	err = write_if_changed(r, conn, rule, arg, s);
+	if (err == OK)
+		return pg_conn_commit(conn);
+	pg_conn_rollback(conn);
+	return err;
+}
+
+static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct subject *s)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return err;
+	err = change_on(r, conn, rule, arg, s);
+	pg_pool_give(r->api->pg, conn);
+	if (err == OK) {
+		/* What Redis does not take now, redirectors will learn from the link's event. */
+		enum err cached = link_cache_set(r->api->cache, &s->link.entry);
+		(void)cached;
+	}
+	return err;
+}
+
+/* NULL: the request has been answered. */
+static struct link_request *read_wish(struct request *r)
+{
+	struct json *body = request_read_body(r);
+	if (!body)
+		return NULL;
+	struct link_request *wish = mem_zero(sizeof(*wish));
+	struct http_problem_fields wrong = { 0 };
+	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), wish, &wrong);
+	json_free(body);
+	if (err == OK)
+		return wish;
+	answer_wrong_fields(r, &wrong);
+	free(wish);
+	return NULL;
+}
+
+enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct subject s = { 0 };
+	struct link_request *wish = read_wish(r);
+	if (!wish)
+		return HTTP_ANSWERED;
+	enum err err = change(r, link_change_edit, wish, &s);
+	free(wish);
+	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
+}
+
+enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct subject s = { 0 };
+	enum err err = change(r, link_change_delete, NULL, &s);
+	return err == OK ? answer_nothing(r) : answer_refused(r, &s, err);
+}
+
+enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct subject s = { 0 };
+	enum err err = change(r, link_change_restore, NULL, &s);
+	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
+}
+
+/* --- many links --- */
+
+struct page {
+	struct link_query query;
+	struct link *links;
+	struct statistics *statistics;
+	size_t count;
+	int64_t total;
+};
+
+static enum err read_page_on(const struct request *r, struct pg_conn *conn, struct page *page)
+{
+	struct link_store_page wanted = { r->user_id, page->query.page, page->query.limit };
+	int64_t ids[LINK_QUERY_LIMIT_MAX];
+	enum err err = link_store_list(conn, &wanted, page->links, &page->count, &page->total);
+	if (err != OK)
+		return err;
+	for (size_t i = 0; i < page->count; i++)
+		ids[i] = page->links[i].entry.id;
+	return statistics_store_get_many(conn, ids, page->count, page->statistics);
+}
+
+static enum http_progress answer_page(struct request *r, const struct page *page)
+{
+	struct json *links = json_new_array();
+	for (size_t i = 0; i < page->count; i++)
+		json_append(links,
+		            link_json_new(&page->links[i], &page->statistics[i], &r->api->base, request_now_us(r)));
+
+	struct json *pagination = json_new_object();
+	json_set_int(pagination, "page", page->query.page);
+	json_set_int(pagination, "limit", page->query.limit);
+	json_set_int(pagination, "total", page->total);
+	json_set_int(pagination, "total_pages", (page->total + page->query.limit - 1) / page->query.limit);
+	json_set_null(pagination, "next_cursor");
+
+	struct json *answer = json_new_object();
+	json_set(answer, "links", links);
+	json_set(answer, "pagination", pagination);
+	return answer_json(r, 200, answer);
+}
+
+static enum err read_page(const struct request *r, struct page *page)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return err;
+	err = read_page_on(r, conn, page);
+	pg_pool_give(r->api->pg, conn);
+	return err;
+}
+
+enum http_progress link_handlers_list(void *ctx, struct http_exchange *x)
+{
+	struct request *r = ctx;
+	struct http_problem_fields wrong = { 0 };
+	struct page page = { 0 };
+	if (link_query_read(http_exchange_query(x), &page.query, &wrong) != OK)
+		return answer_wrong_fields(r, &wrong);
+	page.links = mem_array((size_t)page.query.limit, sizeof(*page.links));
+	page.statistics = mem_array((size_t)page.query.limit, sizeof(*page.statistics));
+	enum err err = read_page(r, &page);
+	enum http_progress progress = err == OK ? answer_page(r, &page) : answer_failure(r, err);
+	free(page.links);
+	free(page.statistics);
+	return progress;
+}

@@ -1,0 +1,129 @@
+#include "services/links-api/links_api.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/http_server.h"
+#include "lib/net/ops_server.h"
+#include "services/links-api/api.h"
+#include "services/links-api/outbox_relay.h"
+#include "services/links-api/routes.h"
+
+#define BODY_BYTES_MAX (16 * 1024)
+#define REQUEST_DEADLINE_MS 10000
+#define IDLE_MS 60000
+
+struct links_api {
+	struct metrics *metrics;
+	struct api *api;
+	struct outbox_relay *relay;
+	struct http_server *http;
+	struct ops_server *ops;
+	struct ops_server_check checks[1];
+};
+
+static enum err start_relay(struct links_api *service)
+{
+	const struct api *api = service->api;
+	struct outbox_relay_config relay = {
+		.pg_url = api->config->pg_url,
+		.kafka = &api->config->kafka,
+		.clock = api->clock,
+		.log = api->log,
+		.metrics = service->metrics,
+	};
+	return outbox_relay_start(&relay, &service->relay);
+}
+
+enum err links_api_new(const struct config *config, const struct log *log, struct metrics *metrics,
+                       struct links_api **out)
+{
+	struct links_api *service = mem_zero(sizeof(*service));
+	service->metrics = metrics;
+	enum err err = api_new(config, log, metrics, &service->api);
+	if (err == OK)
+		err = start_relay(service);
+	if (err == OK)
+		*out = service;
+	else
+		links_api_free(service);
+	return err;
+}
+
+static enum err start_http(struct links_api *service)
+{
+	const struct config *config = service->api->config;
+	struct http_server_config http = {
+		.name = "public",
+		.port = (uint16_t)config->http_port,
+		.loops = (size_t)config->http_loops,
+		.workers = (size_t)config->http_workers,
+		.worker_queue = (size_t)config->http_worker_queue,
+		.connections = (size_t)config->http_connections,
+		.body_bytes_max = BODY_BYTES_MAX,
+		.header_deadline_ms = REQUEST_DEADLINE_MS,
+		.idle_ms = IDLE_MS,
+		.trusted = &service->api->trusted,
+		.handler = routes_handle,
+		.refusal = routes_refuse,
+		.observer = routes_log,
+		.ctx = service->api,
+		.clock = service->api->clock,
+		.log = service->api->log,
+		.metrics = service->metrics,
+	};
+	return http_server_start(&http, &service->http);
+}
+
+static enum err start_ops(struct links_api *service)
+{
+	service->checks[0] = (struct ops_server_check){ "postgres", pg_pool_is_reachable, service->api->pg };
+	struct ops_server_config ops = {
+		.port = (uint16_t)service->api->config->ops_port,
+		.checks = service->checks,
+		.check_count = 1,
+		.metrics = service->metrics,
+		.clock = service->api->clock,
+		.log = service->api->log,
+	};
+	return ops_server_start(&ops, &service->ops);
+}
+
+enum err links_api_serve(struct links_api *service)
+{
+	enum err err = start_http(service);
+	if (err == OK)
+		err = start_ops(service);
+	return err;
+}
+
+uint16_t links_api_http_port(const struct links_api *service)
+{
+	return http_server_port(service->http);
+}
+
+uint16_t links_api_ops_port(const struct links_api *service)
+{
+	return ops_server_port(service->ops);
+}
+
+void links_api_drain(struct links_api *service)
+{
+	if (service->ops)
+		ops_server_set_draining(service->ops);
+	if (service->http)
+		http_server_stop(service->http, service->api->config->drain_ms);
+	service->http = NULL;
+	if (service->ops)
+		ops_server_stop(service->ops);
+	service->ops = NULL;
+}
+
+void links_api_free(struct links_api *service)
+{
+	if (!service)
+		return;
+	outbox_relay_stop(service->relay);
+	api_free(service->api);
+	free(service);
+}

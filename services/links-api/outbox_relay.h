@@ -1,0 +1,44 @@
+/*
+ * Safe from any thread. Brings committed changes of links to Kafka: a thread that reads the outbox, sends each event with
+ * its slug as the key to waymark.links.v1, and removes it when Kafka has acked it. At least once, and versions of one
+ * link never decrease on the topic:
+ *   - one relay at a time works, among all instances (fenced_lock "waymark_outbox_relay", at most 5 s, extended);
+ *   - a link's next event is sent only when the one before it was acked and removed;
+ *   - nothing is sent later than a second after the lock was extended, and Kafka's client gives a record up after three
+ *     more: whoever was frozen meanwhile sends nothing old.
+ * A PURGED event is followed by a tombstone (NULL value), so that compaction forgets the link. NOTIFY wakes the relay; it
+ * looks each second anyway.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H
+#define WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H
+
+#include <stdbool.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/net/kafka_config.h"
+
+#define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
+
+struct outbox_relay;
+
+struct outbox_relay_config {
+	const char *pg_url;
+	const struct kafka_config *kafka;
+	const struct clock *clock;
+	const struct log *log;
+	struct metrics *metrics;
+};
+
+/* Works without PostgreSQL and Kafka. ERR_INVALID: librdkafka refuses its configuration (logged). */
+enum err outbox_relay_start(const struct outbox_relay_config *config, struct outbox_relay **out) MUST_CHECK;
+
+/* Whether this relay is the one that works. */
+bool outbox_relay_is_active(const struct outbox_relay *relay);
+
+/* Lets the lock go, ends the thread and frees; what was not acked is sent by whoever comes next. NULL is allowed. */
+void outbox_relay_stop(struct outbox_relay *relay);
+
+#endif

@@ -1,0 +1,63 @@
+#include "services/links-api/rate_limit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
+
+/* KEYS[1] the counter, ARGV[1] the most, ARGV[2] the window in ms. Gives {counted, ms until the window ends}. */
+static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
+				  "local left = redis.call('PTTL', KEYS[1])\n"
+				  "if count >= tonumber(ARGV[1]) and left > 0 then return {0, left} end\n"
+				  "if left <= 0 then\n"
+				  "  redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
+				  "  return {1, tonumber(ARGV[2])}\n"
+				  "end\n"
+				  "redis.call('INCR', KEYS[1])\n"
+				  "return {1, left}\n";
+
+static const char give_back_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
+				       "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
+				       "return 0\n";
+
+static void make_key(const struct rate_limit_rule *rule, const char *subject, char key[static KEY_SIZE])
+{
+	snprintf(key, KEY_SIZE, "limit:%s:%s", rule->name, subject);
+}
+
+enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                         int64_t *reset_s)
+{
+	if (rule->max == 0)
+		return OK;
+	char key[KEY_SIZE];
+	char max[24];
+	char window_ms[24];
+	make_key(rule, subject, key);
+	snprintf(max, sizeof(max), "%" PRId64, rule->max);
+	snprintf(window_ms, sizeof(window_ms), "%" PRId64, rule->window_s * 1000);
+
+	const struct redis_arg args[] = { REDIS_TEXT(key), REDIS_TEXT(max), REDIS_TEXT(window_ms) };
+	struct redis_reply *reply = NULL;
+	if (redis_pool_script(redis, take_script, 1, args, 3, &reply) != OK)
+		return OK;
+	enum err err = OK;
+	if (redis_reply_count(reply) == 2 && redis_reply_int(redis_reply_at(reply, 0)) == 0) {
+		*reset_s = (redis_reply_int(redis_reply_at(reply, 1)) + 999) / 1000;
+		err = ERR_LIMIT;
+	}
+	redis_reply_free(reply);
+	return err;
+}
+
+void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject)
+{
+	if (rule->max == 0)
+		return;
+	char key[KEY_SIZE];
+	make_key(rule, subject, key);
+	const struct redis_arg args[] = { REDIS_TEXT(key) };
+	enum err err = redis_pool_script(redis, give_back_script, 1, args, 1, NULL);
+	(void)err; /* the counter ends with its window at the latest */
+}

@@ -1,0 +1,33 @@
+/*
+ * Safe from any thread. At most so many of something per subject and window, counted in Redis under
+ * limit:{rule}:{subject} by one atomic script, in windows that begin with the first one counted. Without Redis nothing is
+ * limited: a lost cache must not lock anybody out.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H
+#define WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/net/redis_pool.h"
+
+#define RATE_LIMIT_SUBJECT_MAX 128
+
+struct rate_limit_rule {
+	const char *name;   /* "login": in keys and in the RateLimit headers */
+	const char *detail; /* a sentence for those who are limited */
+	int64_t max;        /* 0 = no limit */
+	int64_t window_s;
+};
+
+/*
+ * Counts one. ERR_LIMIT: there were max already, this one was not counted; reset_s is the time until the window ends.
+ * OK: also when Redis is away. subject: at most RATE_LIMIT_SUBJECT_MAX bytes.
+ */
+enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                         int64_t *reset_s) MUST_CHECK;
+
+/* Takes one back that turned out not to count. Best effort. */
+void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject);
+
+#endif

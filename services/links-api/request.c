@@ -1,0 +1,91 @@
+#include "services/links-api/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/number.h"
+#include "services/links-api/access_token.h"
+#include "services/links-api/answer.h"
+
+struct request *request_new(const struct api *api, struct http_exchange *x)
+{
+	struct request *r = mem_zero(sizeof(*r));
+	r->api = api;
+	r->exchange = x;
+	http_exchange_set_state(x, r, free);
+	return r;
+}
+
+int64_t request_now_us(const struct request *r)
+{
+	return clock_now_us(r->api->clock);
+}
+
+enum request_login request_authenticate(struct request *r)
+{
+	static const char scheme[] = "Bearer ";
+	const char *header = http_exchange_header(r->exchange, "Authorization");
+	if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
+		return REQUEST_LOGIN_MISSING;
+	const char *token = header + strlen(scheme);
+	token += strspn(token, " ");
+	struct access_token_claims claims;
+	if (access_token_verify(r->api->config->jwt_secret, token, request_now_us(r), &claims) != OK)
+		return REQUEST_LOGIN_BAD;
+	r->user_id = claims.user_id;
+	return REQUEST_LOGIN_GOOD;
+}
+
+/* "application/json", perhaps with parameters: the only one that JSON knows, charset, cannot change how it is read. */
+static bool is_json(const char *content_type)
+{
+	static const char json[] = "application/json";
+	if (!content_type || strncasecmp(content_type, json, strlen(json)) != 0)
+		return false;
+	content_type += strlen(json);
+	content_type += strspn(content_type, " \t");
+	return *content_type == '\0' || *content_type == ';';
+}
+
+struct json *request_read_body(struct request *r)
+{
+	if (!is_json(http_exchange_header(r->exchange, "Content-Type"))) {
+		answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
+		return NULL;
+	}
+	size_t len;
+	const char *text = http_exchange_body(r->exchange, &len);
+	char reason[JSON_REASON_SIZE];
+	struct json *body = NULL;
+	if (json_parse(text, len, &body, reason) != OK) {
+		char detail[JSON_REASON_SIZE + 32];
+		snprintf(detail, sizeof(detail), "The body is no valid JSON: %s.", reason);
+		answer_problem(r, 400, "json", detail);
+		return NULL;
+	}
+	if (json_type(body) != JSON_OBJECT) {
+		answer_problem(r, 400, "json", "The body must be a JSON object.");
+		json_free(body);
+		return NULL;
+	}
+	return body;
+}
+
+int64_t request_id_of_path(const struct request *r)
+{
+	int64_t id;
+	return number_parse(r->match.params[0], 1, INT64_MAX, &id) == OK ? id : 0;
+}
+
+void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE])
+{
+	struct client_ip peer = http_exchange_peer(r->exchange);
+	const char *forwarded_for = http_exchange_header(r->exchange, "X-Forwarded-For");
+	struct client_ip ip = client_ip_of_request(&peer, forwarded_for, &r->api->trusted);
+	client_ip_network(&ip, out);
+	if (!*out)
+		snprintf(out, CLIENT_IP_NETWORK_SIZE, "unknown");
+}

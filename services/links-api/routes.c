@@ -1,0 +1,98 @@
+#include "services/links-api/routes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "services/links-api/answer.h"
+#include "services/links-api/auth_handlers.h"
+#include "services/links-api/link_create.h"
+#include "services/links-api/link_handlers.h"
+#include "services/links-api/stats_handlers.h"
+
+/* Longer than every path that the table knows. */
+#define PATH_SIZE 256
+
+/* clang-format off */
+static const struct http_route table[] = {
+	{ HTTP_POST,   "/api/auth/register",      auth_handlers_register,  ROUTES_RIGHT_NONE,        true },
+	{ HTTP_POST,   "/api/auth/login",         auth_handlers_login,     ROUTES_RIGHT_NONE,        true },
+	{ HTTP_GET,    "/api/auth/me",            auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,     true },
+	{ HTTP_POST,   "/api/links/public",       link_create_public,      ROUTES_RIGHT_NONE,        true },
+	{ HTTP_POST,   "/api/links",              link_create_own,         ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_GET,    "/api/links",              link_handlers_list,      ROUTES_RIGHT_LINKS_READ,  true },
+	{ HTTP_GET,    "/api/links/{id}",         link_handlers_get,       ROUTES_RIGHT_LINKS_READ,  true },
+	{ HTTP_PATCH,  "/api/links/{id}",         link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_DELETE, "/api/links/{id}",         link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_POST,   "/api/links/{id}/restore", link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_GET,    "/api/links/{id}/stats",   stats_handlers_link,     ROUTES_RIGHT_STATS_READ,  true },
+	{ HTTP_GET,    "/api/stats",              stats_handlers_platform, ROUTES_RIGHT_NONE,        true },
+};
+/* clang-format on */
+#define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
+
+const struct http_route *routes_table(size_t *count)
+{
+	*count = TABLE_COUNT;
+	return table;
+}
+
+enum err routes_find(enum http_method method, const char *path, struct http_match *match)
+{
+	static const char alias[] = "/api/urls";
+	const size_t alias_len = sizeof(alias) - 1;
+	char renamed[PATH_SIZE];
+	bool is_alias = strncmp(path, alias, alias_len) == 0 && (path[alias_len] == '\0' || path[alias_len] == '/');
+	if (is_alias && strlen(path) < sizeof(renamed) - 1) {
+		snprintf(renamed, sizeof(renamed), "/api/links%s", path + alias_len);
+		path = renamed;
+	}
+	return http_router_find(table, TABLE_COUNT, method, path, match);
+}
+
+static enum http_progress answer_no_route(struct request *r, enum err err)
+{
+	if (err == ERR_NOT_FOUND)
+		return answer_not_found(r);
+	if (http_exchange_add_header(r->exchange, "Allow", r->match.allow) != OK)
+		return answer_failure(r, ERR_INTERNAL);
+	return answer_problem(r, 405, NULL, "This path does not know the method; Allow lists those that it knows.");
+}
+
+static enum http_progress begin(struct request *r)
+{
+	struct http_exchange *x = r->exchange;
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
+	if (err != OK)
+		return answer_no_route(r, err);
+	if (r->match.route->right != ROUTES_RIGHT_NONE) {
+		enum request_login login = request_authenticate(r);
+		if (login != REQUEST_LOGIN_GOOD)
+			return answer_login_needed(r, login);
+	}
+	return r->match.route->blocks ? HTTP_BLOCKS : r->match.route->handler(r, x);
+}
+
+enum http_progress routes_handle(void *ctx, struct http_exchange *x)
+{
+	struct request *r = http_exchange_state(x);
+	if (!r)
+		return begin(request_new(ctx, x));
+	return r->match.route->handler(r, x);
+}
+
+void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
+{
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	http_problem_refusal(ctx, x, status, detail);
+}
+
+void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
+{
+	const struct api *api = ctx;
+	const struct request *r = http_exchange_state(x);
+	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
+	         LOG_TEXT("method", http_exchange_method_name(x)),
+	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""), LOG_INT("status", status),
+	         LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0));
+}

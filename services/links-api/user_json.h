@@ -1,0 +1,13 @@
+/*
+ * Pure. An account as its owner sees it: {id, email, name, role, created_at}.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_USER_JSON_H
+#define WAYMARK_SERVICES_LINKS_API_USER_JSON_H
+
+#include "lib/net/json.h"
+#include "services/links-api/user_store.h"
+
+/* {"user": {…}}. The caller owns it. */
+struct json *user_json_new(const struct user *user);
+
+#endif
