@@ -1,0 +1,128 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/clicks/salt_store.h"
+#include "tests/support/test_database.h"
+
+struct fixture {
+	struct test_database *db;
+	struct pg_conn *janitor;
+	struct pg_conn *redirector;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->db = test_database_new();
+	f->janitor = test_database_connect(f->db, "waymark_janitor");
+	f->redirector = test_database_connect(f->db, "waymark_redirector");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	pg_conn_close(f->janitor);
+	pg_conn_close(f->redirector);
+	test_database_drop(f->db);
+	free(f);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	struct fixture *f = *state;
+	test_database_run(f->db, "TRUNCATE visitor_salts, link_day_visitors");
+	return 0;
+}
+
+static void makes_a_salt_of_its_own_for_each_day(void **state)
+{
+	struct fixture *f = *state;
+	int64_t made = -1;
+	assert_int_equal(salt_store_make(f->janitor, 20000, 20002, &made), OK);
+	assert_int_equal(made, 3);
+	struct salt salts[5];
+	size_t count = 0;
+	assert_int_equal(salt_store_read(f->redirector, 19999, 20003, salts, &count), OK);
+	assert_int_equal(count, 3);
+	static const uint8_t zeroes[VISITOR_SALT_SIZE];
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(salts[i].day, 20000 + (int32_t)i);
+		assert_memory_not_equal(salts[i].bytes, zeroes, sizeof(zeroes));
+	}
+	assert_memory_not_equal(salts[0].bytes, salts[1].bytes, VISITOR_SALT_SIZE);
+}
+
+static void never_replaces_a_salt(void **state)
+{
+	struct fixture *f = *state;
+	int64_t made = -1;
+	struct salt before, after[3];
+	size_t count = 0;
+	assert_int_equal(salt_store_make(f->janitor, 20001, 20001, &made), OK);
+	assert_int_equal(salt_store_read(f->redirector, 20001, 20001, &before, &count), OK);
+	assert_int_equal(salt_store_make(f->janitor, 20000, 20002, &made), OK);
+	assert_int_equal(made, 2);
+	assert_int_equal(salt_store_read(f->redirector, 20000, 20002, after, &count), OK);
+	assert_memory_equal(after[1].bytes, before.bytes, VISITOR_SALT_SIZE);
+}
+
+static void forgets_the_days_before_and_keeps_the_rest(void **state)
+{
+	struct fixture *f = *state;
+	int64_t n = -1;
+	assert_int_equal(salt_store_make(f->janitor, 20000, 20002, &n), OK);
+	assert_int_equal(salt_store_forget(f->janitor, 20001, &n), OK);
+	assert_int_equal(n, 1);
+	struct salt salts[3];
+	size_t count = 0;
+	assert_int_equal(salt_store_read(f->redirector, 20000, 20002, salts, &count), OK);
+	assert_int_equal(count, 2);
+	assert_int_equal(salts[0].day, 20001);
+}
+
+static void forgets_visitors_in_portions(void **state)
+{
+	struct fixture *f = *state;
+	int64_t n = -1;
+	test_database_run(f->db,
+	                  "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
+	                  "SELECT DATE '1970-01-01' + 20000 + i % 2, i, '\\x01' FROM generate_series(1, 20) AS i");
+	assert_int_equal(salt_store_forget_visitors(f->janitor, 20001, 7, &n), OK);
+	assert_int_equal(n, 7);
+	assert_int_equal(salt_store_forget_visitors(f->janitor, 20001, 7, &n), OK);
+	assert_int_equal(n, 3);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 10);
+}
+
+static void lets_redirectors_only_read(void **state)
+{
+	struct fixture *f = *state;
+	int64_t n = -1;
+	pg_conn_set_log(f->redirector, NULL);
+	assert_int_equal(salt_store_make(f->redirector, 20000, 20000, &n), ERR_INTERNAL);
+	assert_int_equal(salt_store_forget(f->redirector, 20001, &n), ERR_INTERNAL);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, empty)
+	const struct CMUnitTest tests[] = {
+		TEST(makes_a_salt_of_its_own_for_each_day),
+		TEST(never_replaces_a_salt),
+		TEST(forgets_the_days_before_and_keeps_the_rest),
+		TEST(forgets_visitors_in_portions),
+		TEST(lets_redirectors_only_read),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

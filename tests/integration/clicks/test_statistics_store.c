@@ -1,0 +1,211 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/clicks/statistics_store.h"
+#include "tests/support/test_database.h"
+
+struct fixture {
+	struct test_database *db;
+	struct pg_conn *consumer;
+	struct pg_conn *api;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->db = test_database_new();
+	f->consumer = test_database_connect(f->db, "waymark_consumer");
+	f->api = test_database_connect(f->db, "waymark_links_api");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	pg_conn_close(f->consumer);
+	pg_conn_close(f->api);
+	test_database_drop(f->db);
+	free(f);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	struct fixture *f = *state;
+	test_database_run(f->db, "TRUNCATE link_statistics, consumer_offsets");
+	return 0;
+}
+
+static void assert_close(double a, double b)
+{
+	if (fabs(a - b) > 1e-9 * (1 + fabs(b)))
+		fail_msg("%.17g is not %.17g", a, b);
+}
+
+static void knows_nothing_of_a_link_without_clicks(void **state)
+{
+	struct fixture *f = *state;
+	struct statistics out = { .visit_count = 77 };
+	assert_int_equal(statistics_store_get(f->api, 5, &out), OK);
+	assert_int_equal(out.link_id, 5);
+	assert_int_equal(out.visit_count, 0);
+	assert_int_equal(out.last_visited_at_us, 0);
+	assert_int_equal(out.latency_ms.n, 0);
+}
+
+static void adds_counts_and_keeps_the_latest_visit(void **state)
+{
+	struct fixture *f = *state;
+	const struct statistics deltas[] = {
+		{ .link_id = 5,
+		  .visit_count = 3,
+		  .bot_count = 1,
+		  .unique_visitors = 2,
+		  .last_visited_at_us = 1700000000123456 },
+		{ .link_id = 5,
+		  .visit_count = 10,
+		  .bot_count = 0,
+		  .unique_visitors = 4,
+		  .last_visited_at_us = 1600000000000000 },
+		{ .link_id = 5, .bot_count = 1 },
+	};
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(statistics_store_add(f->consumer, &deltas[i], 1), OK);
+	struct statistics out;
+	assert_int_equal(statistics_store_get(f->api, 5, &out), OK);
+	assert_int_equal(out.visit_count, 13);
+	assert_int_equal(out.bot_count, 2);
+	assert_int_equal(out.unique_visitors, 6);
+	assert_int_equal(out.last_visited_at_us, 1700000000123456);
+}
+
+/* Latencies of many sizes, cut into batches of 0 to 9: the row must say what one pass over all of them says. */
+static void merges_latencies_to_what_one_pass_gives(void **state)
+{
+	struct fixture *f = *state;
+	struct welford whole = { 0 };
+	unsigned seed = 7;
+	for (int batch = 0; batch < 200; batch++) {
+		struct statistics delta = { .link_id = STATISTICS_STORE_PLATFORM };
+		for (int i = rand_r(&seed) % 10; i > 0; i--) {
+			double latency = exp((double)rand_r(&seed) / RAND_MAX * 12 - 4) + (batch > 100 ? 1000 : 0);
+			welford_add(&delta.latency_ms, latency);
+			welford_add(&whole, latency);
+		}
+		assert_int_equal(statistics_store_add(f->consumer, &delta, 1), OK);
+	}
+	struct statistics out;
+	assert_int_equal(statistics_store_get(f->api, STATISTICS_STORE_PLATFORM, &out), OK);
+	assert_true(whole.n > 500);
+	assert_int_equal(out.latency_ms.n, whole.n);
+	assert_close(out.latency_ms.mean, whole.mean);
+	assert_close(out.latency_ms.m2, whole.m2);
+	assert_close(welford_stddev(&out.latency_ms), welford_stddev(&whole));
+}
+
+static void gives_many_in_the_order_they_were_asked(void **state)
+{
+	struct fixture *f = *state;
+	enum { COUNT = 3000 };
+	struct statistics *deltas = mem_array(COUNT, sizeof(*deltas));
+	for (int64_t i = 0; i < COUNT; i++)
+		deltas[i] = (struct statistics){ .link_id = 2 * i + 1, .visit_count = i, .last_visited_at_us = i };
+	assert_int_equal(statistics_store_add(f->consumer, deltas, COUNT), OK);
+	const int64_t ids[] = { 41, 2, 5999, 1, 41 };
+	struct statistics out[5];
+	assert_int_equal(statistics_store_get_many(f->api, ids, 5, out), OK);
+	const int64_t visits[] = { 20, 0, 2999, 0, 20 };
+	for (size_t i = 0; i < 5; i++) {
+		assert_int_equal(out[i].link_id, ids[i]);
+		assert_int_equal(out[i].visit_count, visits[i]);
+	}
+	assert_int_equal(statistics_store_get_many(f->api, ids, 0, out), OK);
+	free(deltas);
+}
+
+static void refuses_deltas_that_could_deadlock_or_count_twice(void **state)
+{
+	struct fixture *f = *state;
+	const struct statistics turned[] = { { .link_id = 2 }, { .link_id = 1 } };
+	const struct statistics twice[] = { { .link_id = 2 }, { .link_id = 2 } };
+	assert_int_equal(statistics_store_add(f->consumer, turned, 2), ERR_INTERNAL);
+	assert_int_equal(statistics_store_add(f->consumer, twice, 2), ERR_INTERNAL);
+	assert_int_equal(statistics_store_add(f->consumer, twice, 0), OK);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 0);
+}
+
+struct counter {
+	struct pg_conn *conn;
+	enum err result;
+};
+
+static void *count_hundred(void *arg)
+{
+	struct counter *c = arg;
+	struct statistics deltas[20];
+	for (int64_t i = 0; i < 20; i++)
+		deltas[i] = (struct statistics){ .link_id = i, .visit_count = 1, .latency_ms = { 1, 5, 0 } };
+	for (int i = 0; i < 100 && c->result == OK; i++)
+		c->result = statistics_store_add(c->conn, deltas, 20);
+	return NULL;
+}
+
+static void loses_nothing_when_several_count_at_once(void **state)
+{
+	struct fixture *f = *state;
+	enum { COUNTERS = 4 };
+	struct counter counters[COUNTERS] = { 0 };
+	pthread_t threads[COUNTERS];
+	for (size_t i = 0; i < COUNTERS; i++) {
+		counters[i].conn = test_database_connect(f->db, "waymark_consumer");
+		assert_int_equal(pthread_create(&threads[i], NULL, count_hundred, &counters[i]), 0);
+	}
+	for (size_t i = 0; i < COUNTERS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(counters[i].result, OK);
+		pg_conn_close(counters[i].conn);
+	}
+	assert_int_equal(test_database_ask(f->db, "SELECT min(visit_count) FROM link_statistics"), COUNTERS * 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT max(latency_count) FROM link_statistics"), COUNTERS * 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics WHERE latency_mean_ms = 5"),
+	                 20);
+}
+
+static void claims_no_more_than_every_partition_has_counted(void **state)
+{
+	struct fixture *f = *state;
+	int64_t as_of_us = -1;
+	assert_int_equal(statistics_store_as_of(f->api, &as_of_us), OK);
+	assert_int_equal(as_of_us, 0);
+	test_database_run(f->db, "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES "
+	                         "('waymark.redirects.v1', 0, 5, '2026-01-01T00:00:02Z'), "
+	                         "('waymark.redirects.v1', 1, 5, '2026-01-01T00:00:01.000001Z'), "
+	                         "('waymark.redirects.v1', 2, 0, NULL)");
+	assert_int_equal(statistics_store_as_of(f->api, &as_of_us), OK);
+	assert_int_equal(as_of_us, INT64_C(1767225601000001));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, empty)
+	const struct CMUnitTest tests[] = {
+		TEST(knows_nothing_of_a_link_without_clicks),
+		TEST(adds_counts_and_keeps_the_latest_visit),
+		TEST(merges_latencies_to_what_one_pass_gives),
+		TEST(gives_many_in_the_order_they_were_asked),
+		TEST(refuses_deltas_that_could_deadlock_or_count_twice),
+		TEST(loses_nothing_when_several_count_at_once),
+		TEST(claims_no_more_than_every_partition_has_counted),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,262 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/mem.h"
+#include "lib/links/link_cache.h"
+
+struct fixture {
+	struct log *log;
+	struct redis_pool *redis;
+	struct link_cache *cache;
+	char slug[SLUG_SIZE]; /* nobody else's */
+	char key[64];
+};
+
+static struct redis_pool *connect_to(const char *url, const struct log *log)
+{
+	const struct redis_pool_config config = {
+		.url = url, .max = 4, .timeout_ms = 5000, .clock = clock_system(), .log = log
+	};
+	struct redis_pool *pool = NULL;
+	assert_int_equal(redis_pool_new(&config, &pool), OK);
+	return pool;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->log = log_new("test", LOG_ERROR, 2);
+	f->redis = connect_to(getenv("REDIS_URL"), f->log);
+	f->cache = link_cache_new(f->redis, f->log);
+	slug_random(f->slug, 20);
+	snprintf(f->key, sizeof(f->key), "link:%s", f->slug);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	const struct redis_arg args[] = { REDIS_TEXT("DEL"), REDIS_TEXT(f->key) };
+	assert_int_equal(redis_pool_call(f->redis, args, 2, NULL), OK);
+	link_cache_free(f->cache);
+	redis_pool_free(f->redis);
+	log_free(f->log);
+	free(f);
+	return 0;
+}
+
+static struct link_entry entry_of(const struct fixture *f, int64_t version)
+{
+	struct link_entry entry = {
+		.id = 42,
+		.version = version,
+		.state = LINK_STATE_ACTIVE,
+		.redirect_status = 302,
+		.original_url = "https://example.com/a?b=c%20d",
+	};
+	memcpy(entry.slug, f->slug, sizeof(entry.slug));
+	return entry;
+}
+
+static void put(struct fixture *f, const char *value, size_t len)
+{
+	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(f->key), { value, len } };
+	assert_int_equal(redis_pool_call(f->redis, args, 3, NULL), OK);
+}
+
+static int64_t ttl_s(struct fixture *f)
+{
+	const struct redis_arg args[] = { REDIS_TEXT("TTL"), REDIS_TEXT(f->key) };
+	struct redis_reply *reply = NULL;
+	assert_int_equal(redis_pool_call(f->redis, args, 2, &reply), OK);
+	int64_t ttl = redis_reply_int(reply);
+	redis_reply_free(reply);
+	return ttl;
+}
+
+static void assert_version(struct fixture *f, int64_t version)
+{
+	struct link_entry out = { 0 };
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
+	assert_int_equal(out.version, version);
+}
+
+static void assert_comes_back(struct fixture *f, const struct link_entry *entry)
+{
+	struct link_entry out = { 0 };
+	assert_int_equal(link_cache_set(f->cache, entry), OK);
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
+	assert_memory_equal(&out, entry, sizeof(out));
+}
+
+static void knows_nothing_at_first(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry out;
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
+}
+
+static void gives_back_what_was_set(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry entry = entry_of(f, 1);
+	assert_comes_back(f, &entry);
+	entry.version++;
+	entry.state = LINK_STATE_DELETED;
+	entry.expires_at_us = 1700000000123456;
+	memcpy(entry.expired_url, "https://example.com/late", 25);
+	assert_comes_back(f, &entry);
+}
+
+static void has_room_for_the_largest_entry(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry entry = entry_of(f, INT64_MAX);
+	entry.id = entry.expires_at_us = INT64_MAX;
+	memset(entry.original_url, 'u', LINK_URL_MAX);
+	memset(entry.expired_url, 'e', LINK_URL_MAX);
+	assert_comes_back(f, &entry);
+}
+
+static void keeps_the_newer_version_whoever_comes_last(void **state)
+{
+	struct fixture *f = *state;
+	const struct {
+		int64_t version;
+		enum err result;
+		int64_t kept;
+	} steps[] = {
+		{ 5, OK, 5 },
+		{ 4, ERR_CONFLICT, 5 },
+		{ 5, ERR_CONFLICT, 5 },
+		{ 9, OK, 9 },
+		{ 10, OK, 10 },
+		{ 9, ERR_CONFLICT, 10 },
+		{ 100, OK, 100 },
+		{ 99, ERR_CONFLICT, 100 },
+		/* Doubles cannot tell these apart. */
+		{ INT64_C(9007199254740992), OK, INT64_C(9007199254740992) },
+		{ INT64_C(9007199254740993), OK, INT64_C(9007199254740993) },
+		{ INT64_C(9007199254740992), ERR_CONFLICT, INT64_C(9007199254740993) },
+	};
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		struct link_entry entry = entry_of(f, steps[i].version);
+		assert_int_equal(link_cache_set(f->cache, &entry), steps[i].result);
+		assert_version(f, steps[i].kept);
+	}
+}
+
+static void lets_entries_end_at_different_times_around_a_day(void **state)
+{
+	struct fixture *f = *state;
+	int64_t least = INT64_MAX, most = 0;
+	for (int i = 1; i <= 200; i++) {
+		struct link_entry entry = entry_of(f, i);
+		assert_int_equal(link_cache_set(f->cache, &entry), OK);
+		int64_t ttl = ttl_s(f);
+		least = ttl < least ? ttl : least;
+		most = ttl > most ? ttl : most;
+	}
+	assert_in_range(least, 77755, 82000);
+	assert_in_range(most, 91000, 95041);
+}
+
+static void remembers_an_unknown_slug_for_a_minute(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry out;
+	assert_int_equal(link_cache_set_unknown(f->cache, f->slug), OK);
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_UNKNOWN);
+	assert_in_range(ttl_s(f), 50, LINK_CACHE_UNKNOWN_TTL_S);
+}
+
+static void lets_a_link_take_the_place_of_unknown_but_not_the_other_way(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(link_cache_set_unknown(f->cache, f->slug), OK);
+	struct link_entry entry = entry_of(f, 1);
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_version(f, 1);
+	assert_int_equal(link_cache_set_unknown(f->cache, f->slug), OK);
+	assert_version(f, 1);
+	assert_true(ttl_s(f) > LINK_CACHE_UNKNOWN_TTL_S);
+}
+
+static void takes_a_value_of_another_form_for_none_and_replaces_it(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const values[] = {
+		"",
+		" ",
+		"1",
+		"1 ",
+		"garbage",
+		"2 9 42 1 302 0 3 abc",
+		"1 9 42 1 302 0 4 abc",
+		"1 9 42 1 302 0 -1 abc",
+		"1 0 42 1 302 0 3 abc",
+		"1 9 0 1 302 0 3 abc",
+		"1 9 42 5 302 0 3 abc",
+		"1 9 42 1 200 0 3 abc",
+		"1 9 42 1 302 0 0 abc",
+		"1 9 42 1 302 0",
+		"1 9 42 1 302 0 3",
+		"1 9 x 1 302 0 3 abc",
+		"1 99999999999999999999 42 1 302 0 3 abc",
+		"1 9 42 1 302 0 9223372036854775807 abc",
+	};
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		struct link_entry out = { .version = 77 };
+		put(f, values[i], strlen(values[i]));
+		if (link_cache_get(f->cache, f->slug, &out) != LINK_CACHE_MISS)
+			fail_msg("took '%s' for an entry", values[i]);
+		assert_int_equal(out.version, 77);
+	}
+	put(f, "1 9 42 1 302 0 3 a\0b", 20);
+	struct link_entry out;
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
+	put(f, "2 9 42 1 302 0 3 abc", 20);
+	struct link_entry entry = entry_of(f, 1);
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_version(f, 1);
+}
+
+static void says_so_when_redis_is_away(void **state)
+{
+	(void)state;
+	struct redis_pool *redis = connect_to("redis://127.0.0.1:1", NULL);
+	struct link_cache *cache = link_cache_new(redis, NULL);
+	struct link_entry entry = { .id = 1, .version = 1, .redirect_status = 302, .slug = "abc", .original_url = "u" };
+	assert_int_equal(link_cache_get(cache, "abc", &entry), LINK_CACHE_AWAY);
+	assert_int_equal(link_cache_set(cache, &entry), ERR_UNAVAILABLE);
+	assert_int_equal(link_cache_set_unknown(cache, "abc"), ERR_UNAVAILABLE);
+	link_cache_free(cache);
+	redis_pool_free(redis);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(knows_nothing_at_first),
+		TEST(gives_back_what_was_set),
+		TEST(has_room_for_the_largest_entry),
+		TEST(keeps_the_newer_version_whoever_comes_last),
+		TEST(lets_entries_end_at_different_times_around_a_day),
+		TEST(remembers_an_unknown_slug_for_a_minute),
+		TEST(lets_a_link_take_the_place_of_unknown_but_not_the_other_way),
+		TEST(takes_a_value_of_another_form_for_none_and_replaces_it),
+		TEST(says_so_when_redis_is_away),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/link_store.h"
+#include "lib/links/outbox.h"
+#include "tests/support/test_database.h"
+
+struct fixture {
+	struct test_database *db;
+	struct pg_conn *relay;
+	struct pg_conn *writers[3];
+	struct link link;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->db = test_database_new();
+	f->relay = test_database_connect(f->db, "waymark_links_api");
+	for (size_t i = 0; i < 3; i++)
+		f->writers[i] = test_database_connect(f->db, "waymark_links_api");
+	test_database_run(f->db, "INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x')");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	pg_conn_close(f->relay);
+	for (size_t i = 0; i < 3; i++)
+		pg_conn_close(f->writers[i]);
+	test_database_drop(f->db);
+	free(f);
+	return 0;
+}
+
+static int empty(void **state)
+{
+	struct fixture *f = *state;
+	test_database_run(f->db, "TRUNCATE outbox, link_tombstones, links");
+	return 0;
+}
+
+static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
+{
+	const struct link_store_new new_link = {
+		.slug = slug, .original_url = "https://example.com/", .redirect_status = 302, .owner_id = 1
+	};
+	enum err err = pg_conn_begin(conn);
+	if (err == OK)
+		err = link_store_create(conn, &new_link, out);
+	return err == OK ? pg_conn_commit(conn) : err;
+}
+
+/* Raises the version in the transaction that is open. */
+static enum err touch(struct pg_conn *conn, int64_t id, struct link *scratch)
+{
+	enum err err = link_store_lock(conn, id, 1, scratch);
+	return err == OK ? link_store_write(conn, scratch, LINK_CHANGE_UPDATED) : err;
+}
+
+static int64_t version_of(const struct outbox_row *row)
+{
+	struct link_event *event = mem_zero(sizeof(*event));
+	assert_int_equal(link_event_decode(row->payload, row->payload_len, event), OK);
+	int64_t version = event->link.entry.version;
+	free(event);
+	return version;
+}
+
+static void gives_rows_in_order_up_to_the_limit_until_they_are_removed(void **state)
+{
+	struct fixture *f = *state;
+	const char *const slugs[] = { "one", "two", "three" };
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(create(f->writers[0], slugs[i], &f->link), OK);
+	struct outbox_batch batch;
+	for (int twice = 0; twice < 2; twice++) {
+		assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+		assert_int_equal(batch.count, 2);
+		assert_string_equal(batch.rows[0].slug, "one");
+		assert_string_equal(batch.rows[1].slug, "two");
+		assert_true(batch.rows[0].created_at_us > INT64_C(1500000000000000));
+		if (twice == 0)
+			outbox_batch_clear(&batch);
+	}
+	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(batch.count, 1);
+	assert_string_equal(batch.rows[0].slug, "three");
+	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(batch.count, 0);
+	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+}
+
+static void says_how_far_the_relay_is_behind(void **state)
+{
+	struct fixture *f = *state;
+	int64_t rows = -1, oldest_us = -1;
+	assert_int_equal(outbox_lag(f->relay, &rows, &oldest_us), OK);
+	assert_int_equal(rows, 0);
+	assert_int_equal(oldest_us, 0);
+	assert_int_equal(create(f->writers[0], "waits", &f->link), OK);
+	test_database_run(f->db, "UPDATE outbox SET created_at = created_at - interval '5 s'");
+	assert_int_equal(outbox_lag(f->relay, &rows, &oldest_us), OK);
+	assert_int_equal(rows, 1);
+	assert_in_range(oldest_us, 5000000, 60000000);
+}
+
+static void wakes_the_relay_when_a_change_is_committed_and_not_before(void **state)
+{
+	struct fixture *f = *state;
+	struct pg_conn *ear = test_database_connect(f->db, "waymark_links_api");
+	const struct link_store_new new_link = {
+		.slug = "loud", .original_url = "https://example.com/", .redirect_status = 302, .owner_id = 1
+	};
+	assert_int_equal(pg_conn_query(ear, "LISTEN " OUTBOX_CHANNEL, NULL, NULL), OK);
+	assert_int_equal(pg_conn_begin(f->writers[0]), OK);
+	assert_int_equal(link_store_create(f->writers[0], &new_link, &f->link), OK);
+	assert_int_equal(pg_conn_wait_notification(ear, 50), ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_commit(f->writers[0]), OK);
+	assert_int_equal(pg_conn_wait_notification(ear, 10000), OK);
+	pg_conn_close(ear);
+}
+
+/*
+ * Transaction ids do not follow versions: a janitor's batch has its id before it reaches the link. Here the versions 2
+ * and 3 are written by transactions whose ids are the other way round, while a third, in between, goes on and on.
+ */
+static void reads_versions_in_order_whatever_the_ids_of_their_transactions(void **state)
+{
+	struct fixture *f = *state;
+	struct pg_conn *early = f->writers[0], *endless = f->writers[1], *late = f->writers[2];
+	assert_int_equal(create(late, "turned", &f->link), OK);
+	int64_t id = f->link.entry.id;
+	assert_int_equal(pg_conn_begin(early), OK);
+	assert_int_equal(pg_conn_query(early, "SELECT pg_current_xact_id()", NULL, NULL), OK);
+	assert_int_equal(pg_conn_begin(endless), OK);
+	assert_int_equal(pg_conn_query(endless, "SELECT pg_current_xact_id()", NULL, NULL), OK);
+
+	assert_int_equal(pg_conn_begin(late), OK);
+	assert_int_equal(touch(late, id, &f->link), OK);
+	assert_int_equal(pg_conn_commit(late), OK);
+	assert_int_equal(touch(early, id, &f->link), OK);
+	assert_int_equal(pg_conn_commit(early), OK);
+
+	struct outbox_batch batch;
+	assert_int_equal(outbox_read(f->relay, 10, &batch), OK);
+	assert_int_equal(batch.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(version_of(&batch.rows[i]), i + 1);
+	outbox_batch_clear(&batch);
+	pg_conn_rollback(endless);
+}
+
+enum { WRITERS = 16, LINKS = 20, CHANGES = 100 };
+
+struct writer {
+	struct pg_conn *conn;
+	const int64_t *ids;
+	atomic_int *left;
+	unsigned seed;
+	enum err result;
+	struct link link;
+};
+
+static void *write_changes(void *arg)
+{
+	struct writer *w = arg;
+	for (int i = 0; i < CHANGES && w->result == OK; i++) {
+		w->result = pg_conn_begin(w->conn);
+		/* Half of them have a transaction id long before they hold the link. */
+		if (w->result == OK && rand_r(&w->seed) % 2)
+			w->result = pg_conn_query(w->conn, "SELECT pg_current_xact_id()", NULL, NULL);
+		if (w->result == OK)
+			w->result = touch(w->conn, w->ids[rand_r(&w->seed) % LINKS], &w->link);
+		if (w->result == OK && rand_r(&w->seed) % 8 == 0)
+			pg_conn_rollback(w->conn);
+		else if (w->result == OK)
+			w->result = pg_conn_commit(w->conn);
+	}
+	atomic_fetch_sub(w->left, 1);
+	return NULL;
+}
+
+/* Reads, checks and removes one batch: versions rise by one, link by link. */
+static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versions)
+{
+	struct outbox_batch batch;
+	struct link_event *event = mem_zero(sizeof(*event));
+	assert_int_equal(outbox_read(f->relay, 37, &batch), OK);
+	for (size_t i = 0; i < batch.count; i++) {
+		assert_int_equal(link_event_decode(batch.rows[i].payload, batch.rows[i].payload_len, event), OK);
+		size_t place = (size_t)(event->link.entry.id - ids[0]);
+		assert_true(place < LINKS);
+		assert_int_equal(event->link.entry.version, versions[place] + 1);
+		versions[place]++;
+	}
+	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	size_t count = batch.count;
+	outbox_batch_clear(&batch);
+	free(event);
+	return count;
+}
+
+static void loses_no_change_and_turns_no_order_round_under_sixteen_writers(void **state)
+{
+	struct fixture *f = *state;
+	int64_t ids[LINKS], versions[LINKS] = { 0 };
+	for (int i = 0; i < LINKS; i++) {
+		char slug[SLUG_SIZE];
+		snprintf(slug, sizeof(slug), "link-%d", i);
+		assert_int_equal(create(f->writers[0], slug, &f->link), OK);
+		ids[i] = f->link.entry.id;
+		assert_int_equal(ids[i], ids[0] + i);
+	}
+	struct writer *writers = mem_array(WRITERS, sizeof(*writers));
+	pthread_t threads[WRITERS];
+	atomic_int left = WRITERS;
+	for (unsigned i = 0; i < WRITERS; i++) {
+		writers[i] = (struct writer){ .ids = ids, .left = &left, .seed = i + 1 };
+		writers[i].conn = test_database_connect(f->db, "waymark_links_api");
+		assert_int_equal(pthread_create(&threads[i], NULL, write_changes, &writers[i]), 0);
+	}
+	bool ended;
+	do {
+		ended = atomic_load(&left) == 0;
+	} while (relay_batch(f, ids, versions) > 0 || !ended);
+	for (int i = 0; i < WRITERS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(writers[i].result, OK);
+		pg_conn_close(writers[i].conn);
+	}
+	int64_t published = 0;
+	for (int i = 0; i < LINKS; i++)
+		published += versions[i];
+	assert_int_equal(published, test_database_ask(f->db, "SELECT sum(version) FROM links"));
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
+	free(writers);
+}
+
+static void lets_the_janitor_add_and_nothing_more(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(create(f->writers[0], "purged", &f->link), OK);
+	struct link_event *event = mem_zero(sizeof(*event));
+	event->change = LINK_CHANGE_EXPIRED;
+	event->occurred_at_us = f->link.updated_at_us;
+	event->link = f->link;
+	struct pg_conn *janitor = test_database_connect(f->db, "waymark_janitor");
+	assert_int_equal(outbox_add(janitor, event), OK);
+	struct outbox_batch batch;
+	pg_conn_set_log(janitor, NULL);
+	assert_int_equal(outbox_read(janitor, 10, &batch), ERR_INTERNAL);
+	pg_conn_close(janitor);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
+	free(event);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, empty)
+	const struct CMUnitTest tests[] = {
+		TEST(gives_rows_in_order_up_to_the_limit_until_they_are_removed),
+		TEST(says_how_far_the_relay_is_behind),
+		TEST(wakes_the_relay_when_a_change_is_committed_and_not_before),
+		TEST(reads_versions_in_order_whatever_the_ids_of_their_transactions),
+		TEST(loses_no_change_and_turns_no_order_round_under_sixteen_writers),
+		TEST(lets_the_janitor_add_and_nothing_more),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
