@@ -1,0 +1,93 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/net/kafka_entry.h"
+
+static void owns_a_copy_of_everything(void **state)
+{
+	(void)state;
+	char topic[] = "topic", key[] = "key", value[] = "va\0ue", name[] = "name", text[] = "text";
+	int opaque = 0;
+	struct kafka_record record = {
+		.topic = topic, .key = key, .key_len = 3, .value = value, .value_len = 5, .header_count = 1, .opaque = &opaque,
+	};
+	record.headers[0] = (struct kafka_header){ name, text };
+	struct kafka_entry *entry = kafka_entry_new(&record);
+	topic[0] = key[0] = value[0] = name[0] = text[0] = '#';
+	assert_string_equal(entry->record.topic, "topic");
+	assert_int_equal(entry->record.key_len, 3);
+	assert_memory_equal(entry->record.key, "key", 3);
+	assert_int_equal(entry->record.value_len, 5);
+	assert_memory_equal(entry->record.value, "va\0ue", 5);
+	assert_string_equal(entry->record.headers[0].name, "name");
+	assert_string_equal(entry->record.headers[0].value, "text");
+	assert_ptr_equal(entry->record.opaque, &opaque);
+	free(entry);
+}
+
+static void tells_a_tombstone_from_an_empty_value(void **state)
+{
+	(void)state;
+	struct kafka_entry *tombstone = kafka_entry_new(&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
+	struct kafka_entry *empty = kafka_entry_new(&(struct kafka_record){ .topic = "t", .value = "" });
+	assert_null(tombstone->record.value);
+	assert_non_null(empty->record.value);
+	assert_null(empty->record.key);
+	free(tombstone);
+	free(empty);
+}
+
+static struct kafka_entry *numbered(uint64_t sequence)
+{
+	struct kafka_entry *entry = kafka_entry_new(&(struct kafka_record){ .topic = "t" });
+	entry->sequence = sequence;
+	return entry;
+}
+
+static void gives_entries_back_in_the_order_of_acceptance(void **state)
+{
+	(void)state;
+	struct kafka_entry_list backlog = { 0 };
+	struct kafka_entry_list back = { 0 };
+	static const uint64_t late[] = { 4, 1, 3, 2 };
+	for (uint64_t s = 5; s <= 8; s++)
+		kafka_entry_append(&backlog, numbered(s));
+	for (size_t i = 0; i < 4; i++)
+		kafka_entry_append(&back, numbered(late[i]));
+	kafka_entry_merge(&backlog, &back);
+	assert_null(back.first);
+	assert_null(back.last);
+	for (uint64_t s = 1; s <= 8; s++) {
+		struct kafka_entry *entry = kafka_entry_take_first(&backlog);
+		assert_int_equal(entry->sequence, s);
+		free(entry);
+	}
+	assert_null(kafka_entry_take_first(&backlog));
+	assert_null(backlog.last);
+}
+
+static void merges_nothing_with_nothing(void **state)
+{
+	(void)state;
+	struct kafka_entry_list a = { 0 };
+	struct kafka_entry_list b = { 0 };
+	kafka_entry_merge(&a, &b);
+	assert_null(a.first);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(owns_a_copy_of_everything),
+		cmocka_unit_test(tells_a_tombstone_from_an_empty_value),
+		cmocka_unit_test(gives_entries_back_in_the_order_of_acceptance),
+		cmocka_unit_test(merges_nothing_with_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

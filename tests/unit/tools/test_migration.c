@@ -1,0 +1,227 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "tools/migrate/migration.h"
+
+#define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+
+static void reads_version_and_name_from_the_file_name(void **state)
+{
+	(void)state;
+	struct migration m;
+	char file[MIGRATION_FILE_SIZE];
+	assert_int_equal(migration_parse_file("0042_add_2_tags.sql", &m), OK);
+	assert_int_equal(m.version, 42);
+	assert_string_equal(m.name, "add_2_tags");
+	migration_format_file(&m, file);
+	assert_string_equal(file, "0042_add_2_tags.sql");
+}
+
+static void refuses_file_names_of_another_form(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = {
+		"0000_x.sql", "1_x.sql",  "00001_x.sql", "0001-x.sql", "0001_X.sql", "0001_.sql",
+		"0001_x.SQL", "0001_x y.sql", "x0001_x.sql", "0001_x",   ".sql",     "",
+		"0001_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.sql",
+	};
+	struct migration m;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (migration_parse_file(wrong[i], &m) != ERR_INVALID)
+			fail_msg("took %s", wrong[i]);
+	}
+}
+
+static struct migration_folder *folder_of(size_t count, const struct migration *migrations)
+{
+	struct migration_folder *folder = mem_zero(sizeof(*folder));
+	folder->count = count;
+	for (size_t i = 0; i < count; i++)
+		folder->files[i].migration = migrations[i];
+	return folder;
+}
+
+/* Compares; problems is what was complained about. Gives the index of the first pending file, or -1. */
+static int compare(size_t file_count, const struct migration *files, size_t count, const struct migration *recorded,
+                   struct strbuf *problems)
+{
+	struct migration_folder *folder = folder_of(file_count, files);
+	size_t next = 0;
+	strbuf_init(problems, 4096);
+	enum err err = migration_compare(folder, recorded, count, &next, problems);
+	free(folder);
+	assert_true(err == OK || err == ERR_CONFLICT);
+	assert_int_equal(err == OK, problems->len == 0);
+	return err == OK ? (int)next : -1;
+}
+
+static void finds_what_is_pending(void **state)
+{
+	(void)state;
+	const struct migration files[] = { { 1, "a", A }, { 2, "b", B }, { 4, "d", A } };
+	struct strbuf problems;
+	for (int applied = 0; applied <= 3; applied++) {
+		assert_int_equal(compare(3, files, (size_t)applied, files, &problems), applied);
+		strbuf_clear(&problems);
+	}
+}
+
+static void refuses_a_changed_file_with_both_checksums(void **state)
+{
+	(void)state;
+	const struct migration files[] = { { 1, "a", A }, { 2, "b", B } };
+	const struct migration recorded[] = { { 1, "a", B } };
+	struct strbuf problems;
+	assert_int_equal(compare(2, files, 1, recorded, &problems), -1);
+	assert_string_equal(problems.data, "0001_a.sql: has changed since it was applied (recorded sha256 " B
+	                                   ", file sha256 " A ")\n");
+	strbuf_clear(&problems);
+}
+
+static void refuses_a_missing_file_first_last_and_in_between(void **state)
+{
+	(void)state;
+	const struct migration all[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
+	const struct migration without[3][2] = { { all[1], all[2] }, { all[0], all[2] }, { all[0], all[1] } };
+	struct strbuf problems;
+	for (size_t i = 0; i < 3; i++) {
+		char file[MIGRATION_FILE_SIZE];
+		migration_format_file(&all[i], file);
+		assert_int_equal(compare(2, without[i], 3, all, &problems), -1);
+		assert_ptr_equal(strstr(problems.data, file), problems.data);
+		assert_non_null(strstr(problems.data, "is missing"));
+		assert_non_null(strstr(problems.data, all[i].sha256));
+		strbuf_clear(&problems);
+	}
+}
+
+static void refuses_a_renamed_file(void **state)
+{
+	(void)state;
+	const struct migration files[] = { { 1, "new", A } };
+	const struct migration recorded[] = { { 1, "old", A } };
+	struct strbuf problems;
+	assert_int_equal(compare(1, files, 1, recorded, &problems), -1);
+	assert_non_null(strstr(problems.data, "0001_old.sql: has been applied, but is 0001_new.sql now"));
+	strbuf_clear(&problems);
+}
+
+static void refuses_a_file_that_comes_late(void **state)
+{
+	(void)state;
+	const struct migration files[] = { { 1, "a", A }, { 2, "late", B }, { 3, "c", A } };
+	const struct migration recorded[] = { { 1, "a", A }, { 3, "c", A } };
+	struct strbuf problems;
+	assert_int_equal(compare(3, files, 2, recorded, &problems), -1);
+	assert_non_null(strstr(problems.data, "0002_late.sql: comes out of order, version 0003 has been applied already"));
+	strbuf_clear(&problems);
+}
+
+struct folder {
+	char path[64];
+};
+
+static int set_up(void **state)
+{
+	struct folder *f = mem_zero(sizeof(*f));
+	snprintf(f->path, sizeof(f->path), "/tmp/test_migration.XXXXXX");
+	*state = f;
+	return mkdtemp(f->path) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct folder *f = *state;
+	char command[96];
+	snprintf(command, sizeof(command), "rm -r '%s'", f->path);
+	int rc = system(command);
+	free(f);
+	return rc;
+}
+
+static void put(const struct folder *f, const char *file, const char *bytes, size_t len)
+{
+	char path[160];
+	snprintf(path, sizeof(path), "%s/%s", f->path, file);
+	FILE *out = fopen(path, "we");
+	assert_non_null(out);
+	assert_int_equal(fwrite(bytes, 1, len, out), len);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void reads_the_files_in_the_order_of_their_versions(void **state)
+{
+	const struct folder *f = *state;
+	put(f, "0010_ten.sql", "SELECT 10;", 10);
+	put(f, "0002_two.sql", "abc", 3);
+	put(f, "README.md", "x", 1);
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	struct migration_folder *folder = NULL;
+	assert_int_equal(migration_folder_read(f->path, &folder, &problems), OK);
+	assert_int_equal(folder->count, 2);
+	assert_int_equal(folder->files[0].migration.version, 2);
+	assert_string_equal(folder->files[0].sql, "abc");
+	assert_string_equal(folder->files[0].migration.sha256,
+	                    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_int_equal(folder->files[1].migration.version, 10);
+	migration_folder_free(folder);
+	strbuf_clear(&problems);
+}
+
+static void lists_every_file_that_cannot_be_used(void **state)
+{
+	const struct folder *f = *state;
+	put(f, "0001_a.sql", "SELECT 1", 8);
+	put(f, "0001_b.sql", "SELECT 1", 8);
+	put(f, "0003_empty.sql", "", 0);
+	put(f, "0004_nul.sql", "a\0b", 3);
+	put(f, "five.sql", "SELECT 5", 8);
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	struct migration_folder *folder = NULL;
+	assert_int_equal(migration_folder_read(f->path, &folder, &problems), ERR_INVALID);
+	assert_non_null(strstr(problems.data, "0001_a.sql and 0001_b.sql: have the same version"));
+	assert_non_null(strstr(problems.data, "0003_empty.sql: "));
+	assert_non_null(strstr(problems.data, "0004_nul.sql: "));
+	assert_non_null(strstr(problems.data, "five.sql: is not named"));
+	strbuf_clear(&problems);
+}
+
+static void says_which_folder_is_not_there(void **state)
+{
+	(void)state;
+	struct strbuf problems;
+	strbuf_init(&problems, 4096);
+	struct migration_folder *folder = NULL;
+	assert_int_equal(migration_folder_read("/nowhere/at/all", &folder, &problems), ERR_INVALID);
+	assert_string_equal(problems.data, "/nowhere/at/all: No such file or directory\n");
+	strbuf_clear(&problems);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_version_and_name_from_the_file_name),
+		cmocka_unit_test(refuses_file_names_of_another_form),
+		cmocka_unit_test(finds_what_is_pending),
+		cmocka_unit_test(refuses_a_changed_file_with_both_checksums),
+		cmocka_unit_test(refuses_a_missing_file_first_last_and_in_between),
+		cmocka_unit_test(refuses_a_renamed_file),
+		cmocka_unit_test(refuses_a_file_that_comes_late),
+		cmocka_unit_test_setup_teardown(reads_the_files_in_the_order_of_their_versions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lists_every_file_that_cannot_be_used, set_up, tear_down),
+		cmocka_unit_test(says_which_folder_is_not_there),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
