@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/net/http_loop.h"
+#include "lib/net/http_text.h"
 
 /* What a connection keeps between requests; a larger buffer is given back. */
 #define BUFFER_KEPT 16384
@@ -55,7 +56,7 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 {
 	x->mhd = mhd;
 	x->begun = true;
-	x->checked = x->queued = x->closes = x->on_worker = x->too_big = false;
+	x->checked = x->refused = x->queued = x->closes = x->on_worker = x->too_big = false;
 	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
 	x->arrived_steady_us = clock_steady_us(clock);
 	x->arrived_us = clock_now_us(clock);
@@ -205,26 +206,6 @@ void http_exchange_resume(struct http_exchange *x)
 	atomic_fetch_sub(&loop->resumers, 1);
 }
 
-static bool is_text(const char *text)
-{
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return true;
-}
-
-static bool is_name(const char *text)
-{
-	if (*text == '\0')
-		return false;
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text <= 0x20 || (unsigned char)*text >= 0x7f || strchr("()<>@,;:\\\"/[]?={}", *text) != NULL)
-			return false;
-	return true;
-}
-
 void http_exchange_set_status(struct http_exchange *x, unsigned status)
 {
 	x->status = status;
@@ -239,7 +220,7 @@ static size_t keep(struct http_exchange *x, const char *text)
 
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
 {
-	if (!is_name(name) || !is_text(value))
+	if (!http_text_is_token(name, strlen(name)) || !http_text_is_value(value, strlen(value)))
 		return ERR_INVALID;
 	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
 		return ERR_LIMIT;

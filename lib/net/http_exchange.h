@@ -39,6 +39,7 @@ struct http_exchange {
 
 	bool begun;   /* the request line has arrived */
 	bool checked; /* the guard has seen it */
+	bool refused; /* answered past the library: nothing more may come of it */
 	bool queued;  /* the answer is on its way */
 	bool closes;  /* the connection ends with this answer */
 	bool on_worker;

@@ -3,6 +3,8 @@
 #include <microhttpd.h>
 #include <string.h>
 
+#include "lib/net/http_text.h"
+
 #define CONTENT_LENGTH_DIGITS_MAX 18
 #define METHOD_LEN_MAX 32
 
@@ -13,30 +15,6 @@ struct walk {
 	unsigned hosts, lengths, codings;
 	struct http_guard_verdict verdict;
 };
-
-/* tchar of RFC 9110, section 5.6.2 */
-static const unsigned char token[256] = {
-	['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1, ['&'] = 1, ['\''] = 1, ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,
-	['^'] = 1, ['_'] = 1, ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1,
-};
-
-static bool is_token(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!token[(unsigned char)text[i]])
-			return false;
-	return len > 0;
-}
-
-static bool has_control(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return true;
-	}
-	return false;
-}
 
 static bool name_is(const char *name, size_t len, const char *wanted, size_t wanted_len)
 {
@@ -111,9 +89,9 @@ static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *nam
 	struct walk *walk = arg;
 	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
 		return MHD_NO;
-	if (name != walk->next || !is_token(name, name_len))
+	if (name != walk->next || !http_text_is_token(name, name_len))
 		walk->refused = "A header's name is malformed.";
-	else if (value == NULL || !follows(name + name_len, value) || has_control(value, len))
+	else if (value == NULL || !follows(name + name_len, value) || !http_text_is_value(value, len))
 		walk->refused = "A header's value is malformed.";
 	else
 		walk->refused = read_header(walk, name, name_len, value, len);
@@ -123,23 +101,15 @@ static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *nam
 	return MHD_YES;
 }
 
-/* True if text has a byte that no target may have. */
-static bool has_gap(const char *text)
-{
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text <= 0x20 || *text == 0x7f)
-			return true;
-	return false;
-}
-
 static bool request_line_is_plain(const struct http_guard_head *head)
 {
 	size_t method_len = strnlen(head->method, METHOD_LEN_MAX + 1);
-	if (method_len > METHOD_LEN_MAX || !is_token(head->method, method_len))
+	if (method_len > METHOD_LEN_MAX || !http_text_is_token(head->method, method_len))
 		return false;
 	if (head->target != head->method + method_len + 1 || head->version != head->target + head->target_len + 1)
 		return false;
-	if (has_gap(head->target) || has_gap(head->query))
+	if (!http_text_is_target(head->target, strlen(head->target)) ||
+	    !http_text_is_target(head->query, strlen(head->query)))
 		return false;
 	return strcmp(head->version, "HTTP/1.1") == 0 || strcmp(head->version, "HTTP/1.0") == 0;
 }
@@ -165,11 +135,19 @@ static struct http_guard_verdict refuse(unsigned status, const char *detail)
 	return (struct http_guard_verdict){ .status = status, .detail = detail };
 }
 
+bool http_guard_takes_target(const char *target, size_t len)
+{
+	size_t pairs = 1;
+	if (len > HTTP_GUARD_TARGET_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		pairs += target[i] == '&';
+	return pairs <= HTTP_GUARD_QUERY_PAIRS_MAX;
+}
+
 struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_head *head)
 {
-	if (head->target_len > HTTP_GUARD_TARGET_MAX)
-		return refuse(MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
-	if (head->head_len > HTTP_GUARD_HEAD_MAX)
+	if (head->head_len > head->head_bytes_max)
 		return refuse(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large.");
 	if (!request_line_is_plain(head))
 		return refuse(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");

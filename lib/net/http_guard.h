@@ -17,22 +17,29 @@
 #include <stdint.h>
 
 #define HTTP_GUARD_TARGET_MAX 4096
-#define HTTP_GUARD_HEAD_MAX 16384
-#define HTTP_GUARD_HEADERS_MAX 100
+#define HTTP_GUARD_QUERY_PAIRS_MAX 64
+#define HTTP_GUARD_HEADERS_MAX 64
 
 struct http_guard_head {
 	const char *method, *target, *version; /* as the library hands them over */
 	size_t target_len;                     /* before it was cut at its "?" */
 	const char *query;                     /* as it arrived: in the target, the library has turned "+" into spaces */
 	size_t head_len;                       /* from the method's first byte to the end of the empty line */
+	size_t head_bytes_max;
 };
 
 struct http_guard_verdict {
-	unsigned status;    /* 0: go on; else 400, 414, 431 */
+	unsigned status;    /* 0: go on; else 400 or 431 */
 	const char *detail; /* a sentence for people */
 	bool has_body, chunked, expects_continue;
 	uint64_t content_length;
 };
+
+/*
+ * Whether the library should go on reading a request with this target: its records of a query's pairs take memory that the
+ * answer needs. False: 414.
+ */
+bool http_guard_takes_target(const char *target, size_t len);
 
 /* mhd: the library's connection, in the first call of its access handler. */
 struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_head *head);

@@ -10,10 +10,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "lib/net/http_guard.h"
 #include "lib/net/http_request.h"
 
-/* Holds HTTP_GUARD_HEAD_MAX, the library's records of it, and the head of the answer. */
-#define CONNECTION_MEMORY 32768
+/*
+ * The library's memory for a connection holds the request's head, a record of 56 bytes for each header and each pair of the
+ * query, and then the head of the answer. It is zeroed after each request: 32 KiB took a quarter of a redirect's time.
+ */
+#define MEMORY_PER_HEAD_BYTE 2
+#define MEMORY_FOR_ANSWER 2560
 /* Room above our own ceiling, so that ours decides and not the library's, which would leave connections waiting. */
 #define CONNECTION_SLACK 32
 /* The longest sleep, so that a clock that was moved by hand is noticed. */
@@ -100,6 +105,10 @@ static void *on_request_line(void *arg, const char *target, struct MHD_Connectio
 	http_exchange_begin(&c->exchange, mhd, target, loop->service->config.clock);
 	if (c->list == &loop->idle)
 		http_connection_move(c, &loop->receiving, c->exchange.arrived_steady_us);
+	if (!http_guard_takes_target(c->exchange.target, c->exchange.target_len)) {
+		http_request_refuse_on_socket(c, MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
+		shutdown(c->fd, SHUT_WR);
+	}
 	return c;
 }
 
@@ -140,28 +149,30 @@ static struct http_connection *being_judged(struct http_loop *loop)
 }
 
 /*
- * The library refuses a malformed Content-Length itself, before any call of ours, and sends the head of its answer twice
- * (0.9.75). Only its log tells us in time: we answer instead, and leave it nothing to write to.
+ * What the library refuses itself while it judges a complete head (a malformed Content-Length, cookies that do not fit),
+ * it refuses before any call of ours, and it sends the head of that answer twice (0.9.75). Only its log tells us in time:
+ * we answer instead, and leave it nothing to write to.
  */
 static void on_library_message(void *arg, const char *format, va_list values)
 {
-	(void)values;
-	struct http_connection *c = strstr(format, "Content-Length' header") == NULL ? NULL : being_judged(arg);
+	if (strncmp(format, "Error processing request (HTTP response code is %u", 50) != 0)
+		return;
+	struct http_connection *c = being_judged(arg);
 	if (c == NULL)
 		return;
-	c->exchange.checked = true;
-	http_request_refuse_on_socket(c, MHD_HTTP_BAD_REQUEST, "The Content-Length is not a number.");
+	http_request_refuse_on_socket(c, va_arg(values, unsigned), "The request's headers are malformed.");
 	shutdown(c->fd, SHUT_WR);
 }
 
 static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 {
-	unsigned connections = (unsigned)loop->service->config.connections + CONNECTION_SLACK;
+	const struct http_server_config *config = &loop->service->config;
+	unsigned connections = (unsigned)config->connections + CONNECTION_SLACK;
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, loop, on_access, loop,
 	                        MHD_OPTION_EXTERNAL_LOGGER, on_library_message, loop,
 	                        MHD_OPTION_LISTEN_SOCKET, loop->listen_fd,
 	                        MHD_OPTION_CONNECTION_LIMIT, connections,
-	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_ANSWER,
 	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U,
 	                        MHD_OPTION_NOTIFY_CONNECTION, on_connection, loop,
 	                        MHD_OPTION_URI_LOG_CALLBACK, on_request_line, loop,

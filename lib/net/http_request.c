@@ -97,6 +97,7 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 		.target_len = x->target_len,
 		.query = x->query.data,
 		.head_len = head_len_of(x->mhd),
+		.head_bytes_max = config_of(x)->head_bytes_max,
 	};
 	struct http_guard_verdict verdict = http_guard_check(x->mhd, &head);
 	if (verdict.status != 0)
@@ -113,6 +114,7 @@ void http_request_refuse_on_socket(struct http_connection *c, unsigned status, c
 	struct http_exchange *x = &c->exchange;
 	if (x->request_id[0] == '\0')
 		name_request(x);
+	x->refused = true;
 	c->lingers = true;
 	write_refusal(x, status, detail);
 	http_answer_send_raw(x, c->fd);
@@ -212,6 +214,8 @@ static bool answer(struct http_connection *c)
 bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
                           const char *upload, size_t *upload_len)
 {
+	if (c->exchange.refused)
+		return false;
 	if (!c->exchange.checked)
 		return begin(c, url, method, version);
 	if (*upload_len > 0)

@@ -8,6 +8,7 @@
 #include "lib/net/http_loop.h"
 
 #define LOOPS_MAX 64
+#define HEAD_BYTES_MAX 8192
 
 struct http_server {
 	struct http_service service;
@@ -60,6 +61,8 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 
 	struct http_server *s = mem_zero(sizeof(*s));
 	s->service.config = *config;
+	if (config->head_bytes_max == 0)
+		s->service.config.head_bytes_max = HEAD_BYTES_MAX;
 	s->port = port;
 	s->loops = mem_array(loops, sizeof(*s->loops));
 	s->service.limit = http_connection_limit_new(config->connections, config->connections_per_ip, config->trusted);

@@ -145,6 +145,82 @@ static void refuses_long_targets_with_414(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+static void refuses_queries_of_too_many_pairs_with_414(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	static const unsigned counts[] = { 64, 65, 500, 4000 };
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		char request[8192];
+		int at = snprintf(request, sizeof(request), "GET /?");
+		memset(request + at, '&', counts[i] - 1);
+		snprintf(request + at + counts[i] - 1, 64, " HTTP/1.1\r\nHost: a\r\n\r\n");
+		http_fixture_ask(&f, request, &answer);
+		assert_int_equal(answer.status, counts[i] <= 64 ? 200 : 414);
+	}
+	assert_int_equal(atomic_load(&f.calls), 1);
+	http_fixture_stop(&f, 1000);
+}
+
+static void refuses_cookies_that_do_not_fit_with_one_431(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	char request[8192], answer[16384];
+	int at = snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nCookie: a=b");
+	while (at < 8000)
+		at += snprintf(request + at, sizeof(request) - (size_t)at, "; a=b");
+	snprintf(request + at, sizeof(request) - (size_t)at, "\r\n\r\n");
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, request));
+	assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
+	close(fd);
+	assert_memory_equal(answer, "HTTP/1.1 431 ", 13);
+	assert_int_equal(http_fixture_count(answer, "HTTP/1.1"), 1);
+	assert_int_equal(atomic_load(&f.calls), 0);
+	http_fixture_stop(&f, 1000);
+}
+
+static enum http_progress redirect_far(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	char target[2049];
+	memset(target, 't', sizeof(target) - 1);
+	target[sizeof(target) - 1] = '\0';
+	assert_int_equal(http_exchange_add_header(x, "Location", target), OK);
+	http_exchange_set_status(x, 302);
+	return HTTP_ANSWERED;
+}
+
+/* The library builds the head of an answer in what the request has left of the connection's memory. */
+static void has_room_for_the_longest_redirect_after_a_large_head(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	http_fixture_start(&f, http_fixture_config(), redirect_far);
+	for (unsigned pairs = 1; pairs <= 64; pairs += 9) {
+		char request[16384];
+		int at = snprintf(request, sizeof(request), "GET /?");
+		memset(request + at, '&', pairs - 1);
+		at += (int)pairs - 1;
+		at += snprintf(request + at, 64, " HTTP/1.1\r\nHost: a\r\n");
+		for (unsigned i = 0; i < 63; i++) {
+			int left = 8192 - 4 - at;
+			int len = left / (int)(63 - i) - 8;
+			at += snprintf(request + at, sizeof(request) - (size_t)at, "X-%u: %0*u\r\n", i, len > 1 ? len : 1, i);
+		}
+		snprintf(request + at, sizeof(request) - (size_t)at, "\r\n");
+		struct http_fixture_answer answer;
+		http_fixture_ask(&f, request, &answer);
+		if (answer.status != 302)
+			fail_msg("%u pairs, %zu bytes: %u", pairs, strlen(request), answer.status);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
 static void ask_with_headers(const struct http_fixture *f, unsigned count, unsigned len, struct http_fixture_answer *answer)
 {
 	size_t size = 64 + (size_t)count * (len + 32);
@@ -163,14 +239,14 @@ static void refuses_large_heads_with_431(void **state)
 	struct http_fixture f;
 	struct http_fixture_answer answer;
 	http_fixture_start(&f, http_fixture_config(), echo);
-	ask_with_headers(&f, 99, 100, &answer); /* and Host */
+	ask_with_headers(&f, 63, 100, &answer); /* and Host */
 	assert_int_equal(answer.status, 200);
-	ask_with_headers(&f, 1, 16000, &answer);
+	ask_with_headers(&f, 1, 8100, &answer);
 	assert_int_equal(answer.status, 200);
 	assert_int_equal(atomic_load(&f.calls), 2);
 	static const struct {
 		unsigned count, len;
-	} refused[] = { { 100, 10 }, { 500, 1 }, { 1, 16384 }, { 20, 1000 }, { 1, 40000 }, { 100, 1000 } };
+	} refused[] = { { 64, 10 }, { 500, 1 }, { 1, 8192 }, { 10, 1000 }, { 1, 40000 }, { 100, 1000 } };
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		ask_with_headers(&f, refused[i].count, refused[i].len, &answer);
 		if (answer.status != 431)
@@ -384,6 +460,9 @@ int main(void)
 		cmocka_unit_test(refuses_larger_bodies_with_413),
 		cmocka_unit_test(refuses_a_body_before_it_is_sent_when_the_client_asks),
 		cmocka_unit_test(refuses_long_targets_with_414),
+		cmocka_unit_test(refuses_queries_of_too_many_pairs_with_414),
+		cmocka_unit_test(refuses_cookies_that_do_not_fit_with_one_431),
+		cmocka_unit_test(has_room_for_the_longest_redirect_after_a_large_head),
 		cmocka_unit_test(refuses_large_heads_with_431),
 		cmocka_unit_test(runs_blocking_handlers_beside_the_loop),
 		cmocka_unit_test(says_503_when_too_many_requests_wait_for_a_worker),
