@@ -1,0 +1,111 @@
+#include "tests/integration/net/net_fixture.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/base/number.h"
+
+static void copy_variable(const char *name, char *out, size_t size)
+{
+	const char *value = getenv(name);
+	if (!value)
+		fail_msg("%s is not set: run this test inside a stack (tests/support/in-stack)", name);
+	assert_true(strlen(value) < size);
+	snprintf(out, size, "%s", value);
+}
+
+int net_fixture_set_up(void **state)
+{
+	struct net_fixture *f = mem_zero(sizeof(*f));
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	signal(SIGPIPE, SIG_IGN);
+	snprintf(f->unique, sizeof(f->unique), "t%d_%ld", (int)getpid(), now.tv_nsec);
+	copy_variable("PG_URL", f->pg_url, sizeof(f->pg_url));
+	copy_variable("REDIS_URL", f->redis_url, sizeof(f->redis_url));
+	copy_variable("KAFKA_BROKERS", f->kafka.brokers, sizeof(f->kafka.brokers));
+	f->log_fd = memfd_create("log", MFD_CLOEXEC);
+	f->log = log_new("test", LOG_DEBUG, f->log_fd);
+	*state = f;
+	return 0;
+}
+
+int net_fixture_tear_down(void **state)
+{
+	struct net_fixture *f = *state;
+	log_free(f->log);
+	close(f->log_fd);
+	free(f);
+	return 0;
+}
+
+int net_fixture_logged(const struct net_fixture *f, const char *text)
+{
+	char path[48];
+	char line[LOG_LINE_MAX + 1];
+	int count = 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->log_fd);
+	FILE *in = fopen(path, "re");
+	assert_non_null(in);
+	while (fgets(line, sizeof(line), in))
+		count += strstr(line, text) != NULL;
+	fclose(in);
+	return count;
+}
+
+struct tcp_proxy *net_fixture_proxy(char *url, size_t size)
+{
+	static const char host[] = "127.0.0.1:";
+	char *port = strstr(url, host);
+	assert_non_null(port);
+	port += sizeof(host) - 1;
+	size_t digits = strspn(port, "0123456789");
+	char *number = mem_text_n(port, digits);
+	char *rest = mem_text(port + digits);
+	int64_t server = 0;
+	assert_int_equal(number_parse(number, 1, UINT16_MAX, &server), OK);
+	struct tcp_proxy *proxy = tcp_proxy_new((uint16_t)server);
+	snprintf(port, size - (size_t)(port - url), "%u%s", (unsigned)tcp_proxy_port(proxy), rest);
+	free(number);
+	free(rest);
+	return proxy;
+}
+
+int64_t net_fixture_now_ms(void)
+{
+	return clock_steady_us(clock_system()) / CLOCK_US_PER_MS;
+}
+
+void net_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_ms)
+{
+	int64_t until_ms = net_fixture_now_ms() + timeout_ms;
+	while (!holds(ctx)) {
+		if (net_fixture_now_ms() > until_ms)
+			fail_msg("what the test waited for did not happen within %lld ms", (long long)timeout_ms);
+		poll(NULL, 0, 5);
+	}
+}
+
+struct pg_conn *net_fixture_pg(const struct net_fixture *f)
+{
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 5000, f->log, &conn), OK);
+	return conn;
+}
+
+int64_t net_fixture_ask(struct pg_conn *conn, const char *sql, const struct pg_params *params)
+{
+	struct pg_result *rows = NULL;
+	assert_int_equal(pg_conn_query_once(conn, sql, params, &rows), OK);
+	assert_int_equal(pg_result_count(rows), 1);
+	int64_t value = pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	return value;
+}

@@ -1,0 +1,47 @@
+/*
+ * One thread at a time. What the integration tests of lib/net share: the servers' addresses, a log that can be read, waiting
+ * for conditions, and addresses that lead through a tcp_proxy.
+ */
+#ifndef WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
+#define WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/net/kafka_config.h"
+#include "lib/net/pg_conn.h"
+#include "tests/integration/net/tcp_proxy.h"
+
+struct net_fixture {
+	struct log *log;
+	int log_fd;
+	char unique[48]; /* a name that no other test or run has: "t4711_123456789" */
+	char pg_url[512];
+	char redis_url[256];
+	struct kafka_config kafka;
+};
+
+/* cmocka's set-up and tear-down; *state is the fixture. */
+int net_fixture_set_up(void **state);
+int net_fixture_tear_down(void **state);
+
+/* How many lines of the log have text in them. */
+int net_fixture_logged(const struct net_fixture *f, const char *text);
+
+/* Puts a proxy before the server that url (pg_url or redis_url) names, and changes url to lead through it. */
+struct tcp_proxy *net_fixture_proxy(char *url, size_t size);
+
+/* Looks every few milliseconds until the condition holds; fails the test after timeout_ms. */
+void net_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_ms);
+
+int64_t net_fixture_now_ms(void);
+
+/* A connection to the shared database with a statement timeout of 5 s. */
+struct pg_conn *net_fixture_pg(const struct net_fixture *f);
+
+/* Runs a statement that gives one number. */
+int64_t net_fixture_ask(struct pg_conn *conn, const char *sql, const struct pg_params *params);
+
+#endif

@@ -1,0 +1,306 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/pg_pool.h"
+#include "tests/integration/net/net_fixture.h"
+
+#define STATEMENT_TIMEOUT_MS 300
+#define CONNECT_TIMEOUT_MS 500
+
+static struct pg_pool *new_pool(const struct net_fixture *f, size_t max, struct metrics *metrics)
+{
+	return pg_pool_new(&(struct pg_pool_config){
+		.url = f->pg_url,
+		.application_name = f->unique,
+		.max = max,
+		.wait_ms = 200,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+		.clock = clock_system(),
+		.log = f->log,
+		.metrics = metrics,
+	});
+}
+
+static bool is_reachable(void *pool)
+{
+	return pg_pool_is_reachable(pool);
+}
+
+static bool is_unreachable(void *pool)
+{
+	return !pg_pool_is_reachable(pool);
+}
+
+/* Takes a connection and asks something over it. */
+static enum err use(struct pg_pool *pool)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(pool, &conn);
+	if (err != OK)
+		return err;
+	err = pg_conn_query(conn, "SELECT 1", NULL, NULL);
+	pg_pool_give(pool, conn);
+	return err;
+}
+
+static bool works(void *pool)
+{
+	return use(pool) == OK;
+}
+
+static void lends_one_connection_again_and_again(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_pool *pool = new_pool(f, 4, NULL);
+	struct pg_conn *other = net_fixture_pg(f);
+	struct pg_params p = { 0 };
+	pg_params_text(&p, f->unique);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(use(pool), OK);
+	net_fixture_wait(is_reachable, pool, 5000);
+	/* The second is the watch's. */
+	assert_in_range(net_fixture_ask(other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p), 1, 2);
+	pg_conn_close(other);
+	pg_pool_free(pool);
+}
+
+static void lets_waiters_wait_no_longer_than_allowed(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct metrics *metrics = metrics_new();
+	struct pg_pool *pool = new_pool(f, 2, metrics);
+	struct pg_conn *conns[3] = { NULL };
+	assert_int_equal(pg_pool_take(pool, &conns[0]), OK);
+	assert_int_equal(pg_pool_take(pool, &conns[1]), OK);
+	int64_t begun_ms = net_fixture_now_ms();
+	assert_int_equal(pg_pool_take(pool, &conns[2]), ERR_LIMIT);
+	assert_in_range(net_fixture_now_ms() - begun_ms, 190, 2000);
+	struct strbuf text;
+	strbuf_init(&text, 65536);
+	metrics_render(metrics, &text);
+	assert_non_null(strstr(text.data, "waymark_postgres_connections_busy 2"));
+	assert_non_null(strstr(text.data, "waymark_postgres_wait_timeouts_total 1"));
+	strbuf_clear(&text);
+	pg_pool_give(pool, conns[0]);
+	assert_int_equal(pg_pool_take(pool, &conns[2]), OK);
+	pg_pool_give(pool, conns[1]);
+	pg_pool_give(pool, conns[2]);
+	pg_pool_free(pool);
+	metrics_free(metrics);
+}
+
+struct waiter {
+	struct pg_pool *pool;
+	atomic_int served;
+};
+
+static void *wait_and_use(void *arg)
+{
+	struct waiter *w = arg;
+	for (int i = 0; i < 50; i++) {
+		struct pg_conn *conn = NULL;
+		assert_int_equal(pg_pool_take(w->pool, &conn), OK);
+		assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), OK);
+		pg_pool_give(w->pool, conn);
+		atomic_fetch_add(&w->served, 1);
+	}
+	return NULL;
+}
+
+static void hands_freed_connections_to_waiters(void **state)
+{
+	struct waiter w = { .pool = new_pool(*state, 2, NULL) };
+	pthread_t threads[8];
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, wait_and_use, &w), 0);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&w.served), 400);
+	pg_pool_free(w.pool);
+}
+
+static void rolls_back_what_was_left_open(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_pool *pool = new_pool(f, 1, NULL);
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_pool_take(pool, &conn), OK);
+	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int)"), OK);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL), OK);
+	pg_pool_give(pool, conn);
+	assert_int_equal(pg_pool_take(pool, &conn), OK);
+	assert_false(pg_conn_in_transaction(conn));
+	assert_int_equal(net_fixture_ask(conn, "SELECT count(*) FROM t", NULL), 0);
+	pg_pool_give(pool, conn);
+	pg_pool_free(pool);
+}
+
+static void replaces_connections_that_the_server_ended(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_pool *pool = new_pool(f, 3, NULL);
+	struct pg_conn *conns[3];
+	struct pg_conn *other = net_fixture_pg(f);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pg_pool_take(pool, &conns[i]), OK);
+	for (int i = 0; i < 3; i++)
+		pg_pool_give(pool, conns[i]);
+	struct pg_params p = { 0 };
+	pg_params_text(&p, f->unique);
+	assert_int_equal(pg_conn_query(other,
+	                               "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+	                               "WHERE application_name = $1",
+	                               &p, NULL),
+	                 OK);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(use(pool), OK);
+	pg_conn_close(other);
+	pg_pool_free(pool);
+}
+
+static void tells_the_user_of_a_connection_that_it_broke_and_goes_on(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_pool *pool = new_pool(f, 1, NULL);
+	struct pg_conn *conn = NULL;
+	struct pg_conn *other = net_fixture_pg(f);
+	assert_int_equal(pg_pool_take(pool, &conn), OK);
+	struct pg_params p = { 0 };
+	pg_params_int(&p, net_fixture_ask(conn, "SELECT pg_backend_pid()", NULL));
+	assert_int_equal(pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
+	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
+	pg_pool_give(pool, conn);
+	assert_int_equal(use(pool), OK);
+	pg_conn_close(other);
+	pg_pool_free(pool);
+}
+
+static void starts_without_a_server_and_finds_it_later(void **state)
+{
+	struct net_fixture *f = *state;
+	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	struct pg_pool *pool = new_pool(f, 2, NULL);
+	assert_int_equal(use(pool), ERR_UNAVAILABLE);
+	assert_false(pg_pool_is_reachable(pool));
+	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	net_fixture_wait(works, pool, 2000);
+	assert_true(pg_pool_is_reachable(pool));
+	pg_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+static void survives_a_restart_of_the_server(void **state)
+{
+	struct net_fixture *f = *state;
+	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_pool *pool = new_pool(f, 2, NULL);
+	assert_int_equal(use(pool), OK);
+	net_fixture_wait(is_reachable, pool, 5000);
+	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	assert_int_equal(use(pool), ERR_UNAVAILABLE);
+	net_fixture_wait(is_unreachable, pool, 3000);
+	/* An outage is not a flood of lines, and costs nothing. */
+	int64_t begun_ms = net_fixture_now_ms();
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(use(pool), ERR_UNAVAILABLE);
+	assert_in_range(net_fixture_now_ms() - begun_ms, 0, 500);
+	assert_in_range(net_fixture_logged(f, "postgres_cannot_connect"), 1, 3);
+	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	net_fixture_wait(works, pool, 2000);
+	assert_int_equal(net_fixture_logged(f, "postgres_reachable_again"), 1);
+	pg_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+struct sufferer {
+	struct pg_pool *pool;
+	int64_t longest_ms;
+	int64_t waited_ms; /* over all calls */
+};
+
+static void *suffer(void *arg)
+{
+	struct sufferer *s = arg;
+	for (int i = 0; i < 2000; i++) {
+		int64_t begun_ms = net_fixture_now_ms();
+		assert_int_not_equal(use(s->pool), OK);
+		int64_t took_ms = net_fixture_now_ms() - begun_ms;
+		s->waited_ms += took_ms;
+		if (took_ms > s->longest_ms)
+			s->longest_ms = took_ms;
+	}
+	return NULL;
+}
+
+static void costs_its_callers_one_timeout_when_the_server_freezes(void **state)
+{
+	struct net_fixture *f = *state;
+	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_pool *pool = new_pool(f, 4, NULL);
+	struct pg_conn *conns[4];
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pg_pool_take(pool, &conns[i]), OK);
+	for (int i = 0; i < 4; i++)
+		pg_pool_give(pool, conns[i]);
+	net_fixture_wait(is_reachable, pool, 5000);
+	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
+	struct sufferer sufferers[4];
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++) {
+		sufferers[i] = (struct sufferer){ .pool = pool };
+		assert_int_equal(pthread_create(&threads[i], NULL, suffer, &sufferers[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_in_range(sufferers[i].longest_ms, 0, STATEMENT_TIMEOUT_MS + 1000 + 500);
+		assert_in_range(sufferers[i].waited_ms, 0, STATEMENT_TIMEOUT_MS + 1000 + 2000);
+	}
+	assert_false(pg_pool_is_reachable(pool));
+	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	net_fixture_wait(works, pool, CONNECT_TIMEOUT_MS + 3000);
+	pg_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+static void notices_within_seconds_that_nobody_needs_the_server_that_left(void **state)
+{
+	struct net_fixture *f = *state;
+	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_pool *pool = new_pool(f, 1, NULL);
+	net_fixture_wait(is_reachable, pool, 5000);
+	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	net_fixture_wait(is_unreachable, pool, 2000);
+	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	net_fixture_wait(is_reachable, pool, 1000);
+	pg_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(lends_one_connection_again_and_again),
+		WITH_FIXTURE(lets_waiters_wait_no_longer_than_allowed),
+		WITH_FIXTURE(hands_freed_connections_to_waiters),
+		WITH_FIXTURE(rolls_back_what_was_left_open),
+		WITH_FIXTURE(replaces_connections_that_the_server_ended),
+		WITH_FIXTURE(tells_the_user_of_a_connection_that_it_broke_and_goes_on),
+		WITH_FIXTURE(starts_without_a_server_and_finds_it_later),
+		WITH_FIXTURE(survives_a_restart_of_the_server),
+		WITH_FIXTURE(costs_its_callers_one_timeout_when_the_server_freezes),
+		WITH_FIXTURE(notices_within_seconds_that_nobody_needs_the_server_that_left),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
