@@ -1,0 +1,253 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/salt_store.h"
+#include "lib/net/kafka_consumer.h"
+#include "tests/integration/redirector/world.h"
+
+#define ACCEPTED "waymark_events_accepted_total"
+#define ACKED "waymark_events_acked_total"
+#define QUEUED "waymark_events_queued"
+#define DROPPED "waymark_events_dropped_total"
+
+static void makes_one_event_of_each_redirect_and_none_of_other_answers(void **state)
+{
+	struct world *world = *state;
+	world_add_link(world, "counted");
+	world_add_link(world, "gone");
+	world_change_link(world, "gone", "state = 'EXPIRED'");
+	world_add_link(world, "over");
+	world_change_link(world, "over", "state = 'EXPIRED', expired_url = 'https://example.com/over'");
+	world_add_link(world, "off");
+	world_change_link(world, "off", "state = 'DISABLED'");
+	world_start(world);
+	assert_int_equal(world_follow(world, "counted", ""), 302);
+	assert_int_equal(world_follow(world, "over", ""), 302);
+	assert_int_equal(world_follow(world, "gone", ""), 410);
+	assert_int_equal(world_follow(world, "off", ""), 404);
+	assert_int_equal(world_follow(world, "unknown", ""), 404);
+	assert_int_equal(world_ask(world, "POST /abc", ""), 405);
+	assert_int_equal(world_metric(world, ACCEPTED), 2);
+	world_await_metric(world, ACKED, 2);
+	assert_int_equal(world_metric(world, QUEUED), 0);
+	assert_int_equal(world_metric(world, DROPPED), 0);
+}
+
+static void brings_every_event_to_kafka_before_it_ends(void **state)
+{
+	struct world *world = *state;
+	world->config.drain_s = 15;
+	world->config.memory_ttl_ms = 60000;
+	world_add_link(world, "flush");
+	world_start(world);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(world_follow(world, "flush", ""), 302);
+	assert_int_equal(redirector_drain(world->redirector), OK);
+	assert_int_equal(world_metric(world, ACKED), 50);
+}
+
+/* Answers come in requests without waiting for them: as fast as one connection can. */
+static void follow_often(struct world *world, const char *name, int times)
+{
+	char request[256];
+	char slug[SLUG_SIZE];
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", world_slug(world, name, slug));
+	int fd = http_fixture_connect(&world->door);
+	for (int i = 0; i < times; i++) {
+		assert_true(http_fixture_send_text(fd, request));
+		http_fixture_read_answer(fd, true, &world->answer);
+		assert_int_equal(world->answer.status, 302);
+	}
+	close(fd);
+}
+
+static void assert_adds_up(struct world *world)
+{
+	struct strbuf text;
+	strbuf_init(&text, 1024 * 1024);
+	metrics_render(world->metrics, &text);
+	long long accepted = -1, acked = -1, queued = -1, dropped = -1;
+	const char *names[] = { "\n" ACCEPTED " ", "\n" ACKED " ", "\n" QUEUED " ", "\n" DROPPED " " };
+	long long *values[] = { &accepted, &acked, &queued, &dropped };
+	for (size_t i = 0; i < 4; i++) {
+		const char *found = strstr(text.data, names[i]);
+		assert_non_null(found);
+		assert_int_equal(sscanf(found + strlen(names[i]), "%lld", values[i]), 1);
+	}
+	assert_true(queued >= 0);
+	assert_int_equal(accepted, acked + queued + dropped);
+	strbuf_clear(&text);
+}
+
+static void redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up(void **state)
+{
+	struct world *world = *state;
+	snprintf(world->config.kafka.brokers, sizeof(world->config.kafka.brokers), WORLD_NOWHERE_KAFKA);
+	world->config.journal_max_bytes = (int64_t)256 * 1024;
+	world->config.drain_s = 0;
+	world->config.memory_ttl_ms = 60000;
+	world_add_link(world, "nokafka");
+	world_start(world);
+	follow_often(world, "nokafka", 100);
+	assert_int_equal(world_metric(world, QUEUED), 100);
+	assert_int_equal(world_metric(world, DROPPED), 0);
+	assert_adds_up(world);
+	for (int i = 0; i < 20; i++) {
+		follow_often(world, "nokafka", 150);
+		assert_adds_up(world);
+	}
+	assert_int_equal(world_metric(world, ACCEPTED), 3100);
+	assert_true(world_metric(world, DROPPED) > 0);
+	assert_int_equal(world_metric(world, ACKED), 0);
+	world_await_ready(world, true);
+}
+
+static void adds_up_at_every_scrape(void **state)
+{
+	struct world *world = *state;
+	world->config.memory_ttl_ms = 60000;
+	world_add_link(world, "sum");
+	world_start(world);
+	for (int i = 0; i < 300; i++) {
+		follow_often(world, "sum", 3);
+		assert_adds_up(world);
+	}
+	world_await_metric(world, ACKED, 900);
+}
+
+/* --- what stands in an event --- */
+
+struct reader {
+	struct kafka_consumer *consumer;
+	struct kafka_config kafka;
+};
+
+static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	(void)ctx;
+	(void)partitions;
+	for (size_t i = 0; i < count; i++)
+		offsets[i] = KAFKA_CONSUMER_BEGINNING;
+	return OK;
+}
+
+static void ignore_revoked(void *ctx, bool lost)
+{
+	(void)ctx;
+	(void)lost;
+}
+
+static void fail_stranded(void *ctx, int32_t partition, int64_t offset)
+{
+	(void)ctx;
+	fail_msg("stranded in partition %d at %lld", (int)partition, (long long)offset);
+}
+
+/* The first count events of a slug, in order. */
+static void read_events(struct world *world, const char *name, struct redirect_event *events, size_t count)
+{
+	char slug[SLUG_SIZE];
+	world_slug(world, name, slug);
+	struct kafka_consumer_config config = {
+		.kafka = &world->config.kafka,
+		.group = slug,
+		.topic = REDIRECT_EVENT_TOPIC,
+		.session_timeout_ms = 6000,
+		.events = { begin_at_the_beginning, ignore_revoked, fail_stranded },
+		.log = world->log,
+	};
+	struct kafka_consumer *consumer = NULL;
+	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);
+	int64_t began_ms = http_fixture_now_ms();
+	size_t found = 0;
+	while (found < count) {
+		struct kafka_message message;
+		char reason[REDIRECT_EVENT_REASON_SIZE];
+		assert_true(http_fixture_now_ms() - began_ms < 2 * WORLD_DEADLINE_MS);
+		if (kafka_consumer_poll(consumer, 100, &message) != OK || message.key_len != strlen(slug) ||
+		    memcmp(message.key, slug, message.key_len) != 0)
+			continue;
+		assert_int_equal(redirect_event_decode(message.value, message.value_len, &events[found++], reason), OK);
+	}
+	kafka_consumer_free(consumer);
+}
+
+static void make_salts(struct world *world)
+{
+	struct pg_conn *conn = test_database_connect(world->database, NULL);
+	int32_t today = clock_utc_day(clock_now_us(clock_system()));
+	int64_t made = 0;
+	assert_int_equal(salt_store_make(conn, today, today + 1, &made), OK);
+	pg_conn_close(conn);
+}
+
+static void follow_with_hash(struct world *world, const char *name, const char *headers)
+{
+	int64_t began_ms = http_fixture_now_ms();
+	double without;
+	do {
+		without = world_metric(world, "waymark_events_without_visitor_hash_total");
+		assert_int_equal(world_follow(world, name, headers), 302);
+		assert_true(http_fixture_now_ms() - began_ms < WORLD_DEADLINE_MS);
+	} while (world_metric(world, "waymark_events_without_visitor_hash_total") > without);
+}
+
+static void tells_about_the_visitor_without_the_address(void **state)
+{
+	static struct redirect_event events[4];
+	struct world *world = *state;
+	snprintf(world->config.region, sizeof(world->config.region), "eu-west");
+	make_salts(world);
+	world_add_link(world, "warmup");
+	world_add_link(world, "told");
+	world_start(world);
+	follow_with_hash(world, "warmup", "X-Forwarded-For: 203.0.113.99\r\n");
+	int64_t before_us = clock_now_us(clock_system());
+	world_follow(world, "told",
+	             "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
+	world_follow(world, "told", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
+	world_follow(world, "told", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
+	world_follow(world, "told", "");
+	world_await_metric(world, ACKED, world_metric(world, ACCEPTED));
+	read_events(world, "told", events, 4);
+
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(events[i].status, 302);
+		assert_int_equal(events[i].link_version, 1);
+		assert_string_equal(events[i].region, "eu-west");
+		assert_true(events[i].occurred_at_us >= before_us);
+		assert_true(events[i].latency_us < 5000000);
+		assert_memory_equal(events[i].instance, events[0].instance, sizeof(events[0].instance));
+		assert_true(i == 0 || events[i].sequence == events[i - 1].sequence + 1);
+		assert_true(i == 0 || memcmp(events[i].event_id, events[i - 1].event_id, ENTROPY_UUID_SIZE) != 0);
+	}
+	assert_true(events[0].prefetch);
+	assert_false(events[1].prefetch);
+	assert_string_equal(events[0].client_network, "203.0.113.0/24");
+	assert_true(events[0].has_visitor_hash);
+	assert_memory_equal(events[0].visitor_hash, events[1].visitor_hash, DIGEST_SIZE);
+	assert_memory_not_equal(events[0].visitor_hash, events[2].visitor_hash, DIGEST_SIZE);
+	assert_string_equal(events[3].client_network, "");
+	assert_false(events[3].has_visitor_hash);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_reset, world_stop)
+		TEST(makes_one_event_of_each_redirect_and_none_of_other_answers),
+		TEST(brings_every_event_to_kafka_before_it_ends),
+		TEST(redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up),
+		TEST(adds_up_at_every_scrape),
+		TEST(tells_about_the_visitor_without_the_address),
+	};
+	return cmocka_run_group_tests(tests, world_open, world_close);
+}
