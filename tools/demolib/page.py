@@ -9,6 +9,7 @@ COLOURS = {"bold": "1", "dim": "2", "green": "32", "cyan": "36", "red": "31"}
 class Page:
     def __init__(self, out=sys.stdout):
         self._out = out
+        out.reconfigure(errors="replace")  # a terminal that has no arrows still gets the rest
         self._step = 0
 
     def _paint(self, colour, text):
@@ -25,7 +26,7 @@ class Page:
         self._print(f"\n{self._paint('cyan', f'{self._step:2}')}  {self._paint('bold', text)}\n")
 
     def request(self, method, url, body=None):
-        self._print(f"    {self._paint('bold', method)} {url}" + (f"  {json.dumps(body)}" if body else ""))
+        self._print(f"    {self._paint('bold', method)} {url}" + (f"  {json.dumps(body, ensure_ascii=False)}" if body else ""))
 
     def answer(self, status, shown):
         """shown is what of the answer is worth reading; long values are cut."""

@@ -38,7 +38,7 @@ class Stage:
         if kind in (None, KeyboardInterrupt) and not wrong:
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
-            self.page.line(f"Logs and data are in {self.folder}")
+            self.page.bad(f"that was not as it should be; logs and data are in {self.folder}")
         if kind is None and wrong:
             raise StageError("the stack did not end as it should")
 

@@ -11,7 +11,7 @@ from .stage import Stage, StageError
 
 COUNTED_WITHIN_S = 30
 
-# Public resolvers and networks in five countries; only their network reaches Kafka and the database.
+# Addresses in America, Europe and Japan. Only their networks reach Kafka and the database.
 VISITORS = (
     ("8.8.8.8", "Chrome on Windows", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"),
     ("193.0.6.139", "Firefox on Linux", "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"),

@@ -40,12 +40,12 @@ packages_become_root() {
 
 # While apt works nothing may be started: the stack has its own PostgreSQL and Redis.
 packages_keep_services_off() {
-	local policy=/usr/sbin/policy-rc.d
-	[ ! -e $policy ] || return 0
+	local policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
+	[ ! -e "$policy" ] || return 0
 	# shellcheck disable=SC2064 # expand now
-	trap "${as_root[*]} rm -f $policy" EXIT
-	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
-	"${as_root[@]}" chmod 755 $policy
+	trap "${as_root[*]} rm -f '$policy'" EXIT
+	printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+	"${as_root[@]}" chmod 755 "$policy"
 }
 
 # Nor at the next start of the machine, unless they were here before.

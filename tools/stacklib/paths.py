@@ -18,6 +18,14 @@ def program(build, name):
     return path
 
 
+def has_thread_sanitizer(build):
+    try:
+        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as settings:
+            return any(line.startswith("WAYMARK_SANITIZE:") and "thread" in line for line in settings)
+    except FileNotFoundError:
+        return False
+
+
 def cache():
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.environ.get("WAYMARK_CACHE") or os.path.join(base, "waymark")

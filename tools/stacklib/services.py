@@ -21,6 +21,10 @@ class Service(Member):
     def command(self):
         return [paths.program(self.stack.build, self.program)]
 
+    def launch(self):
+        """ThreadSanitizer needs its addresses where it expects them."""
+        return super().launch() + (["setarch", "-R"] if paths.has_thread_sanitizer(self.stack.build) else [])
+
     @property
     def url(self):
         return f"http://127.0.0.1:{self.ports[0]}"
