@@ -1,0 +1,87 @@
+#include "services/analytics-consumer/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+/* Poison may come in messages of a megabyte: a batch is closed when it holds this much of it. */
+#define DEAD_LETTER_BYTES_MAX_OF_BATCH ((size_t)8 * 1024 * 1024)
+
+void batch_init(struct batch *batch, size_t visits_max, const char *topic, const char *dead_letter_topic)
+{
+	*batch = (struct batch){ .visits_max = visits_max };
+	batch->visits = mem_array(visits_max, sizeof(*batch->visits));
+	batch->dead_letters =
+		dead_letter_list_new(visits_max, DEAD_LETTER_BYTES_MAX_OF_BATCH, topic, dead_letter_topic);
+}
+
+void batch_clear(struct batch *batch)
+{
+	free(batch->visits);
+	dead_letter_list_free(batch->dead_letters);
+	*batch = (struct batch){ 0 };
+}
+
+void batch_reset(struct batch *batch)
+{
+	batch->records = 0;
+	batch->count = 0;
+	batch->in_doubt = false;
+	dead_letter_list_reset(batch->dead_letters);
+}
+
+static enum err decode(const struct kafka_message *message, struct redirect_event *click,
+                       char reason[static REDIRECT_EVENT_REASON_SIZE])
+{
+	if (!message->value || message->value_len == 0) {
+		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "empty message");
+		return ERR_INVALID;
+	}
+	return redirect_event_decode(message->value, message->value_len, click, reason);
+}
+
+void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
+               struct progress_partition *partition, int64_t now_us)
+{
+	struct redirect_event click;
+	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
+	bool counted = progress_is_counted(partition, message->offset);
+	enum err err = decode(message, &click, reason);
+	batch->records++;
+	progress_reach(partition, message->offset);
+	if (err != OK) {
+		/* One that was counted over has its dead letter. */
+		if (!counted)
+			dead_letter_list_add(batch->dead_letters, message, reason);
+		return;
+	}
+	struct visit *visit = &batch->visits[batch->count++];
+	enrich_click(sources, &click, visit);
+	visit->fate = counted ? VISIT_COUNTED_BEFORE : VISIT_NEW;
+	int64_t as_of_us = click.occurred_at_us < now_us ? click.occurred_at_us : now_us;
+	if (as_of_us > partition->as_of_us)
+		partition->as_of_us = as_of_us;
+}
+
+bool batch_is_empty(const struct batch *batch)
+{
+	return batch->records == 0;
+}
+
+bool batch_is_full(const struct batch *batch)
+{
+	return batch->records >= batch->visits_max || dead_letter_list_is_full(batch->dead_letters);
+}
+
+struct batch_sums batch_sum(const struct batch *batch)
+{
+	struct batch_sums sums = { .poisoned = (int64_t)dead_letter_list_length(batch->dead_letters) };
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct visit *visit = &batch->visits[i];
+		sums.humans += visit->fate == VISIT_NEW && !visit->event.is_bot;
+		sums.bots += visit->fate == VISIT_NEW && visit->event.is_bot;
+		sums.repeats += visit->fate == VISIT_REPEAT;
+	}
+	return sums;
+}

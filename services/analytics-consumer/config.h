@@ -1,0 +1,34 @@
+/*
+ * One thread at a time (before threads start). What the environment says to the analytics-consumer. config_program is
+ * its table, its --help and its checks.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
+
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/base/program.h"
+#include "lib/net/kafka_config.h"
+
+struct config {
+	int64_t ops_port;
+	char pg_url[1024];
+	int64_t pg_statement_timeout_ms;
+	struct kafka_config kafka;
+	char consumer_group[128];
+	int64_t session_timeout_ms;
+	int64_t batch_events;
+	int64_t batch_ms;
+	char geoip_db[512]; /* "" = no countries */
+	char ua_regexes[512];
+	int64_t user_agent_cache;
+	char log_level[16];
+};
+
+extern const struct program config_program;
+
+/* Of a config that program_start has filled: cannot fail. */
+enum log_level config_log_level(const struct config *config);
+
+#endif

@@ -1,0 +1,184 @@
+#include "services/analytics-consumer/dead_letter.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/clicks/redirect_event.h"
+#include "services/analytics-consumer/delivery.h"
+
+#define QUEUE_PAUSE_MS 5
+
+struct letter {
+	struct delivery *delivery; /* outlives the letter while it is on its way */
+	int32_t partition;
+	int64_t offset;
+	size_t original_len;
+	size_t len;
+	size_t key_len;
+	char *bytes; /* the value and behind it the key */
+	bool has_value;
+	char reason[REDIRECT_EVENT_REASON_SIZE];
+};
+
+struct orphan {
+	struct orphan *next;
+	struct delivery *delivery;
+};
+
+struct dead_letter_list {
+	const char *topic;
+	const char *dead_letter_topic;
+	size_t count_max, bytes_max;
+	size_t count, bytes;
+	struct letter *letters;
+	struct orphan *orphans; /* deliveries of letters that were thrown away while on their way */
+};
+
+struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max, const char *topic,
+                                              const char *dead_letter_topic)
+{
+	struct dead_letter_list *list = mem_zero(sizeof(*list));
+	list->topic = topic;
+	list->dead_letter_topic = dead_letter_topic;
+	list->count_max = count_max;
+	list->bytes_max = bytes_max;
+	list->letters = mem_array(count_max, sizeof(*list->letters));
+	return list;
+}
+
+static void bury(struct dead_letter_list *list)
+{
+	struct orphan **at = &list->orphans;
+	while (*at) {
+		struct orphan *orphan = *at;
+		if (delivery_is_pending(orphan->delivery)) {
+			at = &orphan->next;
+			continue;
+		}
+		*at = orphan->next;
+		free(orphan->delivery);
+		free(orphan);
+	}
+}
+
+void dead_letter_list_reset(struct dead_letter_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct orphan *orphan = mem_zero(sizeof(*orphan));
+		*orphan = (struct orphan){ .next = list->orphans, .delivery = list->letters[i].delivery };
+		list->orphans = orphan;
+		free(list->letters[i].bytes);
+	}
+	list->count = 0;
+	list->bytes = 0;
+	bury(list);
+}
+
+void dead_letter_list_free(struct dead_letter_list *list)
+{
+	if (!list)
+		return;
+	dead_letter_list_reset(list);
+	free(list->letters);
+	free(list);
+}
+
+static size_t at_most(size_t len, size_t max)
+{
+	return len < max ? len : max;
+}
+
+void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_message *message, const char *reason)
+{
+	if (list->count == list->count_max)
+		return;
+	struct letter *letter = &list->letters[list->count++];
+	*letter = (struct letter){
+		.delivery = mem_zero(sizeof(struct delivery)),
+		.partition = message->partition,
+		.offset = message->offset,
+		.original_len = message->value_len,
+		.len = at_most(message->value_len, DEAD_LETTER_BYTES_MAX),
+		.key_len = at_most(message->key_len, DEAD_LETTER_KEY_MAX),
+		.has_value = message->value != NULL,
+	};
+	letter->bytes = mem_zero(letter->len + letter->key_len);
+	if (letter->len > 0)
+		memcpy(letter->bytes, message->value, letter->len);
+	if (letter->key_len > 0)
+		memcpy(letter->bytes + letter->len, message->key, letter->key_len);
+	snprintf(letter->reason, sizeof(letter->reason), "%s", reason);
+	list->bytes += letter->len + letter->key_len;
+}
+
+bool dead_letter_list_is_full(const struct dead_letter_list *list)
+{
+	return list->count == list->count_max || list->bytes >= list->bytes_max;
+}
+
+size_t dead_letter_list_length(const struct dead_letter_list *list)
+{
+	return list->count;
+}
+
+static enum err send_letter(const struct dead_letter_list *list, struct letter *letter, struct kafka_producer *producer)
+{
+	char partition[16];
+	char offset[24];
+	char bytes[24];
+	snprintf(partition, sizeof(partition), "%" PRId32, letter->partition);
+	snprintf(offset, sizeof(offset), "%" PRId64, letter->offset);
+	snprintf(bytes, sizeof(bytes), "%zu", letter->original_len);
+	struct kafka_record record = {
+		.topic = list->dead_letter_topic,
+		.key = letter->bytes + letter->len,
+		.key_len = letter->key_len,
+		.value = letter->has_value ? letter->bytes : NULL,
+		.value_len = letter->len,
+		.headers = { { "reason", letter->reason },
+		             { "topic", list->topic },
+		             { "partition", partition },
+		             { "offset", offset },
+		             { "bytes", bytes } },
+		.header_count = 5,
+	};
+	return delivery_send(letter->delivery, producer, &record);
+}
+
+static bool is_acked(const struct letter *letter)
+{
+	return atomic_load(&letter->delivery->acked) > 0;
+}
+
+static bool are_acked(const struct dead_letter_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (!is_acked(&list->letters[i]))
+			return false;
+	}
+	return true;
+}
+
+enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_producer *producer, int64_t timeout_ms)
+{
+	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	for (;;) {
+		/* One that failed, or found the queue full, is tried again as long as there is time. */
+		for (size_t i = 0; i < list->count; i++) {
+			struct letter *letter = &list->letters[i];
+			if (!is_acked(letter) && !delivery_is_pending(letter->delivery))
+				(void)(send_letter(list, letter, producer) == OK);
+		}
+		int64_t left_ms = (deadline_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
+		if (are_acked(list))
+			return OK;
+		if (left_ms <= 0)
+			return ERR_UNAVAILABLE;
+		if (kafka_producer_flush(producer, left_ms) == OK && !are_acked(list))
+			poll(NULL, 0, QUEUE_PAUSE_MS);
+	}
+}

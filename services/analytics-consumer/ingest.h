@@ -1,0 +1,64 @@
+/*
+ * Click path 5/9. The loop that counts: gather a batch, store it, tell integrations, again. One thread of its own; start
+ * and stop by one thread, the rest is safe from any thread.
+ *
+ * What holds, whatever is killed, frozen or cut:
+ *   - Offsets live in PostgreSQL and move in the transaction that counts (visit_store.h). Kafka's group only says who
+ *     should work on what; who is wrong about it is fenced.
+ *   - A batch that cannot be stored is kept and tried again with growing pauses. Nothing is polled meanwhile, so memory
+ *     stays bounded: one batch, and what librdkafka reads ahead.
+ *   - A batch that is fenced, or whose partitions are taken away, is thrown away whole and read again by the next owner.
+ *   - Visits are published after the commit, and the next commit waits for them (visit_publisher.h).
+ *   - A partition whose next offset does not exist (retention was faster, or the topic was made anew) stands still:
+ *     error log, waymark_partitions_stranded, not ready. An operator sets consumer_offsets.next_offset and restarts.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/net/kafka_config.h"
+#include "lib/net/pg_pool.h"
+#include "services/analytics-consumer/enrich.h"
+
+struct ingest;
+
+/* Everything is borrowed. */
+struct ingest_config {
+	const struct kafka_config *kafka;
+	const char *group;
+	const char *topic;
+	const char *dead_letter_topic;
+	const char *visits_topic;
+	int64_t session_timeout_ms;
+	size_t batch_events;
+	int64_t batch_ms; /* a batch waits no longer for more clicks after its first */
+	struct pg_pool *pool;
+	struct enrich_sources sources;
+	const struct clock *clock;
+	const struct log *log;
+	struct metrics *metrics; /* may be NULL */
+};
+
+/* Works without any server. ERR_INVALID: librdkafka refuses the configuration (logged). */
+enum err ingest_start(const struct ingest_config *config, struct ingest **out) MUST_CHECK;
+
+/*
+ * Ends the loop: the batch in hand is tried once more or thrown away, the partitions go back to the group. NULL is
+ * allowed.
+ */
+void ingest_stop(struct ingest *ingest);
+
+/* For /readyz; ctx is the ingest. */
+bool ingest_kafka_is_reachable(void *ctx);
+bool ingest_has_no_stranded_partition(void *ctx);
+/* False while PostgreSQL refuses a batch for a reason that will not pass by itself. */
+bool ingest_is_storing(void *ctx);
+
+#endif

@@ -1,0 +1,34 @@
+#include "services/analytics-consumer/ingest_metrics.h"
+
+void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics)
+{
+	*out = (struct ingest_metrics){ 0 };
+	if (!metrics)
+		return;
+	out->events_read =
+		metrics_counter(metrics, "waymark_events_read_total", "Records read from waymark.redirects.v1", NULL);
+	out->humans = metrics_counter(metrics, "waymark_visits_counted_total", "Visits counted", "kind=\"human\"");
+	out->bots = metrics_counter(metrics, "waymark_visits_counted_total", "Visits counted", "kind=\"bot\"");
+	out->repeats = metrics_counter(metrics, "waymark_events_repeated_total",
+	                               "Events dropped because their event_id had been counted", NULL);
+	out->poisoned = metrics_counter(metrics, "waymark_events_poisoned_total",
+	                                "Records that are no events, sent to the dead-letter topic", NULL);
+	out->batches = metrics_counter(metrics, "waymark_batches_total", "Batches stored", NULL);
+	out->batch_seconds =
+		metrics_histogram(metrics, "waymark_batch_seconds", "Time to store a batch, retries included", NULL,
+	                          metrics_latency_bounds, metrics_latency_bound_count);
+	out->batches_fenced = metrics_counter(metrics, "waymark_batches_fenced_total",
+	                                      "Batches thrown away because another owner had moved a partition", NULL);
+	out->batches_retried = metrics_counter(metrics, "waymark_batches_retried_total",
+	                                       "Attempts to store a batch that failed and were made again", NULL);
+	out->visits_published = metrics_counter(metrics, "waymark_visits_published_total",
+	                                        "Visits that Kafka acknowledged, repeats included", NULL);
+	out->lag =
+		metrics_gauge(metrics, "waymark_consumer_lag", "Records in our partitions that are not read yet", NULL);
+	out->last_counted =
+		metrics_gauge(metrics, "waymark_last_counted_timestamp_seconds", "When a batch was stored last", NULL);
+	out->partitions = metrics_gauge(metrics, "waymark_partitions_assigned", "Partitions that are ours", NULL);
+	out->stranded =
+		metrics_gauge(metrics, "waymark_partitions_stranded",
+	                      "Partitions of ours that stand still because the offset to read does not exist", NULL);
+}

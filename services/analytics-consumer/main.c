@@ -1,0 +1,79 @@
+#include "lib/base/shutdown.h"
+#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/visit_event.h"
+#include "lib/net/ops_server.h"
+#include "services/analytics-consumer/config.h"
+#include "services/analytics-consumer/ingest.h"
+
+int main(int argc, char **argv)
+{
+	struct config config = { 0 };
+	int status = program_start(&config_program, argc, argv, &config);
+	if (status != PROGRAM_RUN)
+		return status;
+
+	struct log *log = log_new(config_program.name, config_log_level(&config), 2);
+	struct metrics *metrics = metrics_new();
+	struct shutdown *shutdown = shutdown_new();
+	const struct pg_pool_config pg = { .url = config.pg_url,
+		                           .application_name = config_program.name,
+		                           .max = 1,
+		                           .wait_ms = 1000,
+		                           .connect_timeout_ms = 5000,
+		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
+		                           .clock = clock_system(),
+		                           .log = log,
+		                           .metrics = metrics };
+	struct pg_pool *pool = pg_pool_new(&pg);
+	struct geoip *geoip = NULL;
+	struct user_agent_parser *user_agents = NULL;
+	struct ingest *ingest = NULL;
+	struct ops_server *ops = NULL;
+	enum err err = geoip_open(config.geoip_db, log, &geoip);
+	if (err == OK)
+		err = user_agent_parser_new(config.ua_regexes, (size_t)config.user_agent_cache, log, &user_agents);
+	const struct ingest_config counting = { .kafka = &config.kafka,
+		                                .group = config.consumer_group,
+		                                .topic = REDIRECT_EVENT_TOPIC,
+		                                .dead_letter_topic = REDIRECT_EVENT_DEAD_LETTER_TOPIC,
+		                                .visits_topic = VISIT_EVENT_TOPIC,
+		                                .session_timeout_ms = config.session_timeout_ms,
+		                                .batch_events = (size_t)config.batch_events,
+		                                .batch_ms = config.batch_ms,
+		                                .pool = pool,
+		                                .sources = { .user_agents = user_agents, .geoip = geoip },
+		                                .clock = clock_system(),
+		                                .log = log,
+		                                .metrics = metrics };
+
+	if (err == OK)
+		err = ingest_start(&counting, &ingest);
+	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
+		                                   { "kafka", ingest_kafka_is_reachable, ingest },
+		                                   { "partitions", ingest_has_no_stranded_partition, ingest },
+		                                   { "storing", ingest_is_storing, ingest } };
+	const struct ops_server_config serving = { .port = (uint16_t)config.ops_port,
+		                                   .checks = checks,
+		                                   .check_count = sizeof(checks) / sizeof(checks[0]),
+		                                   .metrics = metrics,
+		                                   .clock = clock_system(),
+		                                   .log = log };
+	if (err == OK)
+		err = ops_server_start(&serving, &ops);
+
+	if (err == OK) {
+		log_info(log, "started", LOG_INT("ops_port", ops_server_port(ops)));
+		shutdown_wait(shutdown);
+		ops_server_set_draining(ops);
+	}
+
+	ops_server_stop(ops);
+	ingest_stop(ingest);
+	user_agent_parser_free(user_agents);
+	geoip_close(geoip);
+	pg_pool_free(pool);
+	shutdown_free(shutdown);
+	metrics_free(metrics);
+	log_free(log);
+	return err == OK ? 0 : 1;
+}

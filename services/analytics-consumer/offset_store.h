@@ -1,0 +1,44 @@
+/*
+ * One thread at a time per connection. How far each partition has been counted: the table consumer_offsets. The only
+ * place that decides who may count: inside the transaction of a batch, each partition's row moves from what the batch
+ * expects to where it ends, or the batch belongs to somebody who is no longer the owner.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_OFFSET_STORE_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_OFFSET_STORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/net/pg_conn.h"
+#include "services/analytics-consumer/progress.h"
+
+/* Fills partition, stored and published of each of out, in the order of partitions. */
+enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions, size_t count,
+                           struct progress_partition *out) MUST_CHECK;
+
+/*
+ * The fence. Moves every partition that the batch moves from stored to next, in the order of partition, and says that
+ * everything before the batch is published. ERR_CONFLICT: at least one stands elsewhere; the transaction must be rolled
+ * back and the batch thrown away.
+ */
+enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct progress *progress) MUST_CHECK;
+
+enum offset_store_outcome {
+	OFFSET_STORE_NOT_STORED, /* every partition stands where the batch expects it */
+	OFFSET_STORE_STORED,     /* every partition stands where the batch ends */
+	OFFSET_STORE_FENCED,     /* somebody else has moved one */
+};
+
+/* After a COMMIT without an answer: what became of the batch. */
+enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, const struct progress *progress,
+                                   enum offset_store_outcome *out) MUST_CHECK;
+
+/*
+ * Everything up to stored is published; partitions that somebody else has moved are left alone. as_of_us: up to then
+ * all clicks that Kafka has were counted; 0 = not known.
+ */
+enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, const struct progress *progress,
+                                     int64_t as_of_us) MUST_CHECK;
+
+#endif

@@ -1,0 +1,91 @@
+#include "services/analytics-consumer/progress.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+static int by_partition(const void *a, const void *b)
+{
+	const struct progress_partition *left = a;
+	const struct progress_partition *right = b;
+	return (left->partition > right->partition) - (left->partition < right->partition);
+}
+
+void progress_assign(struct progress *progress, const struct progress_partition *partitions, size_t count)
+{
+	progress_clear(progress);
+	progress->partitions = mem_array(count, sizeof(*partitions));
+	progress->count = count;
+	for (size_t i = 0; i < count; i++) {
+		progress->partitions[i] = (struct progress_partition){ .partition = partitions[i].partition,
+			                                               .stored = partitions[i].stored,
+			                                               .published = partitions[i].published };
+	}
+	qsort(progress->partitions, count, sizeof(*partitions), by_partition);
+	progress_forget(progress);
+}
+
+void progress_clear(struct progress *progress)
+{
+	free(progress->partitions);
+	*progress = (struct progress){ 0 };
+}
+
+struct progress_partition *progress_find(struct progress *progress, int32_t partition)
+{
+	if (progress->count == 0)
+		return NULL;
+	struct progress_partition key = { .partition = partition };
+	return bsearch(&key, progress->partitions, progress->count, sizeof(key), by_partition);
+}
+
+void progress_reach(struct progress_partition *partition, int64_t offset)
+{
+	if (partition->first < 0)
+		partition->first = offset;
+	if (offset >= partition->next)
+		partition->next = offset + 1;
+}
+
+bool progress_is_counted(const struct progress_partition *partition, int64_t offset)
+{
+	return partition->stored != PROGRESS_NO_ROW && offset < partition->stored;
+}
+
+bool progress_moves(const struct progress_partition *partition)
+{
+	return partition->next != partition->stored;
+}
+
+bool progress_moves_any(const struct progress *progress)
+{
+	for (size_t i = 0; i < progress->count; i++) {
+		if (progress_moves(&progress->partitions[i]))
+			return true;
+	}
+	return false;
+}
+
+void progress_keep(struct progress *progress)
+{
+	for (size_t i = 0; i < progress->count; i++)
+		progress->partitions[i].stored = progress->partitions[i].next;
+	progress_forget(progress);
+}
+
+void progress_forget(struct progress *progress)
+{
+	for (size_t i = 0; i < progress->count; i++) {
+		progress->partitions[i].first = -1;
+		progress->partitions[i].next = progress->partitions[i].stored;
+		progress->partitions[i].as_of_us = 0;
+	}
+}
+
+size_t progress_stranded_count(const struct progress *progress)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < progress->count; i++)
+		count += progress->partitions[i].stranded;
+	return count;
+}

@@ -1,0 +1,60 @@
+/*
+ * One thread at a time. Which partitions are ours, how far each has been stored, and how far the batch in hand reaches.
+ *
+ * stored is what this process last stored, or read when it got the partition: never the offset of the batch's first
+ * record, because offsets have gaps. Two owners of one partition thus agree on at most one next step, and the fence
+ * (offset_store.h) lets only one of them make it.
+ *
+ * A partition from which nothing was ever counted has no row and starts at the oldest record there is. Its first batch
+ * makes the row; having no row is then what that batch expects, so that two first owners exclude each other as well.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_PROGRESS_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROGRESS_NO_ROW (-1)
+#define PROGRESS_PARTITIONS_MAX 4096
+
+struct progress_partition {
+	int32_t partition;
+	int64_t stored;    /* the next offset to count; PROGRESS_NO_ROW */
+	int64_t published; /* when we got it: all visits before it were published; at most stored; PROGRESS_NO_ROW */
+	int64_t first;     /* the first offset of the batch; -1 = it has none */
+	int64_t next;      /* what stored becomes when the batch is stored */
+	int64_t as_of_us;  /* the newest click of the batch; 0 = none */
+	bool stranded;     /* the offset to read next does not exist; an operator has to decide */
+	bool resumes;      /* only visits to publish again were lost: reading goes on at stored */
+};
+
+struct progress {
+	size_t count;
+	struct progress_partition *partitions; /* in rising order of partition */
+};
+
+/* Takes over count partitions, of which partition, stored and published are set, in any order. */
+void progress_assign(struct progress *progress, const struct progress_partition *partitions, size_t count);
+/* Gives all up. Also frees: an empty progress is { 0 }. */
+void progress_clear(struct progress *progress);
+
+/* NULL when it is not ours. */
+struct progress_partition *progress_find(struct progress *progress, int32_t partition);
+
+/* The batch reaches over the record at offset now. */
+void progress_reach(struct progress_partition *partition, int64_t offset);
+/* True for a record that has been counted: it is read again to be published again. */
+bool progress_is_counted(const struct progress_partition *partition, int64_t offset);
+/* True when storing the batch moves stored. */
+bool progress_moves(const struct progress_partition *partition);
+bool progress_moves_any(const struct progress *progress);
+
+/* The batch was stored: stored becomes next. */
+void progress_keep(struct progress *progress);
+/* The batch was thrown away. */
+void progress_forget(struct progress *progress);
+
+size_t progress_stranded_count(const struct progress *progress);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * One thread at a time per connection. Visits per link, hour, dimension and value: the table visit_rollup_hour.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_STORE_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_STORE_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/net/pg_conn.h"
+#include "services/analytics-consumer/rollup.h"
+
+struct rollup_store;
+
+struct rollup_store *rollup_store_new(size_t visits_max);
+void rollup_store_free(struct rollup_store *store);
+
+/* Adds each row to what is stored. rows: as rollup_sum gives them, so that two writers never wait in a circle. */
+enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, const struct rollup_row *rows,
+                          size_t count) MUST_CHECK;
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * One thread at a time (the matching needs room of its own). The rules of uap-core's regexes.yaml, read as its
+ * specification says (docs/specification.md of ua-parser/uap-core, version 0.2): of each list the first rule that
+ * matches gives the answer; replacements insert $1 to $9; results are trimmed; no match is "Other".
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_RULES_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_RULES_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/strbuf.h"
+
+#define USER_AGENT_RULES_FIELDS_MAX 5
+#define USER_AGENT_RULES_FIELD_SIZE 256
+
+enum user_agent_rules_list {
+	USER_AGENT_RULES_BROWSER, /* fields: family, major, minor, patch */
+	USER_AGENT_RULES_OS,      /* family, major, minor, patch, patch minor */
+	USER_AGENT_RULES_DEVICE,  /* family, brand, model */
+	USER_AGENT_RULES_LISTS,
+};
+
+/* Fields that a rule does not give are "". Longer ones are cut at a character. */
+struct user_agent_match {
+	char fields[USER_AGENT_RULES_FIELDS_MAX][USER_AGENT_RULES_FIELD_SIZE];
+};
+
+struct user_agent_rules;
+
+/*
+ * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: it cannot be read, or a rule cannot be compiled; problem
+ * gets one sentence.
+ */
+enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem) MUST_CHECK;
+void user_agent_rules_free(struct user_agent_rules *rules);
+
+/* text: valid UTF-8. A rule that backtracks beyond a fixed limit counts as not matching. */
+void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list, const char *text,
+                            size_t len, struct user_agent_match *out);
+
+#endif

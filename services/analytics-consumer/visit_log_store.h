@@ -1,0 +1,45 @@
+/*
+ * One thread at a time. Every counted visit: the table visit_log, whose primary key (day, event_id) is what drops
+ * repeats. A day without a partition of its own goes into the default one.
+ *
+ * Repeats are rare, so rows are inserted as if there were none: that costs no more than COPY, while ON CONFLICT DO
+ * NOTHING takes about a third longer. When a repeat shows up, the caller's transaction has failed and is done again
+ * with the look-out for repeats; the next batches then keep looking out for a while.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_LOG_STORE_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_LOG_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/net/pg_conn.h"
+#include "services/analytics-consumer/visit.h"
+
+struct visit_log_store;
+
+/* visits_max: the most that insert and reload will get. */
+struct visit_log_store *visit_log_store_new(size_t visits_max);
+void visit_log_store_free(struct visit_log_store *store);
+
+/*
+ * Sets VISIT_REPEAT on every new visit whose event_id comes a second time among visits; the first in their order stays.
+ */
+void visit_log_store_mark_repeats(struct visit_log_store *store, struct visit *visits, size_t count);
+
+/*
+ * Inserts the new visits in the order of (day, event_id), so that two writers never wait for each other in a circle.
+ * Looks out: those that are in the log already become VISIT_REPEAT. Otherwise they are ERR_CONFLICT, and nothing in the
+ * transaction counts any more.
+ */
+enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, bool looks_out,
+                                struct visit *visits, size_t count) MUST_CHECK;
+
+/*
+ * Replaces the event of every visit that was counted before by what the log has of it, so that what is published again
+ * is what was published first. One that is not there any more (its day was dropped) becomes VISIT_REPEAT.
+ */
+enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn, struct visit *visits,
+                                size_t count) MUST_CHECK;
+
+#endif

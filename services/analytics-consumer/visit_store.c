@@ -1,0 +1,182 @@
+#include "services/analytics-consumer/visit_store.h"
+
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/analytics-consumer/offset_store.h"
+#include "services/analytics-consumer/rollup.h"
+#include "services/analytics-consumer/rollup_store.h"
+#include "services/analytics-consumer/tally.h"
+#include "services/analytics-consumer/visit_log_store.h"
+#include "services/analytics-consumer/visitor_store.h"
+
+/* How many batches look out for repeats after one had some. */
+#define LOOK_OUT_BATCHES 100
+/* The transaction holds the fence's locks meanwhile. */
+#define DEAD_LETTERS_TIMEOUT_MS 3000
+
+struct visit_store {
+	struct visit_store_config config;
+	struct visit_log_store *visit_log;
+	struct visitor_store *visitors;
+	struct rollup *rollup;
+	struct rollup_store *rollups;
+	struct tally *tally;
+	unsigned look_out; /* batches left */
+};
+
+struct visit_store *visit_store_new(const struct visit_store_config *config)
+{
+	struct visit_store *store = mem_zero(sizeof(*store));
+	store->config = *config;
+	store->visit_log = visit_log_store_new(config->visits_max);
+	store->visitors = visitor_store_new(config->visits_max);
+	store->rollup = rollup_new(config->visits_max);
+	store->rollups = rollup_store_new(config->visits_max);
+	store->tally = tally_new(config->visits_max);
+	return store;
+}
+
+void visit_store_free(struct visit_store *store)
+{
+	if (!store)
+		return;
+	visit_log_store_free(store->visit_log);
+	visitor_store_free(store->visitors);
+	rollup_free(store->rollup);
+	rollup_store_free(store->rollups);
+	tally_free(store->tally);
+	free(store);
+}
+
+static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
+{
+	size_t rows = 0;
+	const struct rollup_row *rollups = rollup_sum(store->rollup, batch->visits, batch->count, &rows);
+	enum err err = rollup_store_add(store->rollups, conn, rollups, rows);
+	if (err != OK)
+		return err;
+	const struct statistics *deltas = tally_sum(store->tally, batch->visits, batch->count, &rows);
+	return statistics_store_add(conn, deltas, rows);
+}
+
+/* What a transaction came to. */
+enum end {
+	END_STORED,
+	END_FENCED,
+	END_REPEATS, /* there were some, and it was not looking out for them */
+	END_FAILED,  /* err says how */
+};
+
+static enum end take_insert(enum err *err, bool looked_out)
+{
+	if (*err == OK)
+		return END_STORED;
+	if (*err == ERR_CONFLICT && !looked_out)
+		return END_REPEATS;
+	return END_FAILED;
+}
+
+/* Everything between BEGIN and COMMIT. */
+static enum end add_all(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                        const struct progress *progress, enum err *err)
+{
+	*err = offset_store_advance(conn, store->config.topic, progress);
+	if (*err == ERR_CONFLICT)
+		return END_FENCED;
+	if (*err == OK)
+		*err = dead_letter_list_send(batch->dead_letters, store->config.producer, DEAD_LETTERS_TIMEOUT_MS);
+	if (*err == OK)
+		*err = visitor_store_see(store->visitors, conn, batch->visits, batch->count);
+	if (*err != OK)
+		return END_FAILED;
+	bool looks_out = store->look_out > 0;
+	*err = visit_log_store_insert(store->visit_log, conn, looks_out, batch->visits, batch->count);
+	enum end end = take_insert(err, looks_out);
+	if (end != END_STORED)
+		return end;
+	*err = add_sums(store, conn, batch);
+	return *err == OK ? END_STORED : END_FAILED;
+}
+
+static enum end transact(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                         const struct progress *progress, enum err *err)
+{
+	*err = pg_conn_begin(conn);
+	if (*err != OK)
+		return END_FAILED;
+	enum end end = add_all(store, conn, batch, progress, err);
+	if (end != END_STORED) {
+		pg_conn_rollback(conn);
+		return end;
+	}
+	*err = pg_conn_commit(conn);
+	batch->in_doubt = *err == ERR_UNAVAILABLE;
+	return *err == OK ? END_STORED : END_FAILED;
+}
+
+/* A batch in doubt is looked up before it is done again, and again when the fence then says that it has moved. */
+static enum err find_out(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                         const struct progress *progress, enum offset_store_outcome *outcome)
+{
+	*outcome = OFFSET_STORE_NOT_STORED;
+	if (!batch->in_doubt)
+		return OK;
+	enum err err = offset_store_find_outcome(conn, store->config.topic, progress, outcome);
+	if (err == OK && *outcome == OFFSET_STORE_STORED) {
+		log_info(store->config.log, "batch_in_doubt_was_stored");
+		batch->in_doubt = false;
+	}
+	return err;
+}
+
+static enum err take_fenced(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                            const struct progress *progress)
+{
+	enum offset_store_outcome outcome;
+	enum err err = find_out(store, conn, batch, progress, &outcome);
+	if (err != OK)
+		return err;
+	return outcome == OFFSET_STORE_STORED ? OK : ERR_CONFLICT;
+}
+
+static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                        const struct progress *progress)
+{
+	enum offset_store_outcome outcome;
+	enum err err = find_out(store, conn, batch, progress, &outcome);
+	if (err != OK || outcome == OFFSET_STORE_STORED)
+		return err;
+	enum end end = transact(store, conn, batch, progress, &err);
+	if (end == END_REPEATS) {
+		store->look_out = LOOK_OUT_BATCHES;
+		end = transact(store, conn, batch, progress, &err);
+	}
+	switch (end) {
+	case END_STORED:
+		store->look_out -= store->look_out > 0;
+		return OK;
+	case END_FENCED:
+		return take_fenced(store, conn, batch, progress);
+	case END_REPEATS:
+	case END_FAILED:
+		break;
+	}
+	/* What is left of conflicts are deadlocks with writers that we do not know of: they pass. */
+	return err == ERR_CONFLICT ? ERR_LIMIT : err;
+}
+
+enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct progress *progress)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(store->config.pool, &conn);
+	if (err != OK)
+		return err;
+	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
+	if (err == OK && progress_moves_any(progress)) {
+		visit_log_store_mark_repeats(store->visit_log, batch->visits, batch->count);
+		err = add_new(store, conn, batch, progress);
+	}
+	pg_pool_give(store->config.pool, conn);
+	return err;
+}
