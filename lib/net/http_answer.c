@@ -15,8 +15,8 @@ static bool add_headers(const struct http_exchange *x, struct MHD_Response *resp
 	if (x->closes)
 		added = MHD_add_response_header(response, "Connection", "close") == MHD_YES && added;
 	for (size_t i = 0; i < x->header_count && added; i++)
-		added = MHD_add_response_header(response, http_exchange_header_name(x, i), http_exchange_header_value(x, i)) ==
-		        MHD_YES;
+		added = MHD_add_response_header(response, http_exchange_header_name(x, i),
+		                                http_exchange_header_value(x, i)) == MHD_YES;
 	return added;
 }
 
@@ -48,7 +48,8 @@ void http_answer_send_raw(struct http_exchange *x, int fd)
 	if (x->content_type[0] != '\0')
 		strbuf_add_format(&out, "Content-Type: %s\r\n", x->content_type);
 	for (size_t i = 0; i < x->header_count; i++)
-		strbuf_add_format(&out, "%s: %s\r\n", http_exchange_header_name(x, i), http_exchange_header_value(x, i));
+		strbuf_add_format(&out, "%s: %s\r\n", http_exchange_header_name(x, i),
+		                  http_exchange_header_value(x, i));
 	strbuf_add_text(&out, "\r\n");
 	strbuf_add(&out, body, len);
 	if (strbuf_status(&out) == OK && send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

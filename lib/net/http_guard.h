@@ -23,8 +23,8 @@
 struct http_guard_head {
 	const char *method, *target, *version; /* as the library hands them over */
 	size_t target_len;                     /* before it was cut at its "?" */
-	const char *query;                     /* as it arrived: in the target, the library has turned "+" into spaces */
-	size_t head_len;                       /* from the method's first byte to the end of the empty line */
+	const char *query; /* as it arrived: in the target, the library has turned "+" into spaces */
+	size_t head_len;   /* from the method's first byte to the end of the empty line */
 	size_t head_bytes_max;
 };
 

@@ -14,6 +14,7 @@
  * Binds and listens on address (NULL: all, IPv4 and IPv6) and *port (0: any free one, which is written back). More than
  * one socket share the port by SO_REUSEPORT, but only with each other: ERR_UNAVAILABLE (logged) if it was taken.
  */
-enum err http_listener_open(const char *address, uint16_t *port, size_t count, int *fds, const struct log *log) MUST_CHECK;
+enum err http_listener_open(const char *address, uint16_t *port, size_t count, int *fds,
+                            const struct log *log) MUST_CHECK;
 
 #endif

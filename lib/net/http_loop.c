@@ -90,7 +90,8 @@ static void closed(struct http_loop *loop, struct http_connection *c)
 	metrics_add(loop->service->metrics.connections, -1);
 }
 
-static void on_connection(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
+static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode what)
 {
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
 		opened(arg, mhd, context);
@@ -168,17 +169,14 @@ static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 {
 	const struct http_server_config *config = &loop->service->config;
 	unsigned connections = (unsigned)config->connections + CONNECTION_SLACK;
-	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, loop, on_access, loop,
-	                        MHD_OPTION_EXTERNAL_LOGGER, on_library_message, loop,
-	                        MHD_OPTION_LISTEN_SOCKET, loop->listen_fd,
-	                        MHD_OPTION_CONNECTION_LIMIT, connections,
-	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_ANSWER,
-	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U,
-	                        MHD_OPTION_NOTIFY_CONNECTION, on_connection, loop,
-	                        MHD_OPTION_URI_LOG_CALLBACK, on_request_line, loop,
-	                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, loop,
-	                        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-	                        MHD_OPTION_END);
+	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, loop,
+	                        on_access, loop, MHD_OPTION_EXTERNAL_LOGGER, on_library_message, loop,
+	                        MHD_OPTION_LISTEN_SOCKET, loop->listen_fd, MHD_OPTION_CONNECTION_LIMIT, connections,
+	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	                        config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_ANSWER,
+	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION, on_connection, loop,
+	                        MHD_OPTION_URI_LOG_CALLBACK, on_request_line, loop, MHD_OPTION_NOTIFY_COMPLETED,
+	                        on_completed, loop, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
 }
 
 /* Closes connections whose time is over; every list is ordered by time. */
@@ -190,7 +188,8 @@ static void expire(struct http_loop *loop)
 	while ((c = http_connection_oldest(&loop->receiving, oldest_us)) != NULL) {
 		metrics_add(loop->service->metrics.late, 1);
 		if (c->exchange.begun)
-			http_request_refuse_on_socket(c, MHD_HTTP_REQUEST_TIMEOUT, "The request did not arrive in time.");
+			http_request_refuse_on_socket(c, MHD_HTTP_REQUEST_TIMEOUT,
+			                              "The request did not arrive in time.");
 		http_connection_move(c, &loop->busy, loop->now_us);
 		http_connection_cut(c);
 	}
@@ -257,7 +256,8 @@ static int sleep_ms(const struct http_loop *loop)
 		return 0;
 	int64_t until_us = http_linger_deadline(&loop->linger);
 	if (loop->receiving.first != NULL)
-		until_us = earlier(until_us, loop->receiving.first->since_us + config->header_deadline_ms * CLOCK_US_PER_MS);
+		until_us = earlier(until_us,
+		                   loop->receiving.first->since_us + config->header_deadline_ms * CLOCK_US_PER_MS);
 	if (loop->idle.first != NULL)
 		until_us = earlier(until_us, loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
 	if (loop->draining)

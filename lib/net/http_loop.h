@@ -37,7 +37,7 @@ struct http_loop {
 	int listen_fd; /* the daemon's, until it is quiesced */
 	int wake_fd;
 	_Atomic bool woken; /* wake_fd has been written to since the loop last read it */
-	int64_t now_us; /* steady, of this turn */
+	int64_t now_us;     /* steady, of this turn */
 	struct http_connection_list receiving, idle, busy;
 	struct http_connection *spare; /* records for connections to come, linked by next */
 	size_t open;

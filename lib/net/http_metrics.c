@@ -11,8 +11,8 @@ void http_metrics_init(struct http_metrics *m, struct metrics *metrics)
 	if (metrics == NULL)
 		return;
 	for (unsigned i = 2; i < HTTP_METRICS_CLASSES; i++)
-		m->answered[i] = metrics_counter(metrics, "waymark_http_requests_total", "Requests answered, by class of status.",
-		                                 classes[i]);
+		m->answered[i] = metrics_counter(metrics, "waymark_http_requests_total",
+		                                 "Requests answered, by class of status.", classes[i]);
 	m->seconds = metrics_histogram(metrics, "waymark_http_request_seconds",
 	                               "Time from the request line to the queued answer.", NULL, metrics_latency_bounds,
 	                               metrics_latency_bound_count);

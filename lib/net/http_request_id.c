@@ -34,7 +34,8 @@ void http_request_id_next(struct http_request_id_source *source, char out[static
 
 static bool is_id_character(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' ||
+	       c == '-';
 }
 
 bool http_request_id_is_valid(const char *text)

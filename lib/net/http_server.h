@@ -58,7 +58,7 @@ struct http_server_config {
 	size_t worker_queue;       /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
 	size_t connections;        /* ceiling overall */
 	size_t connections_per_ip; /* 0 = no ceiling; addresses in trusted are never limited */
-	size_t head_bytes_max;  /* request line and headers; 0 = 8192. A connection takes a little more than twice that */
+	size_t head_bytes_max; /* request line and headers; 0 = 8192. A connection takes a little more than twice that */
 	size_t body_bytes_max;
 	int64_t header_deadline_ms;             /* from the first byte (or the accept) to the end of headers and body */
 	int64_t idle_ms;                        /* keep-alive connections without a request */

@@ -22,7 +22,8 @@ static enum http_progress describe(struct http_exchange *x)
 {
 	struct strbuf text;
 	strbuf_init(&text, 16384);
-	strbuf_add_format(&text, "%s %s ?%s", http_exchange_method_name(x), http_exchange_path(x), http_exchange_query(x));
+	strbuf_add_format(&text, "%s %s ?%s", http_exchange_method_name(x), http_exchange_path(x),
+	                  http_exchange_query(x));
 	http_exchange_set_body(x, "text/plain", text.data, text.len);
 	strbuf_clear(&text);
 	return HTTP_ANSWERED;
@@ -86,7 +87,9 @@ int http_fixture_connect(const struct http_fixture *f)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_true(fd >= 0);
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(f->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		                  .sin_port = htons(f->port),
+		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
 	return fd;
 }

@@ -49,7 +49,8 @@ static void hands_paths_and_queries_over_raw(void **state)
 static void knows_the_methods(void **state)
 {
 	(void)state;
-	static const char *const methods[] = { "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW", "TRACE", "get" };
+	static const char *const methods[] = { "GET",     "POST", "PUT",   "PATCH", "DELETE",
+		                               "OPTIONS", "BREW", "TRACE", "get" };
 	struct http_fixture f;
 	start(&f, NULL);
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
@@ -86,9 +87,11 @@ static void takes_a_request_id_over_or_makes_one(void **state)
 	(void)state;
 	struct http_fixture f;
 	start(&f, NULL);
-	static const char *const kept[] = { "a", "My.Id_9-z", "0123456789012345678901234567890123456789012345678901234567890123" };
-	static const char *const replaced[] = { "", "a b", "a\"", "a/b", "\303\244",
-						"01234567890123456789012345678901234567890123456789012345678901234" };
+	static const char *const kept[] = { "a", "My.Id_9-z",
+		                            "0123456789012345678901234567890123456789012345678901234567890123" };
+	static const char *const replaced[] = {
+		"", "a b", "a\"", "a/b", "\303\244", "01234567890123456789012345678901234567890123456789012345678901234"
+	};
 	struct http_fixture_answer answer;
 	char request[256], id[128], previous[128] = "";
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
@@ -97,7 +100,8 @@ static void takes_a_request_id_over_or_makes_one(void **state)
 		assert_string_equal(http_fixture_header(&answer, "X-Request-Id", id, sizeof(id)), kept[i]);
 	}
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
-		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n", replaced[i]);
+		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n",
+		         replaced[i]);
 		http_fixture_ask(&f, request, &answer);
 		http_fixture_header(&answer, "X-Request-Id", id, sizeof(id));
 		assert_int_equal(strlen(id), 24);
@@ -131,7 +135,8 @@ static void refuses_header_injection(void **state)
 	char value[128];
 	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
 	assert_int_equal(answer.status, 302);
-	assert_string_equal(http_fixture_header(&answer, "Location", value, sizeof(value)), "https://example.com/\303\244\tb");
+	assert_string_equal(http_fixture_header(&answer, "Location", value, sizeof(value)),
+	                    "https://example.com/\303\244\tb");
 	assert_int_equal(http_fixture_count(answer.head, "Location"), 1);
 	assert_int_equal(http_fixture_count(answer.head, "Set-Cookie"), 0);
 	http_fixture_stop(&f, 1000);

@@ -21,14 +21,19 @@ struct attack {
 	size_t len;
 };
 
-#define ATTACK(name_, bytes_) { .name = (name_), .bytes = (bytes_), .len = sizeof(bytes_) - 1 }
+#define ATTACK(name_, bytes_)                                                                                          \
+	{                                                                                                              \
+		.name = (name_), .bytes = (bytes_), .len = sizeof(bytes_) - 1                                          \
+	}
 #define POST "POST / HTTP/1.1\r\nHost: a\r\n"
 #define GET "GET / HTTP/1.1\r\nHost: a\r\n"
 #define CHUNKED_END "0\r\n\r\n" HIDDEN
 
 static const struct attack attacks[] = {
-	ATTACK("two Content-Lengths that differ", POST "Content-Length: 0\r\nContent-Length: " HIDDEN_LEN "\r\n\r\n" HIDDEN),
-	ATTACK("two Content-Lengths, the larger first", POST "Content-Length: " HIDDEN_LEN "\r\nContent-Length: 0\r\n\r\n" HIDDEN),
+	ATTACK("two Content-Lengths that differ",
+	       POST "Content-Length: 0\r\nContent-Length: " HIDDEN_LEN "\r\n\r\n" HIDDEN),
+	ATTACK("two Content-Lengths, the larger first",
+	       POST "Content-Length: " HIDDEN_LEN "\r\nContent-Length: 0\r\n\r\n" HIDDEN),
 	ATTACK("two Content-Lengths that agree", POST "Content-Length: 0\r\nContent-Length: 0\r\n\r\n" HIDDEN),
 	ATTACK("a list of Content-Lengths", POST "Content-Length: 0, " HIDDEN_LEN "\r\n\r\n" HIDDEN),
 	ATTACK("a list of equal Content-Lengths", POST "Content-Length: 0, 0\r\n\r\n" HIDDEN),
@@ -42,14 +47,16 @@ static const struct attack attacks[] = {
 	ATTACK("a Content-Length with a decimal point", POST "Content-Length: 0.0\r\n\r\n" HIDDEN),
 	ATTACK("a space before the colon of Content-Length", POST "Content-Length : " HIDDEN_LEN "\r\n\r\n" HIDDEN),
 	ATTACK("a tab before the colon of Content-Length", POST "Content-Length\t: " HIDDEN_LEN "\r\n\r\n" HIDDEN),
-	ATTACK("a Content-Length that begins with a space", POST "X: y\r\n Content-Length: " HIDDEN_LEN "\r\n\r\n" HIDDEN),
+	ATTACK("a Content-Length that begins with a space",
+	       POST "X: y\r\n Content-Length: " HIDDEN_LEN "\r\n\r\n" HIDDEN),
 	ATTACK("Content-Length and Transfer-Encoding",
 	       POST "Content-Length: 39\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKED_END),
 	ATTACK("Transfer-Encoding and Content-Length",
 	       POST "Transfer-Encoding: chunked\r\nContent-Length: 39\r\n\r\n" CHUNKED_END),
 	ATTACK("Transfer-Encoding in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n"
 	                                        "Transfer-Encoding: chunked\r\n\r\n" CHUNKED_END),
-	ATTACK("two Transfer-Encodings", POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n" CHUNKED_END),
+	ATTACK("two Transfer-Encodings",
+	       POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n" CHUNKED_END),
 	ATTACK("chunked twice", POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKED_END),
 	ATTACK("a list of codings", POST "Transfer-Encoding: gzip, chunked\r\n\r\n" CHUNKED_END),
 	ATTACK("chunked before another coding", POST "Transfer-Encoding: chunked, identity\r\n\r\n" CHUNKED_END),
@@ -111,7 +118,8 @@ static const struct attack attacks[] = {
 	ATTACK("a chunk's size with a sign", POST "Transfer-Encoding: chunked\r\n\r\n+0\r\n\r\n" HIDDEN),
 	ATTACK("a chunk's size with 0x", POST "Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n" HIDDEN),
 	ATTACK("a chunk's size with a space", POST "Transfer-Encoding: chunked\r\n\r\n0 \r\n\r\n" HIDDEN),
-	ATTACK("a chunk that is longer than its size", POST "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n" HIDDEN),
+	ATTACK("a chunk that is longer than its size",
+	       POST "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n" HIDDEN),
 };
 
 static void check(const struct http_fixture *f, const struct attack *attack)
@@ -170,7 +178,8 @@ static void closes_without_an_answer_what_is_not_a_request_line(void **state)
 	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
-	const char *const noise[] = { "GET\r\n\r\n" HIDDEN, " / HTTP/1.1\r\nHost: a\r\n\r\n" HIDDEN, "\x16\x03\x01\r\n" HIDDEN };
+	const char *const noise[] = { "GET\r\n\r\n" HIDDEN, " / HTTP/1.1\r\nHost: a\r\n\r\n" HIDDEN,
+		                      "\x16\x03\x01\r\n" HIDDEN };
 	for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
 		char answer[1024];
 		int fd = http_fixture_connect(&f);
@@ -257,9 +266,10 @@ static void accepts_pipelined_requests(void **state)
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int fd = http_fixture_connect(&f);
-	static const char burst[] = "GET /1?a=b HTTP/1.1\r\nHost: a\r\n\r\nPOST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxy"
-				    "POST /3 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nz\r\n0\r\n\r\n"
-				    "GET /4 HTTP/1.1\r\nHost: a\r\n\r\n";
+	static const char burst[] =
+		"GET /1?a=b HTTP/1.1\r\nHost: a\r\n\r\nPOST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxy"
+		"POST /3 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nz\r\n0\r\n\r\n"
+		"GET /4 HTTP/1.1\r\nHost: a\r\n\r\n";
 	assert_true(http_fixture_send(fd, burst, sizeof(burst) - 1));
 	const char *const expected[] = { "GET /1 ?a=b", "POST /2 ?", "POST /3 ?", "GET /4 ?" };
 	for (unsigned i = 0; i < 4; i++) {

@@ -75,7 +75,8 @@ static void closes_a_client_that_drips_its_request_line(void **state)
 	http_fixture_start(&f, config, NULL);
 	char answer[4096];
 	int fd = http_fixture_connect(&f);
-	assert_in_range(drip(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300, 4000);
+	assert_in_range(drip(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000),
+	                300, 4000);
 	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
 	assert_string_equal(answer, "");
 	close(fd);
@@ -92,7 +93,8 @@ static void closes_a_client_that_drips_its_body(void **state)
 	char answer[4096];
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n"));
-	assert_in_range(drip(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300, 4000);
+	assert_in_range(drip(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300,
+	                4000);
 	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
 	assert_memory_equal(answer, "HTTP/1.1 408 ", 13);
 	close(fd);
@@ -265,7 +267,8 @@ static void answers_every_one_of_many_connections_at_once(void **state)
 			}
 		}
 		if (http_fixture_now_ms() - began_ms > 8000)
-			fail_msg("%u connections took %lld ms", counts[c], (long long)(http_fixture_now_ms() - began_ms));
+			fail_msg("%u connections took %lld ms", counts[c],
+			         (long long)(http_fixture_now_ms() - began_ms));
 		for (unsigned i = 0; i < counts[c]; i++)
 			close(fds[i]);
 	}
@@ -291,9 +294,9 @@ static enum http_progress work_until_open(void *ctx, struct http_exchange *x)
 static void *open_when_refused(void *arg)
 {
 	struct slow_fixture *slow = arg;
-	struct sockaddr_in to = {
-		.sin_family = AF_INET, .sin_port = htons(slow->f.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
-	};
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		                  .sin_port = htons(slow->f.port),
+		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
 	bool refused = false;
 	while (!refused && http_fixture_now_ms() < until_ms) {
@@ -341,7 +344,8 @@ static void cuts_off_what_is_not_done_when_the_time_for_draining_is_over(void **
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int fd = http_fixture_connect(&f);
-	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
+	assert_true(http_fixture_send_text(
+		fd, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
 	struct http_fixture_answer answer;
 	http_fixture_read_answer(fd, true, &answer);
 	assert_int_equal(answer.status, 100);

@@ -44,8 +44,10 @@ static void ask_with_body(const struct http_fixture *f, size_t len, bool chunked
 	char *body = mem_zero(len + 1);
 	memset(body, 'b', len);
 	int fd = http_fixture_connect(f);
-	snprintf(head, sizeof(head), chunked ? "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-	                                     : "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", len);
+	snprintf(head, sizeof(head),
+	         chunked ? "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+	                 : "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
+	         len);
 	assert_true(http_fixture_send_text(fd, head));
 	snprintf(size, sizeof(size), "%zx\r\n", len);
 	if (chunked && len > 0)
@@ -91,8 +93,10 @@ static void refuses_larger_bodies_with_413(void **state)
 			if (answer.status != 413)
 				fail_msg("%zu bytes (%d): %u", lengths[i], chunked, answer.status);
 			assert_string_equal(http_fixture_header(&answer, "Connection", value, sizeof(value)), "close");
-			assert_string_equal(http_fixture_header(&answer, "Content-Type", value, sizeof(value)), "application/problem+json");
-			assert_int_equal(strlen(http_fixture_header(&answer, "X-Request-Id", value, sizeof(value))), 24);
+			assert_string_equal(http_fixture_header(&answer, "Content-Type", value, sizeof(value)),
+			                    "application/problem+json");
+			assert_int_equal(strlen(http_fixture_header(&answer, "X-Request-Id", value, sizeof(value))),
+			                 24);
 		}
 	}
 	assert_int_equal(atomic_load(&f.calls), 0);
@@ -106,7 +110,8 @@ static void refuses_a_body_before_it_is_sent_when_the_client_asks(void **state)
 	struct http_fixture f;
 	struct http_fixture_answer answer;
 	http_fixture_start(&f, http_fixture_config(), echo);
-	http_fixture_ask(&f, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", &answer);
+	http_fixture_ask(&f, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n",
+	                 &answer);
 	assert_int_equal(answer.status, 413);
 	http_fixture_ask(&f, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999999999999\r\n\r\n", &answer);
 	assert_int_equal(answer.status, 413);
@@ -210,7 +215,8 @@ static void has_room_for_the_longest_redirect_after_a_large_head(void **state)
 		for (unsigned i = 0; i < 63; i++) {
 			int left = 8192 - 4 - at;
 			int len = left / (int)(63 - i) - 8;
-			at += snprintf(request + at, sizeof(request) - (size_t)at, "X-%u: %0*u\r\n", i, len > 1 ? len : 1, i);
+			at += snprintf(request + at, sizeof(request) - (size_t)at, "X-%u: %0*u\r\n", i,
+			               len > 1 ? len : 1, i);
 		}
 		snprintf(request + at, sizeof(request) - (size_t)at, "\r\n");
 		struct http_fixture_answer answer;
@@ -221,7 +227,8 @@ static void has_room_for_the_longest_redirect_after_a_large_head(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void ask_with_headers(const struct http_fixture *f, unsigned count, unsigned len, struct http_fixture_answer *answer)
+static void ask_with_headers(const struct http_fixture *f, unsigned count, unsigned len,
+                             struct http_fixture_answer *answer)
 {
 	size_t size = 64 + (size_t)count * (len + 32);
 	char *request = mem_zero(size);
