@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/salt_store.h"
 #include "lib/net/kafka_consumer.h"
+#include "services/redirector/event_shipper.h"
 #include "tests/integration/redirector/world.h"
 
 #define ACCEPTED "waymark_events_accepted_total"
@@ -110,17 +112,41 @@ static void redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up(v
 	world_await_ready(world, true);
 }
 
-static void adds_up_at_every_scrape(void **state)
+#define APPENDED 20000
+
+static void *append_events(void *arg)
+{
+	static struct redirect_event event;
+	event.link_id = event.link_version = event.occurred_at_us = 1;
+	event.status = 302;
+	event.method = REDIRECT_METHOD_GET;
+	entropy_uuid7(1, event.event_id);
+	snprintf(event.slug, sizeof(event.slug), "sum");
+	for (int i = 0; i < APPENDED; i++)
+		event_shipper_append(arg, &event);
+	return NULL;
+}
+
+static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
 {
 	struct world *world = *state;
-	world->config.memory_ttl_ms = 60000;
-	world_add_link(world, "sum");
-	world_start(world);
-	for (int i = 0; i < 300; i++) {
-		follow_often(world, "sum", 3);
+	struct event_shipper_config config = {
+		.kafka = &world->config.kafka,
+		.bytes_max = (size_t)1024 * 1024,
+		.log = world->log,
+		.metrics = world->metrics,
+	};
+	struct event_shipper *shipper = NULL;
+	assert_int_equal(event_shipper_new(&config, &shipper), OK);
+	pthread_t appender;
+	assert_int_equal(pthread_create(&appender, NULL, append_events, shipper), 0);
+	while (world_metric(world, ACCEPTED) < APPENDED)
 		assert_adds_up(world);
-	}
-	world_await_metric(world, ACKED, 900);
+	pthread_join(appender, NULL);
+	assert_int_equal(event_shipper_flush(shipper, WORLD_DEADLINE_MS), OK);
+	assert_adds_up(world);
+	assert_int_equal(world_metric(world, QUEUED), 0);
+	event_shipper_free(shipper);
 }
 
 /* --- what stands in an event --- */
@@ -246,7 +272,7 @@ int main(void)
 		TEST(makes_one_event_of_each_redirect_and_none_of_other_answers),
 		TEST(brings_every_event_to_kafka_before_it_ends),
 		TEST(redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up),
-		TEST(adds_up_at_every_scrape),
+		TEST(adds_up_at_every_scrape_while_events_come_and_go),
 		TEST(tells_about_the_visitor_without_the_address),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);
