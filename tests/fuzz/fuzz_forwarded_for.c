@@ -1,0 +1,67 @@
+/*
+ * X-Forwarded-For as a stranger may send it: no input may crash the reader, an address that was read must be written and
+ * read back as the same one, and nobody who is not behind a trusted proxy may choose an address.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/client_ip.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static bool is_same(const struct client_ip *a, const struct client_ip *b)
+{
+	return a->known == b->known && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+static void reads_back_what_it_writes(const struct client_ip *ip)
+{
+	char text[CLIENT_IP_TEXT_SIZE], network[CLIENT_IP_NETWORK_SIZE];
+	struct client_ip again = { 0 };
+	client_ip_format(ip, text);
+	client_ip_network(ip, network);
+	require(client_ip_parse(text, strlen(text), &again) == OK && is_same(ip, &again));
+	struct client_ip_ranges range;
+	require(client_ip_ranges_parse(network, &range) == OK && client_ip_ranges_contain(&range, ip));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *header = mem_text_n((const char *)data, size);
+	struct client_ip_ranges trusted;
+	struct client_ip proxy, stranger, ip;
+	require(client_ip_ranges_parse("10.0.0.0/8 2001:db8:ffff::/48", &trusted) == OK);
+	require(client_ip_parse("10.0.0.1", 8, &proxy) == OK);
+	require(client_ip_parse("203.0.113.1", 11, &stranger) == OK);
+
+	ip = client_ip_of_request(&proxy, header, &trusted);
+	if (ip.known)
+		reads_back_what_it_writes(&ip);
+	ip = client_ip_of_request(&stranger, header, &trusted);
+	require(is_same(&ip, &stranger));
+
+	/* whatever the visitor claims, the last entry was written by our proxy */
+	char *claimed = mem_zero(size + 32);
+	size_t len = strlen(header);
+	memcpy(claimed, header, len);
+	memcpy(claimed + len, ", 198.51.100.9", 15);
+	ip = client_ip_of_request(&proxy, claimed, &trusted);
+	require(ip.known && ip.bytes[12] == 198 && ip.bytes[15] == 9);
+
+	if (client_ip_parse(header, len, &ip) == OK)
+		reads_back_what_it_writes(&ip);
+	struct client_ip_ranges ranges;
+	if (client_ip_ranges_parse(header, &ranges) == OK)
+		require(ranges.count <= CLIENT_IP_RANGES_MAX);
+	free(claimed);
+	free(header);
+	return 0;
+}

@@ -1,0 +1,88 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/net/http_query.h"
+
+static void check(const char *query, const char *name, const char *expected)
+{
+	char out[64];
+	if (http_query_value(query, name, out, sizeof(out)) != OK)
+		fail_msg("%s is not found in \"%s\"", name, query);
+	assert_string_equal(out, expected);
+}
+
+static enum err error_of(const char *query, const char *name, size_t size)
+{
+	char out[64];
+	return http_query_value(query, name, out, size);
+}
+
+static void finds_the_first_value_of_a_name(void **state)
+{
+	(void)state;
+	check("a=1", "a", "1");
+	check("a=1&b=2&a=3", "b", "2");
+	check("a=1&b=2&a=3", "a", "1");
+	check("aa=1&a=2", "a", "2");
+	check("&&a=1&", "a", "1");
+	check("a", "a", "");
+	check("a=", "a", "");
+	check("a&b=2", "b", "2");
+	check("a=b=c", "a", "b=c");
+	check("%61=1", "a", "1");
+	check("a+b=1", "a b", "1");
+}
+
+static void decodes_escapes_and_plus_signs(void **state)
+{
+	(void)state;
+	check("q=a+b%20c%2B%26%3d", "q", "a b c+&=");
+	check("q=%C3%A4%e2%82%ac", "q", "\303\244\342\202\254");
+}
+
+static void tells_when_the_name_is_not_there(void **state)
+{
+	(void)state;
+	assert_int_equal(error_of("", "a", 64), ERR_NOT_FOUND);
+	assert_int_equal(error_of("b=a", "a", 64), ERR_NOT_FOUND);
+	assert_int_equal(error_of("A=1", "a", 64), ERR_NOT_FOUND);
+	assert_int_equal(error_of("&", "", 64), ERR_NOT_FOUND);
+	assert_int_equal(error_of("%6=1", "a", 64), ERR_NOT_FOUND);
+}
+
+static void refuses_broken_escapes_nul_and_invalid_utf8(void **state)
+{
+	(void)state;
+	static const char *const queries[] = { "a=%",   "a=%4",    "a=%4g", "a=%g4",    "a=%%",
+		                               "a=%00", "a=x%00y", "a=%ff", "a=%c0%80", "a=\xff" };
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
+		if (error_of(queries[i], "a", 64) != ERR_INVALID)
+			fail_msg("accepted %s", queries[i]);
+}
+
+static void bounds_the_value(void **state)
+{
+	(void)state;
+	char out[4];
+	assert_int_equal(http_query_value("a=123", "a", out, sizeof(out)), OK);
+	assert_string_equal(out, "123");
+	assert_int_equal(http_query_value("a=%31%32%33%34", "a", out, sizeof(out)), ERR_LIMIT);
+	assert_int_equal(http_query_value("a=", "a", out, 0), ERR_LIMIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_first_value_of_a_name),
+		cmocka_unit_test(decodes_escapes_and_plus_signs),
+		cmocka_unit_test(tells_when_the_name_is_not_there),
+		cmocka_unit_test(refuses_broken_escapes_nul_and_invalid_utf8),
+		cmocka_unit_test(bounds_the_value),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
