@@ -38,9 +38,13 @@ BEGIN
     IF to_regclass(partition_name) IS NOT NULL THEN
         RETURN false;
     END IF;
-    -- Rows that arrived before their partition move out of the default one, or ATTACH would refuse. The
-    -- lock comes first, so that no row can slip in between the move and the attachment.
-    LOCK TABLE visit_log IN SHARE UPDATE EXCLUSIVE MODE;
+    -- Writers wait here, before they choose a partition: one that had chosen the default partition and
+    -- waited for that would be refused (its bounds have changed meanwhile), and its batch with it.
+    LOCK TABLE ONLY visit_log IN SHARE ROW EXCLUSIVE MODE;
+    IF to_regclass(partition_name) IS NOT NULL THEN
+        RETURN false; -- somebody else made it while we waited
+    END IF;
+    -- Rows that arrived before their partition move out of the default one, or ATTACH would refuse.
     LOCK TABLE visit_log_default IN ACCESS EXCLUSIVE MODE;
     EXECUTE format('CREATE TABLE %I (LIKE visit_log INCLUDING ALL)', partition_name);
     EXECUTE format('WITH moved AS (DELETE FROM visit_log_default WHERE day = %L RETURNING *)

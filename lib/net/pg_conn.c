@@ -240,11 +240,16 @@ static void pg_conn_abandon_copy(struct pg_conn *conn)
 	pg_result_free(answer);
 }
 
+/* Keeps the constraint and the message of the failure that led here. */
 void pg_conn_rollback(struct pg_conn *conn)
 {
+	static const char sql[] = "ROLLBACK";
 	if (conn->copying && !conn->broken)
 		pg_conn_abandon_copy(conn);
-	if (conn->in_transaction && !conn->broken && pg_conn_simple(conn, "ROLLBACK", NULL) != OK)
-		conn->broken = true;
+	if (conn->in_transaction && !conn->broken) {
+		enum err err = pg_conn_sent(conn, PQsendQuery(conn->wire, sql));
+		if (err != OK || pg_conn_finish(conn, sql, NULL) != OK)
+			conn->broken = true;
+	}
 	conn->in_transaction = false;
 }

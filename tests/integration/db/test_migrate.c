@@ -1,0 +1,290 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/strbuf.h"
+#include "tests/integration/net/net_fixture.h"
+
+/* A database of its own, and a folder with two migrations. */
+struct migrate_fixture {
+	struct net_fixture *net;
+	struct pg_conn *admin;
+	char url[512]; /* of the own database */
+	char folder[64];
+};
+
+struct run {
+	int status;
+	struct strbuf output;
+};
+
+static void put(const struct migrate_fixture *f, const char *file, const char *sql)
+{
+	char path[160];
+	snprintf(path, sizeof(path), "%s/%s", f->folder, file);
+	FILE *out = fopen(path, "we");
+	assert_non_null(out);
+	assert_true(fputs(sql, out) >= 0);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void take_away(const struct migrate_fixture *f, const char *file)
+{
+	char path[160];
+	snprintf(path, sizeof(path), "%s/%s", f->folder, file);
+	assert_int_equal(unlink(path), 0);
+}
+
+static int set_up(void **state)
+{
+	struct migrate_fixture *f = mem_zero(sizeof(*f));
+	void *net = NULL;
+	char sql[96];
+	net_fixture_set_up(&net);
+	f->net = net;
+	f->admin = net_fixture_pg(f->net);
+	snprintf(sql, sizeof(sql), "CREATE DATABASE %s", f->net->unique);
+	assert_int_equal(pg_conn_script(f->admin, sql), OK);
+	snprintf(f->url, sizeof(f->url), "%.*s/%s", (int)(strrchr(f->net->pg_url, '/') - f->net->pg_url), f->net->pg_url,
+	         f->net->unique);
+	snprintf(f->folder, sizeof(f->folder), "/tmp/test_migrate.XXXXXX");
+	assert_non_null(mkdtemp(f->folder));
+	put(f, "0001_first.sql", "CREATE TABLE first (a int); INSERT INTO first VALUES (1);");
+	put(f, "0002_second.sql", "CREATE TABLE second (a int);");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct migrate_fixture *f = *state;
+	char text[96];
+	snprintf(text, sizeof(text), "DROP DATABASE %s WITH (FORCE)", f->net->unique);
+	assert_int_equal(pg_conn_script(f->admin, text), OK);
+	pg_conn_close(f->admin);
+	snprintf(text, sizeof(text), "rm -r '%s'", f->folder);
+	assert_int_equal(system(text), 0);
+	void *net = f->net;
+	net_fixture_tear_down(&net);
+	free(f);
+	return 0;
+}
+
+static struct run run_with(const char *url, const char *folder, const char *settings, const char *argument)
+{
+	struct run run = { .status = -1 };
+	char command[1024];
+	char line[4096];
+	const char *build = getenv("WAYMARK_BUILD_DIR");
+	assert_non_null(build);
+	snprintf(command, sizeof(command), "PG_URL='%s' MIGRATIONS_DIR='%s' %s '%s/bin/migrate' %s 2>&1", url, folder,
+	         settings, build, argument);
+	FILE *out = popen(command, "re");
+	assert_non_null(out);
+	strbuf_init(&run.output, 65536);
+	while (fgets(line, sizeof(line), out))
+		strbuf_add_text(&run.output, line);
+	run.status = WEXITSTATUS(pclose(out));
+	return run;
+}
+
+static struct run run_migrate(const struct migrate_fixture *f, const char *argument)
+{
+	return run_with(f->url, f->folder, "", argument);
+}
+
+/* Runs and compares the status and a part of the output. */
+static void expect(const struct migrate_fixture *f, const char *argument, int status, const char *words)
+{
+	struct run run = run_migrate(f, argument);
+	if (run.status != status || !strstr(run.output.data, words))
+		fail_msg("status %d, and it said: %s", run.status, run.output.data);
+	strbuf_clear(&run.output);
+}
+
+static int64_t ask(const struct migrate_fixture *f, const char *sql)
+{
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_conn_open(f->url, "test", 5000, 5000, f->net->log, &conn), OK);
+	int64_t value = net_fixture_ask(conn, sql, NULL);
+	pg_conn_close(conn);
+	return value;
+}
+
+static void applies_what_is_pending_and_nothing_twice(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	expect(f, "", 0, "applied 0001_first.sql\nmigrate: applied 0002_second.sql\n");
+	expect(f, "", 0, "up to date, 0 applied now, 2 before");
+	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 1);
+	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 2);
+	put(f, "0003_third.sql", "INSERT INTO first VALUES (2)");
+	expect(f, "", 0, "1 applied now, 2 before");
+	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 2);
+}
+
+static void shows_what_is_applied_and_pending_without_writing(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	expect(f, "--status", 0, "pending  0001_first.sql\npending  0002_second.sql\n");
+	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'schema_migrations'"), 0);
+	expect(f, "", 0, "2 applied now");
+	put(f, "0003_third.sql", "SELECT 1");
+	expect(f, "--status", 0, "applied  0001_first.sql\napplied  0002_second.sql\npending  0003_third.sql\n");
+	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 2);
+}
+
+static void applies_the_schema_of_this_tree(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	struct run run = run_with(f->url, "db/migrations", "", "");
+	assert_int_equal(run.status, 0);
+	strbuf_clear(&run.output);
+	assert_true(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'links'") > 0);
+}
+
+static void refuses_a_changed_file_and_applies_nothing(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	expect(f, "", 0, "2 applied now");
+	put(f, "0001_first.sql", "CREATE TABLE other (a int);");
+	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
+	expect(f, "", 1, "0001_first.sql: has changed since it was applied (recorded sha256 ");
+	expect(f, "--status", 1, "0001_first.sql: has changed");
+	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('other', 'third')"), 0);
+}
+
+static void refuses_a_missing_file_and_applies_nothing(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	expect(f, "", 0, "2 applied now");
+	take_away(f, "0001_first.sql");
+	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
+	expect(f, "", 1, "0001_first.sql: has been applied, but the file is missing");
+	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'third'"), 0);
+}
+
+static void refuses_a_file_that_comes_too_late(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	take_away(f, "0001_first.sql");
+	expect(f, "", 0, "1 applied now");
+	put(f, "0001_late.sql", "CREATE TABLE late (a int);");
+	expect(f, "", 1, "0001_late.sql: comes out of order");
+	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'late'"), 0);
+}
+
+static void leaves_nothing_of_a_migration_that_failed(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	put(f, "0002_second.sql", "CREATE TABLE second (a int); INSERT INTO nowhere VALUES (1);");
+	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
+	expect(f, "", 1, "0002_second.sql failed: relation \"nowhere\" does not exist");
+	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('second', 'third')"), 0);
+	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 1);
+	/* Never recorded, so it may be corrected. */
+	put(f, "0002_second.sql", "CREATE TABLE second (a int);");
+	expect(f, "", 0, "2 applied now, 1 before");
+}
+
+static void refuses_a_migration_that_commits_by_itself(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	put(f, "0002_second.sql", "CREATE TABLE second (a int); COMMIT;");
+	expect(f, "", 1, "0002_second.sql failed: the script begins or ends a transaction");
+	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 1);
+}
+
+static void *run_in_thread(void *arg)
+{
+	struct run *run = mem_zero(sizeof(*run));
+	*run = run_migrate(arg, "");
+	return run;
+}
+
+static void lets_two_runs_at_once_apply_everything_once(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	pthread_t threads[2];
+	put(f, "0003_slow.sql", "SELECT pg_sleep(0.3); INSERT INTO first VALUES (3);");
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_in_thread, *state), 0);
+	int applied = 0;
+	for (int i = 0; i < 2; i++) {
+		void *result = NULL;
+		pthread_join(threads[i], &result);
+		struct run *run = result;
+		if (run->status != 0)
+			fail_msg("it said: %s", run->output.data);
+		applied += strstr(run->output.data, "applied 0003_slow.sql") != NULL;
+		strbuf_clear(&run->output);
+		free(run);
+	}
+	assert_int_equal(applied, 1);
+	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 2);
+}
+
+static void lists_every_wrong_variable(void **state)
+{
+	(void)state;
+	struct run run = run_with("nonsense", "/nowhere", "MIGRATE_WAIT_S=x", "");
+	assert_int_equal(run.status, 64);
+	assert_non_null(strstr(run.output.data, "PG_URL: "));
+	assert_non_null(strstr(run.output.data, "MIGRATIONS_DIR: /nowhere "));
+	assert_non_null(strstr(run.output.data, "MIGRATE_WAIT_S: "));
+	strbuf_clear(&run.output);
+}
+
+static void waits_for_a_server_that_is_away(void **state)
+{
+	const struct migrate_fixture *f = *state;
+	char url[512];
+	snprintf(url, sizeof(url), "%s", f->url);
+	struct tcp_proxy *proxy = net_fixture_proxy(url, sizeof(url));
+	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	int64_t begun_ms = net_fixture_now_ms();
+	struct run run = run_with(url, f->folder, "MIGRATE_WAIT_S=1", "");
+	assert_int_equal(run.status, 1);
+	assert_non_null(strstr(run.output.data, "could not be reached within 1 s"));
+	assert_in_range(net_fixture_now_ms() - begun_ms, 1000, 10000);
+	strbuf_clear(&run.output);
+	struct migrate_fixture through = *f;
+	snprintf(through.url, sizeof(through.url), "%s", url);
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, run_in_thread, &through), 0);
+	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	void *result = NULL;
+	pthread_join(thread, &result);
+	struct run *later = result;
+	assert_int_equal(later->status, 0);
+	strbuf_clear(&later->output);
+	free(later);
+	tcp_proxy_free(proxy);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(applies_what_is_pending_and_nothing_twice),
+		WITH_FIXTURE(shows_what_is_applied_and_pending_without_writing),
+		WITH_FIXTURE(applies_the_schema_of_this_tree),
+		WITH_FIXTURE(refuses_a_changed_file_and_applies_nothing),
+		WITH_FIXTURE(refuses_a_missing_file_and_applies_nothing),
+		WITH_FIXTURE(refuses_a_file_that_comes_too_late),
+		WITH_FIXTURE(leaves_nothing_of_a_migration_that_failed),
+		WITH_FIXTURE(refuses_a_migration_that_commits_by_itself),
+		WITH_FIXTURE(lets_two_runs_at_once_apply_everything_once),
+		cmocka_unit_test(lists_every_wrong_variable),
+		WITH_FIXTURE(waits_for_a_server_that_is_away),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

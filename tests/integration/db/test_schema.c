@@ -1,0 +1,311 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/mem.h"
+#include "tests/integration/net/net_fixture.h"
+
+static enum err insert_link(struct pg_conn *conn, const char *slug)
+{
+	struct pg_params p = { 0 };
+	pg_params_text(&p, slug);
+	return pg_conn_query(conn,
+	                     "INSERT INTO links (slug, link_type, original_url, expires_at) "
+	                     "VALUES ($1, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours')",
+	                     &p, NULL);
+}
+
+/* Inside the caller's transaction. */
+static void purge_link(struct pg_conn *conn, const char *slug)
+{
+	struct pg_params p = { 0 };
+	pg_params_text(&p, slug);
+	struct pg_result *rows = NULL;
+	assert_int_equal(pg_conn_query(conn,
+	                               "WITH gone AS (DELETE FROM links WHERE slug = $1 RETURNING *) "
+	                               "INSERT INTO link_tombstones (slug, link_id, last_state, version) "
+	                               "SELECT slug, id, state, version FROM gone",
+	                               &p, &rows),
+	                 OK);
+	assert_int_equal(pg_result_changed(rows), 1);
+	pg_result_free(rows);
+}
+
+static void never_issues_the_slug_of_a_purged_link_again(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_conn *conn = net_fixture_pg(f);
+	assert_int_equal(insert_link(conn, f->unique), OK);
+	assert_int_equal(insert_link(conn, f->unique), ERR_CONFLICT);
+	assert_string_equal(pg_conn_constraint(conn), "links_slug_key");
+	assert_int_equal(pg_conn_begin(conn), OK);
+	purge_link(conn, f->unique);
+	assert_int_equal(pg_conn_commit(conn), OK);
+	assert_int_equal(insert_link(conn, f->unique), ERR_CONFLICT);
+	assert_string_equal(pg_conn_constraint(conn), "links_slug_key");
+	pg_conn_close(conn);
+}
+
+static void takes_slugs_that_differ_in_case_for_two(void **state)
+{
+	(void)state;
+	struct pg_conn *conn = net_fixture_pg(*state);
+	char slug[2][12] = { "", "" };
+	entropy_text("abcdefghijklmnopqrstuvwxyz", slug[0], 10);
+	snprintf(slug[1], sizeof(slug[1]), "%s", slug[0]);
+	slug[1][0] = (char)(slug[1][0] - 'a' + 'A');
+	assert_int_equal(insert_link(conn, slug[0]), OK);
+	assert_int_equal(insert_link(conn, slug[1]), OK);
+	pg_conn_close(conn);
+}
+
+struct inserter {
+	struct pg_conn *conn;
+	const char *slug;
+	enum err err;
+	char constraint[64];
+};
+
+static void *insert_in_thread(void *arg)
+{
+	struct inserter *i = arg;
+	i->err = insert_link(i->conn, i->slug);
+	snprintf(i->constraint, sizeof(i->constraint), "%s", pg_conn_constraint(i->conn));
+	return NULL;
+}
+
+struct waiting {
+	struct pg_conn *observer;
+	int64_t pid;
+};
+
+static bool waits_for_a_lock(void *ctx)
+{
+	const struct waiting *w = ctx;
+	struct pg_params p = { 0 };
+	pg_params_int(&p, w->pid);
+	return net_fixture_ask(w->observer,
+	                       "SELECT count(*) FROM pg_stat_activity WHERE pid = $1::int AND wait_event_type = 'Lock'",
+	                       &p) == 1;
+}
+
+/* An insert meets a purge of the same slug that has not ended yet. */
+static void meet_a_purge(const struct net_fixture *f, bool commits)
+{
+	struct pg_conn *purger = net_fixture_pg(f);
+	struct inserter inserter = { .conn = net_fixture_pg(f), .slug = f->unique };
+	struct waiting waiting = { net_fixture_pg(f), net_fixture_ask(inserter.conn, "SELECT pg_backend_pid()", NULL) };
+	pthread_t thread;
+	assert_int_equal(insert_link(purger, f->unique), OK);
+	assert_int_equal(pg_conn_begin(purger), OK);
+	purge_link(purger, f->unique);
+	assert_int_equal(pthread_create(&thread, NULL, insert_in_thread, &inserter), 0);
+	net_fixture_wait(waits_for_a_lock, &waiting, 5000);
+	if (commits)
+		assert_int_equal(pg_conn_commit(purger), OK);
+	else
+		pg_conn_rollback(purger);
+	pthread_join(thread, NULL);
+	assert_int_equal(inserter.err, ERR_CONFLICT);
+	assert_string_equal(inserter.constraint, "links_slug_key");
+	pg_conn_close(inserter.conn);
+	pg_conn_close(waiting.observer);
+	pg_conn_close(purger);
+}
+
+static void refuses_an_insert_that_waited_for_a_purge(void **state)
+{
+	meet_a_purge(*state, true);
+}
+
+static void refuses_an_insert_that_waited_for_a_purge_that_failed(void **state)
+{
+	meet_a_purge(*state, false);
+}
+
+/* The one number that a statement about one day gives. */
+static int64_t ask_of_day(struct pg_conn *conn, const char *sql, int32_t day)
+{
+	struct pg_params p = { 0 };
+	pg_params_day(&p, day);
+	return net_fixture_ask(conn, sql, &p);
+}
+
+static enum err insert_visit(struct pg_conn *conn, int32_t day)
+{
+	uint8_t id[ENTROPY_UUID_SIZE];
+	char text[ENTROPY_UUID_TEXT_SIZE];
+	entropy_uuid4(id);
+	entropy_uuid_format(id, text);
+	struct pg_params p = { 0 };
+	pg_params_day(&p, day);
+	pg_params_text(&p, text);
+	return pg_conn_query(conn,
+	                     "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+	                     "VALUES ($1::date, $2::uuid, $1::date, 1, 'x', 302, 100, false)",
+	                     &p, NULL);
+}
+
+static int32_t unique_day(void)
+{
+	return 100000 + (int32_t)entropy_below(200000) * 2;
+}
+
+static void drop_partition(struct pg_conn *conn, int32_t day)
+{
+	struct pg_params p = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_day(&p, day);
+	assert_int_equal(pg_conn_query_once(conn, "SELECT 'DROP TABLE visit_log_' || to_char($1::date, 'YYYYMMDD')", &p, &rows),
+	                 OK);
+	assert_int_equal(pg_conn_script(conn, pg_result_text(rows, 0, 0)), OK);
+	pg_result_free(rows);
+}
+
+static void moves_visits_that_came_early_into_their_partition(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	int32_t day = unique_day();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(insert_visit(conn, day), OK);
+	assert_int_equal(insert_visit(conn, day + 1), OK);
+	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day), 3);
+	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 1);
+	assert_int_equal(insert_visit(conn, day), OK);
+	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day), 0);
+	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day + 1), 1);
+	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
+	/* A second call finds it made. */
+	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 0);
+	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
+	drop_partition(conn, day);
+	pg_conn_close(conn);
+}
+
+static void keeps_one_visit_per_event_in_a_partition_and_beside_it(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	int32_t day = unique_day();
+	static const char sql[] = "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+				  "VALUES ($1::date, '0190f0c6-7c3e-7000-8000-000000000000', $1::date, 1, 'x', 302, 1, false)";
+	struct pg_params p = { 0 };
+	pg_params_day(&p, day);
+	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), OK);
+	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), ERR_CONFLICT);
+	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 1);
+	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), ERR_CONFLICT);
+	drop_partition(conn, day);
+	pg_conn_close(conn);
+}
+
+#define WRITERS 3
+#define VISITS_EACH 300
+
+struct writer {
+	struct pg_conn *conn;
+	int32_t day;
+	enum err err; /* the first that is not OK */
+};
+
+static void *write_visits(void *arg)
+{
+	struct writer *w = arg;
+	for (int i = 0; i < VISITS_EACH && w->err == OK; i++)
+		w->err = insert_visit(w->conn, w->day);
+	return NULL;
+}
+
+static bool has_visits(void *ctx)
+{
+	const struct writer *w = ctx;
+	return ask_of_day(w->conn, "SELECT (count(*) > 20)::int FROM visit_log_default WHERE day = $1::date", w->day) == 1;
+}
+
+static void takes_every_visit_that_comes_while_the_partition_is_made(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct writer observer = { net_fixture_pg(f), unique_day(), OK };
+	struct writer writers[WRITERS];
+	pthread_t threads[WRITERS];
+	for (int i = 0; i < WRITERS; i++) {
+		writers[i] = (struct writer){ net_fixture_pg(f), observer.day, OK };
+		assert_int_equal(pthread_create(&threads[i], NULL, write_visits, &writers[i]), 0);
+	}
+	net_fixture_wait(has_visits, &observer, 5000);
+	assert_int_equal(ask_of_day(observer.conn, "SELECT visit_log_make_partition($1::date)::int", observer.day), 1);
+	for (int i = 0; i < WRITERS; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(writers[i].err, OK);
+		pg_conn_close(writers[i].conn);
+	}
+	assert_int_equal(ask_of_day(observer.conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", observer.day),
+	                 WRITERS * VISITS_EACH);
+	assert_int_equal(ask_of_day(observer.conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date",
+	                            observer.day),
+	                 0);
+	drop_partition(observer.conn, observer.day);
+	pg_conn_close(observer.conn);
+}
+
+struct maker {
+	struct pg_conn *conn;
+	int32_t day;
+	enum err err;
+	int64_t made;
+};
+
+static void *make_partition(void *arg)
+{
+	struct maker *m = arg;
+	struct pg_params p = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_day(&p, m->day);
+	m->err = pg_conn_query(m->conn, "SELECT visit_log_make_partition($1::date)::int", &p, &rows);
+	m->made = pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	return NULL;
+}
+
+static void lets_two_at_once_make_a_partition_once(void **state)
+{
+	const struct net_fixture *f = *state;
+	for (int round = 0; round < 10; round++) {
+		struct maker makers[2];
+		pthread_t threads[2];
+		int32_t day = unique_day();
+		for (int i = 0; i < 2; i++)
+			makers[i] = (struct maker){ net_fixture_pg(f), day, OK, 0 };
+		for (int i = 0; i < 2; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, make_partition, &makers[i]), 0);
+		for (int i = 0; i < 2; i++) {
+			pthread_join(threads[i], NULL);
+			assert_int_equal(makers[i].err, OK);
+		}
+		assert_int_equal(makers[0].made + makers[1].made, 1);
+		drop_partition(makers[0].conn, day);
+		for (int i = 0; i < 2; i++)
+			pg_conn_close(makers[i].conn);
+	}
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(never_issues_the_slug_of_a_purged_link_again),
+		WITH_FIXTURE(takes_slugs_that_differ_in_case_for_two),
+		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge),
+		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge_that_failed),
+		WITH_FIXTURE(moves_visits_that_came_early_into_their_partition),
+		WITH_FIXTURE(keeps_one_visit_per_event_in_a_partition_and_beside_it),
+		WITH_FIXTURE(takes_every_visit_that_comes_while_the_partition_is_made),
+		WITH_FIXTURE(lets_two_at_once_make_a_partition_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

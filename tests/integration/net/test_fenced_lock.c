@@ -1,0 +1,309 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/fenced_lock.h"
+#include "tests/integration/net/net_fixture.h"
+
+#define LONG_MS 60000
+#define SHORT_MS 100
+
+static struct fenced_lock new_lock(const struct net_fixture *f, const char *holder)
+{
+	struct fenced_lock lock;
+	assert_int_equal(fenced_lock_init(&lock, f->unique, holder), OK);
+	return lock;
+}
+
+struct attempt {
+	struct fenced_lock *lock;
+	struct pg_conn *conn;
+	int64_t at_most_ms;
+};
+
+static bool acquires(void *ctx)
+{
+	const struct attempt *a = ctx;
+	enum err err = fenced_lock_acquire(a->lock, a->conn, a->at_most_ms);
+	assert_true(err == OK || err == ERR_CONFLICT);
+	return err == OK;
+}
+
+/* Waits until the lock has run out and is ours. */
+static void acquire_patiently(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
+{
+	struct attempt a = { lock, conn, at_most_ms };
+	net_fixture_wait(acquires, &a, 5000);
+}
+
+static void is_held_by_one_at_a_time(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
+	assert_int_equal(a.fence, 1);
+	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(b.fence, 0);
+	/* Nor by the same name twice: another process may have it. */
+	struct fenced_lock again = new_lock(*state, "a");
+	assert_int_equal(fenced_lock_acquire(&again, conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
+	assert_int_equal(a.fence, 0);
+	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), OK);
+	assert_int_equal(b.fence, 2);
+	pg_conn_close(conn);
+}
+
+static void can_be_taken_when_it_has_run_out(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
+	acquire_patiently(&b, conn, LONG_MS);
+	assert_true(b.fence > a.fence);
+	pg_conn_close(conn);
+}
+
+static void leaves_a_taken_lock_alone(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	/* The same holder's name: only the fence tells them apart. */
+	struct fenced_lock stale = new_lock(*state, "twin");
+	struct fenced_lock owner = new_lock(*state, "twin");
+	struct fenced_lock third = new_lock(*state, "third");
+	assert_int_equal(fenced_lock_acquire(&stale, conn, SHORT_MS), OK);
+	acquire_patiently(&owner, conn, LONG_MS);
+	assert_int_equal(fenced_lock_extend(&stale, conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_release(&stale, conn, 0), OK);
+	assert_int_equal(fenced_lock_acquire(&third, conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_extend(&owner, conn, LONG_MS), OK);
+	pg_conn_close(conn);
+}
+
+static bool has_run_out(void *ctx)
+{
+	const struct attempt *a = ctx;
+	struct pg_params p = { 0 };
+	pg_params_text(&p, a->lock->name);
+	return net_fixture_ask(a->conn, "SELECT (lock_until <= clock_timestamp())::int FROM shedlock WHERE name = $1", &p) == 1;
+}
+
+static void cannot_be_extended_after_it_has_run_out(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct attempt attempt = { &a, conn, 0 };
+	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
+	net_fixture_wait(has_run_out, &attempt, 5000);
+	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
+	struct fenced_lock b = new_lock(*state, "b");
+	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), OK);
+	pg_conn_close(conn);
+}
+
+static void lasts_longer_when_it_is_extended(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct pg_params p = { 0 };
+	pg_params_text(&p, a.name);
+	assert_int_equal(fenced_lock_acquire(&a, conn, 5000), OK);
+	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), OK);
+	assert_in_range(net_fixture_ask(conn,
+	                                "SELECT round(extract(epoch FROM lock_until - clock_timestamp()))::int "
+	                                "FROM shedlock WHERE name = $1",
+	                                &p),
+	                55, 60);
+	pg_conn_close(conn);
+}
+
+static void is_kept_for_as_long_as_it_must_be(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	int64_t begun_ms = net_fixture_now_ms();
+	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
+	assert_int_equal(fenced_lock_release(&a, conn, 300), OK);
+	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_CONFLICT);
+	acquire_patiently(&b, conn, LONG_MS);
+	assert_in_range(net_fixture_now_ms() - begun_ms, 290, 3000);
+	pg_conn_close(conn);
+}
+
+static void is_never_kept_longer_than_it_was_asked_for(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
+	assert_int_equal(fenced_lock_release(&a, conn, LONG_MS), OK);
+	acquire_patiently(&b, conn, LONG_MS);
+	pg_conn_close(conn);
+}
+
+struct taker {
+	struct fenced_lock *lock;
+	struct pg_conn *conn;
+	enum err err;
+	atomic_bool done;
+};
+
+static void *take(void *arg)
+{
+	struct taker *t = arg;
+	t->err = fenced_lock_acquire(t->lock, t->conn, LONG_MS);
+	atomic_store(&t->done, true);
+	return NULL;
+}
+
+static bool waits_for_a_lock(void *ctx)
+{
+	struct pg_params p = { 0 };
+	pg_params_text(&p, "lock-taker");
+	return net_fixture_ask(ctx,
+	                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 "
+	                       "AND wait_event_type = 'Lock'",
+	                       &p) > 0;
+}
+
+static void keeps_takers_out_until_the_checked_batch_is_committed(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_conn *conn = net_fixture_pg(f);
+	struct pg_conn *observer = net_fixture_pg(f);
+	struct fenced_lock a = new_lock(f, "a");
+	struct fenced_lock b = new_lock(f, "b");
+	struct taker taker = { .lock = &b };
+	assert_int_equal(pg_conn_open(f->pg_url, "lock-taker", 5000, 10000, f->log, &taker.conn), OK);
+	assert_int_equal(fenced_lock_acquire(&a, conn, 200), OK);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(fenced_lock_check(&a, conn), OK);
+	struct attempt attempt = { &a, observer, 0 };
+	net_fixture_wait(has_run_out, &attempt, 5000);
+	/* It has run out, but the batch is under way: whoever wants it waits for the batch's end. */
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, take, &taker), 0);
+	net_fixture_wait(waits_for_a_lock, observer, 5000);
+	assert_false(atomic_load(&taker.done));
+	assert_int_equal(pg_conn_commit(conn), OK);
+	pthread_join(thread, NULL);
+	assert_int_equal(taker.err, OK);
+	assert_int_equal(b.fence, 2);
+	pg_conn_close(taker.conn);
+	pg_conn_close(observer);
+	pg_conn_close(conn);
+}
+
+static void refuses_the_batch_of_a_stale_holder(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
+	acquire_patiently(&b, conn, LONG_MS);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(fenced_lock_check(&a, conn), ERR_CONFLICT);
+	pg_conn_rollback(conn);
+	pg_conn_close(conn);
+}
+
+static void does_nothing_with_a_lock_that_was_never_held(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	/* A row as other users of ShedLock write it: without a fence. */
+	struct pg_params p = { 0 };
+	pg_params_text(&p, a.name);
+	assert_int_equal(pg_conn_query(conn,
+	                               "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) "
+	                               "VALUES ($1, now() + interval '1 hour', now(), 'java')",
+	                               &p, NULL),
+	                 OK);
+	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_check(&a, conn), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
+	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), ERR_CONFLICT);
+	pg_conn_close(conn);
+}
+
+struct rival {
+	const struct net_fixture *f;
+	atomic_int *inside;
+	atomic_int *entered;
+	atomic_int *most;
+};
+
+static void *compete(void *arg)
+{
+	const struct rival *r = arg;
+	struct pg_conn *conn = net_fixture_pg(r->f);
+	struct fenced_lock lock = new_lock(r->f, "rival");
+	while (atomic_load(r->entered) < 50) {
+		if (fenced_lock_acquire(&lock, conn, LONG_MS) != OK)
+			continue;
+		int inside = atomic_fetch_add(r->inside, 1) + 1;
+		if (inside > atomic_load(r->most))
+			atomic_store(r->most, inside);
+		atomic_fetch_add(r->entered, 1);
+		assert_int_equal(net_fixture_ask(conn, "SELECT 1", NULL), 1);
+		atomic_fetch_sub(r->inside, 1);
+		assert_int_equal(fenced_lock_release(&lock, conn, 0), OK);
+	}
+	pg_conn_close(conn);
+	return NULL;
+}
+
+static void lets_one_of_many_rivals_in(void **state)
+{
+	atomic_int inside = 0, entered = 0, most = 0;
+	struct rival rival = { *state, &inside, &entered, &most };
+	pthread_t threads[6];
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, compete, &rival), 0);
+	for (int i = 0; i < 6; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&most), 1);
+}
+
+static void refuses_names_that_do_not_fit(void **state)
+{
+	(void)state;
+	struct fenced_lock lock;
+	char name[FENCED_LOCK_NAME_MAX + 2];
+	memset(name, 'n', sizeof(name));
+	name[FENCED_LOCK_NAME_MAX + 1] = '\0';
+	assert_int_equal(fenced_lock_init(&lock, name, "h"), ERR_INVALID);
+	assert_int_equal(fenced_lock_init(&lock, name + 1, "h"), OK);
+	assert_int_equal(fenced_lock_init(&lock, "", "h"), ERR_INVALID);
+	assert_int_equal(fenced_lock_init(&lock, "n", ""), ERR_INVALID);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(is_held_by_one_at_a_time),
+		WITH_FIXTURE(can_be_taken_when_it_has_run_out),
+		WITH_FIXTURE(leaves_a_taken_lock_alone),
+		WITH_FIXTURE(cannot_be_extended_after_it_has_run_out),
+		WITH_FIXTURE(lasts_longer_when_it_is_extended),
+		WITH_FIXTURE(is_kept_for_as_long_as_it_must_be),
+		WITH_FIXTURE(is_never_kept_longer_than_it_was_asked_for),
+		WITH_FIXTURE(keeps_takers_out_until_the_checked_batch_is_committed),
+		WITH_FIXTURE(refuses_the_batch_of_a_stale_holder),
+		WITH_FIXTURE(does_nothing_with_a_lock_that_was_never_held),
+		WITH_FIXTURE(lets_one_of_many_rivals_in),
+		cmocka_unit_test(refuses_names_that_do_not_fit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
