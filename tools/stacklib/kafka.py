@@ -13,7 +13,7 @@ from . import paths, probe, tool
 from .errors import StackError
 from .member import Member
 
-JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
 
 
 def choose(wanted, state, build, tell):
@@ -83,7 +83,7 @@ class Kafka(Member):
         }
 
     async def prepare(self):
-        os.makedirs(self.folder, exist_ok=True)
+        os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
         properties = os.path.join(self.folder, "server.properties")
         with open(properties, "w", encoding="utf-8") as file:
             file.writelines(f"{name}={value}\n" for name, value in self.settings().items())
@@ -99,11 +99,12 @@ class Kafka(Member):
     def command(self):
         return self._java("kafka.Kafka", os.path.join(self.folder, "server.properties"))
 
-    @staticmethod
-    def _java(*arguments):
+    def _java(self, *arguments):
         logging = "-Dlog4j.configuration=file:" + os.path.join(paths.TREE, "tools", "kafka", "log4j.properties")
         jars = ":".join(sorted(glob.glob(os.path.join(paths.kafka_jars(), "*.jar"))))
-        return JAVA + [logging, "-cp", jars, *arguments]
+        # Its libraries unpack native code there and leave it behind.
+        temporary = "-Djava.io.tmpdir=" + os.path.join(self.folder, "tmp")
+        return JAVA + [temporary, logging, "-cp", jars, *arguments]
 
     async def probe(self):
         return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"
