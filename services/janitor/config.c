@@ -1,0 +1,73 @@
+#include "services/janitor/config.h"
+
+#include "lib/net/pg_conn.h"
+
+#define YEAR_S 31536000
+
+#define SECONDS(name, member, fallback, least, help) ENV_INT(name, struct config, member, fallback, least, YEAR_S, help)
+
+static const struct env_var vars[] = {
+	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
+	           "libpq connection string; needs the rights of waymark_janitor"),
+	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100, 600000,
+	        "how long one statement may take"),
+	SECONDS("EXPIRY_PERIOD_S", expiry_period_s, "900", 1, "seconds from one run that marks and purges to the next"),
+	SECONDS("EXPIRY_FIRST_DELAY_S", expiry_first_delay_s, "60", 0, "seconds from the start to the first of them"),
+	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
+	        "how long a link stays after it was marked as expired; more than the longest request"),
+	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),
+	SECONDS("PARTITIONS_PERIOD_S", partitions_period_s, "3600", 1, "seconds between looks for missing partitions"),
+	SECONDS("PARTITIONS_FIRST_DELAY_S", partitions_first_delay_s, "0", 0, "seconds from the start to the first"),
+	SECONDS("SALTS_PERIOD_S", salts_period_s, "3600", 1, "seconds between looks for missing and old salts"),
+	SECONDS("SALTS_FIRST_DELAY_S", salts_first_delay_s, "0", 0, "seconds from the start to the first"),
+	SECONDS("SALTS_KEEP_S", salts_keep_s, "3600", 0,
+	        "how long a salt stays after its UTC day; more than the redirectors' clocks differ"),
+	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
+	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
+	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
+	        "how long no other janitor repeats a task; at most two thirds of its period, 10 s for the quick ones"),
+	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
+	        "after so long another janitor takes over from one that died; 60 s for the quick tasks"),
+	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+};
+
+static size_t expect(bool right, const char *problem, struct strbuf *problems)
+{
+	if (right)
+		return 0;
+	strbuf_add_text(problems, problem);
+	strbuf_add_char(problems, '\n');
+	return 1;
+}
+
+static size_t check(const void *ctx, struct strbuf *problems)
+{
+	const struct config *config = ctx;
+	enum log_level level;
+	size_t wrong = 0;
+	wrong += expect(pg_conn_url_is_valid(config->pg_url), "PG_URL: libpq cannot read it", problems);
+	wrong += expect(config->lock_at_least_s <= config->lock_at_most_s,
+	                "LOCK_AT_LEAST_S: is more than LOCK_AT_MOST_S", problems);
+	wrong += expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S: is less than SALTS_KEEP_S",
+	                problems);
+	wrong += expect(log_level_parse(config->log_level, &level), "LOG_LEVEL: is none of debug, info, warning, error",
+	                problems);
+	return wrong;
+}
+
+const struct program config_program = {
+	.name = "janitor",
+	.summary =
+		"marks and purges expired links, prepares partitions and salts; with --once it does each once and ends",
+	.vars = vars,
+	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.check = check,
+};
+
+enum log_level config_log_level(const struct config *config)
+{
+	enum log_level level = LOG_INFO;
+	(void)log_level_parse(config->log_level, &level);
+	return level;
+}

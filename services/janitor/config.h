@@ -1,0 +1,39 @@
+/*
+ * One thread at a time (before threads start). What the janitor reads from its environment; the table in config.c is its
+ * --help.
+ */
+#ifndef WAYMARK_SERVICES_JANITOR_CONFIG_H
+#define WAYMARK_SERVICES_JANITOR_CONFIG_H
+
+#include <stdint.h>
+
+#include "lib/base/log.h"
+#include "lib/base/program.h"
+
+struct config {
+	int64_t ops_port;
+	char pg_url[1024];
+	int64_t pg_statement_timeout_ms;
+
+	int64_t expiry_period_s;
+	int64_t expiry_first_delay_s;
+	int64_t expired_grace_s; /* from the mark to the purge */
+	int64_t deleted_grace_s;
+	int64_t partitions_period_s;
+	int64_t partitions_first_delay_s;
+	int64_t salts_period_s;
+	int64_t salts_first_delay_s;
+	int64_t salts_keep_s; /* after the end of their day */
+	int64_t visitors_keep_s;
+
+	int64_t lock_at_least_s;
+	int64_t lock_at_most_s;
+	char log_level[16];
+};
+
+extern const struct program config_program;
+
+/* Of a config that program_start has filled: cannot fail. */
+enum log_level config_log_level(const struct config *config);
+
+#endif

@@ -1,0 +1,67 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/net/ops_server.h"
+#include "services/janitor/schedule.h"
+
+#define CONNECT_TIMEOUT_MS 5000
+
+int main(int argc, char **argv)
+{
+	/* read */
+	struct config config;
+	bool once = argc == 2 && strcmp(argv[1], "--once") == 0;
+	int status = program_start(&config_program, once ? 1 : argc, argv, &config);
+	if (status != PROGRAM_RUN)
+		return status;
+	status = EXIT_SUCCESS;
+
+	/* make */
+	const struct clock *clock = clock_system();
+	struct shutdown *shutdown = shutdown_new();
+	struct log *log = log_new("janitor", config_log_level(&config), 2);
+	struct metrics *metrics = metrics_new();
+	struct pg_pool *postgres = pg_pool_new(&(struct pg_pool_config){
+		.url = config.pg_url,
+		.application_name = "waymark-janitor",
+		.max = 1,
+		.wait_ms = CONNECT_TIMEOUT_MS,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = config.pg_statement_timeout_ms,
+		.clock = clock,
+		.log = log,
+		.metrics = metrics,
+	});
+	struct schedule *schedule =
+		schedule_new(&(struct schedule_config){ &config, postgres, shutdown, clock, log, metrics });
+
+	/* serve */
+	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, postgres } };
+	const struct ops_server_config ops_config = { (uint16_t)config.ops_port, checks, 1, metrics, clock, log };
+	struct ops_server *ops = NULL;
+	if (!once && ops_server_start(&ops_config, &ops) != OK)
+		status = EXIT_FAILURE;
+
+	/* wait */
+	if (once) {
+		status = schedule_run_once(schedule) ? EXIT_SUCCESS : EXIT_FAILURE;
+	} else if (ops) {
+		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION),
+		         LOG_INT("ops_port", ops_server_port(ops)));
+		schedule_follow(schedule);
+		log_info(log, "stopping");
+	}
+
+	/* drain, in reverse */
+	if (ops) {
+		ops_server_set_draining(ops);
+		ops_server_stop(ops);
+	}
+	schedule_free(schedule);
+	pg_pool_free(postgres);
+	metrics_free(metrics);
+	log_info(log, "stopped");
+	log_free(log);
+	shutdown_free(shutdown);
+	return status;
+}

@@ -1,0 +1,56 @@
+#include "services/janitor/run.h"
+
+static void plan_extension(struct run *run)
+{
+	run->extend_at_us = clock_steady_us(run->clock) + run->at_most_ms * CLOCK_US_PER_MS / 2;
+}
+
+enum err run_start(struct run *run)
+{
+	run->interrupted = false;
+	plan_extension(run);
+	return fenced_lock_acquire(run->lock, run->conn, run->at_most_ms);
+}
+
+static enum err extend_in_time(struct run *run)
+{
+	if (clock_steady_us(run->clock) < run->extend_at_us)
+		return OK;
+	plan_extension(run);
+	return fenced_lock_extend(run->lock, run->conn, run->at_most_ms);
+}
+
+enum err run_batch(struct run *run, run_work work, int64_t *changed)
+{
+	int64_t rows = 0;
+	enum err err = extend_in_time(run);
+	if (err == OK)
+		err = pg_conn_begin(run->conn);
+	if (err != OK)
+		return err;
+	err = fenced_lock_check(run->lock, run->conn);
+	if (err == OK)
+		err = work(run, &rows);
+	if (err == OK)
+		err = pg_conn_commit(run->conn);
+	else
+		pg_conn_rollback(run->conn);
+	if (err == OK)
+		*changed += rows;
+	return err;
+}
+
+enum err run_batches(struct run *run, run_work work, int64_t *changed)
+{
+	int64_t before;
+	enum err err;
+	do {
+		if (shutdown_requested(run->shutdown)) {
+			run->interrupted = true;
+			return OK;
+		}
+		before = *changed;
+		err = run_batch(run, work, changed);
+	} while (err == OK && *changed - before >= RUN_BATCH_ROWS);
+	return err;
+}

@@ -1,0 +1,46 @@
+/*
+ * One thread at a time. One run of a task under its lock: work is done in batches, each a transaction of its own that
+ * begins by checking the fence, so that a janitor whose lock has passed to another (it was frozen, or cut off) changes
+ * nothing any more.
+ */
+#ifndef WAYMARK_SERVICES_JANITOR_RUN_H
+#define WAYMARK_SERVICES_JANITOR_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/shutdown.h"
+#include "lib/net/fenced_lock.h"
+#include "services/janitor/config.h"
+
+/* Rows that one batch changes at most. */
+#define RUN_BATCH_ROWS 1000
+
+struct run {
+	const struct config *config;
+	const struct clock *clock;
+	const struct shutdown *shutdown;
+	struct pg_conn *conn;
+	struct fenced_lock *lock;
+	int64_t at_most_ms;
+	int64_t extend_at_us; /* steady; set by run_start */
+	bool interrupted;     /* set by run_batches */
+};
+
+/* Takes the lock for at_most_ms. ERR_CONFLICT: another janitor has it. */
+enum err run_start(struct run *run) MUST_CHECK;
+
+/* What one batch does, inside its transaction; *changed counts rows. */
+typedef enum err (*run_work)(const struct run *run, int64_t *changed);
+
+/*
+ * One batch; adds its rows to *changed after the commit. Extends the lock when half of its time is over. ERR_CONFLICT: the
+ * lock was lost; nothing of the batch is left.
+ */
+enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
+
+/* Batches until one is not full (RUN_BATCH_ROWS), or the program shall end: then run->interrupted. */
+enum err run_batches(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
+
+#endif

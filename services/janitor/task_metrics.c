@@ -1,0 +1,47 @@
+#include "services/janitor/task_metrics.h"
+
+/* Series of one name are registered one after the other. */
+void task_metrics_register(struct metrics *metrics, const struct task *tasks, size_t count, struct task_metrics *out)
+{
+	for (size_t i = 0; i < count; i++)
+		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total", "Runs that this janitor did.",
+		                              tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].skips = metrics_counter(metrics, "waymark_janitor_skips_total",
+		                               "Runs left to another janitor that has the lock.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].failures = metrics_counter(metrics, "waymark_janitor_failures_total",
+		                                  "Runs that failed; they are tried again soon.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].rows = metrics_counter(metrics, "waymark_janitor_rows_changed_total",
+		                              "Links, salts, visitors and partitions made, changed or removed.",
+		                              tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].last_success =
+			metrics_gauge(metrics, "waymark_janitor_last_success_timestamp_seconds",
+		                      "When this janitor's last successful run began; 0 = none yet.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
+		                                 "1 while this janitor does the task.", tasks[i].labels);
+}
+
+void task_metrics_count(const struct task_metrics *metrics, enum task_outcome outcome, int64_t rows,
+                        int64_t began_at_us)
+{
+	metrics_add(metrics->rows, rows);
+	switch (outcome) {
+	case TASK_DONE:
+		metrics_add(metrics->runs, 1);
+		metrics_set(metrics->last_success, began_at_us / CLOCK_US_PER_S);
+		break;
+	case TASK_SKIPPED:
+		metrics_add(metrics->skips, 1);
+		break;
+	case TASK_FAILED:
+		metrics_add(metrics->runs, 1);
+		metrics_add(metrics->failures, 1);
+		break;
+	case TASK_AWAY:
+		break;
+	}
+}

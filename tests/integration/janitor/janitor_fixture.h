@@ -1,0 +1,40 @@
+/*
+ * One thread at a time. What tests of the janitor's tasks share: a database and a clock of their own, and a run with
+ * the rights of the janitor whose lock is taken.
+ */
+#ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
+#define WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
+
+#include "services/janitor/run.h"
+#include "tests/support/test_database.h"
+
+#define JANITOR_FIXTURE_DAY 20000 /* 2024-10-04; the clock stands at its noon */
+
+struct janitor_fixture {
+	struct test_database *db;
+	struct pg_conn *conn;
+	struct shutdown *shutdown;
+	struct clock_fake clock;
+	struct config config;
+	struct fenced_lock lock;
+	struct run run;
+};
+
+/* For cmocka. */
+int janitor_fixture_set_up(void **state);
+int janitor_fixture_tear_down(void **state);
+
+/* Another run over another connection and lock. */
+struct run janitor_fixture_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
+                               int64_t at_most_ms);
+
+/* Does a task, which must succeed; gives the rows that it changed. */
+int64_t janitor_fixture_do(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed));
+
+/* 2,500 links; columns: state, state_since, expires_at. */
+void janitor_fixture_add_links(struct janitor_fixture *f, const char *columns);
+
+/* Asks for the number of partitions of visit_log, the default one not counted. */
+extern const char janitor_fixture_count_partitions[];
+
+#endif

@@ -1,0 +1,67 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/janitor/partitions.h"
+#include "tests/integration/janitor/janitor_fixture.h"
+
+static void makes_partitions_for_today_and_a_week_ahead_day_by_day(void **state)
+{
+	struct janitor_fixture *f = *state;
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 0);
+	for (int days = 1; days <= 5; days++) {
+		clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+		assert_int_equal(janitor_fixture_do(f, partitions_run), 1);
+		assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8 + days);
+	}
+	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004')) + "
+	                                          "count(to_regclass('visit_log_20241016'))"),
+	                 2);
+}
+
+#define VISIT(day, id)                                                                                                 \
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "               \
+	"VALUES ('" day "', '00000000-0000-0000-0000-00000000000" id "', '" day "T08:00:00Z', 1, 'a', 302, 1, false)"
+
+static void moves_clicks_that_came_before_their_partition(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db, VISIT("2024-10-05", "1"));
+	test_database_run(f->db, VISIT("2025-10-05", "2"));
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	test_database_run(f->db, VISIT("2024-10-05", "3"));
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_20241005"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log"), 3);
+}
+
+static void gives_up_on_a_partition_rather_than_make_readers_queue(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct pg_conn *reader = test_database_connect(f->db, NULL);
+	int64_t changed = 0;
+	assert_int_equal(pg_conn_begin(reader), OK);
+	assert_int_equal(pg_conn_query(reader, "SELECT count(*) FROM visit_log", NULL, NULL), OK);
+	pg_conn_set_log(f->conn, NULL);
+	assert_int_equal(partitions_run(&f->run, &changed), ERR_LIMIT);
+	assert_int_equal(changed, 0);
+	assert_int_equal(pg_conn_commit(reader), OK);
+	pg_conn_close(reader);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(makes_partitions_for_today_and_a_week_ahead_day_by_day),
+		TEST(moves_clicks_that_came_before_their_partition),
+		TEST(gives_up_on_a_partition_rather_than_make_readers_queue),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

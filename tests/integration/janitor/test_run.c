@@ -1,0 +1,137 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "services/janitor/expiry.h"
+#include "services/janitor/partitions.h"
+#include "services/janitor/salts.h"
+#include "tests/integration/janitor/janitor_fixture.h"
+
+/* The lock runs out, somebody else takes it: the first holder wakes up in front of a closed door. */
+static void changes_nothing_once_its_lock_has_passed_to_another(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() - interval '1 s'");
+	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp()");
+	struct fenced_lock other;
+	struct pg_conn *conn = test_database_connect(f->db, "waymark_janitor");
+	/* The same name of the holder: only the fence tells them apart. */
+	assert_int_equal(fenced_lock_init(&other, "test", "this"), OK);
+	struct run fresh = janitor_fixture_run(f, conn, &other, 60000);
+	assert_int_equal(run_start(&fresh), OK);
+
+	int64_t changed = 0;
+	assert_int_equal(expiry_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(salts_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(partitions_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_release(&f->lock, f->conn, 0), OK);
+	assert_int_equal(changed, 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 0);
+	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 0);
+
+	assert_int_equal(expiry_run(&fresh, &changed), OK);
+	assert_int_equal(changed, 2500);
+	pg_conn_close(conn);
+}
+
+static void changes_nothing_once_its_lock_has_run_out(void **state)
+{
+	struct janitor_fixture *f = *state;
+	int64_t changed = 0;
+	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp()");
+	assert_int_equal(salts_run(&f->run, &changed), ERR_CONFLICT);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 0);
+}
+
+static const char lock_is_long[] =
+	"SELECT CASE WHEN lock_until > clock_timestamp() + interval '50 s' THEN 1 ELSE 0 END FROM shedlock";
+
+static void extends_its_lock_when_half_of_its_time_is_over(void **state)
+{
+	struct janitor_fixture *f = *state;
+	int64_t changed = 0;
+	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp() + interval '10 s'");
+	assert_int_equal(salts_run(&f->run, &changed), OK);
+	assert_int_equal(test_database_ask(f->db, lock_is_long), 0);
+	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_S);
+	assert_int_equal(salts_run(&f->run, &changed), OK);
+	assert_int_equal(test_database_ask(f->db, lock_is_long), 1);
+}
+
+struct contender {
+	struct janitor_fixture *f;
+	struct pg_conn *conn;
+	int64_t batches;
+	bool overlapped;
+};
+
+/* Another transaction that is inside at the same time has the advisory lock. */
+static enum err be_alone(const struct run *run, int64_t *changed)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(run->conn, "SELECT pg_try_advisory_xact_lock(7), pg_sleep(0.03)", NULL, &rows);
+	if (err == OK && !pg_result_bool(rows, 0, 0))
+		err = ERR_LIMIT;
+	pg_result_free(rows);
+	*changed = 1;
+	return err;
+}
+
+/* Works longer than its lock lasts, again and again, and never lets it go. */
+static void *contend(void *arg)
+{
+	struct contender *c = arg;
+	struct fenced_lock lock;
+	if (fenced_lock_init(&lock, "contended", "the same name") != OK)
+		return NULL;
+	struct run run = janitor_fixture_run(c->f, c->conn, &lock, 100);
+	int64_t deadline_us = clock_steady_us(clock_system()) + 30 * CLOCK_US_PER_S;
+	while (c->batches < 20 && !c->overlapped && clock_steady_us(clock_system()) < deadline_us) {
+		if (run_start(&run) != OK)
+			continue;
+		enum err err;
+		do {
+			err = run_batch(&run, be_alone, &c->batches);
+		} while (err == OK);
+		c->overlapped = err != ERR_CONFLICT;
+	}
+	return NULL;
+}
+
+static void never_lets_two_janitors_overlap(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct contender contenders[3];
+	pthread_t threads[3];
+	for (size_t i = 0; i < 3; i++) {
+		contenders[i] = (struct contender){ .f = f };
+		contenders[i].conn = test_database_connect(f->db, "waymark_janitor");
+		assert_int_equal(pthread_create(&threads[i], NULL, contend, &contenders[i]), 0);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		pg_conn_close(contenders[i].conn);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		assert_false(contenders[i].overlapped);
+		assert_true(contenders[i].batches >= 20);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(changes_nothing_once_its_lock_has_passed_to_another),
+		TEST(changes_nothing_once_its_lock_has_run_out),
+		TEST(extends_its_lock_when_half_of_its_time_is_over),
+		TEST(never_lets_two_janitors_overlap),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

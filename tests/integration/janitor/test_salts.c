@@ -1,0 +1,83 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/janitor/partitions.h"
+#include "services/janitor/salts.h"
+#include "tests/integration/janitor/janitor_fixture.h"
+
+/* Days since 1970 of the oldest and of the newest salt. */
+static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
+{
+	assert_int_equal(test_database_ask(f->db, "SELECT min(day) - DATE '1970-01-01' FROM visitor_salts"), first);
+	assert_int_equal(test_database_ask(f->db, "SELECT max(day) - DATE '1970-01-01' FROM visitor_salts"), last);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), last - first + 1);
+}
+
+static void keeps_salts_for_today_and_two_days_ahead_over_a_week(void **state)
+{
+	struct janitor_fixture *f = *state;
+	assert_int_equal(janitor_fixture_do(f, salts_run), 3);
+	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 2);
+	assert_int_equal(janitor_fixture_do(f, salts_run), 0);
+	for (int32_t day = JANITOR_FIXTURE_DAY + 1; day <= JANITOR_FIXTURE_DAY + 7; day++) {
+		clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+		assert_int_equal(janitor_fixture_do(f, salts_run), 2);
+		assert_salts(f, day, day + 2);
+	}
+}
+
+static void deletes_a_salt_on_the_day_after_when_no_clock_can_need_it(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_do(f, salts_run);
+	/* Half past midnight, and then one o'clock. */
+	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR + CLOCK_US_PER_HOUR / 2);
+	janitor_fixture_do(f, salts_run);
+	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 3);
+	clock_fake_advance(&f->clock, CLOCK_US_PER_HOUR / 2);
+	janitor_fixture_do(f, salts_run);
+	assert_salts(f, JANITOR_FIXTURE_DAY + 1, JANITOR_FIXTURE_DAY + 3);
+}
+
+static void makes_up_for_days_in_which_no_janitor_ran(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_do(f, salts_run);
+	janitor_fixture_do(f, partitions_run);
+	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_DAY);
+	janitor_fixture_do(f, salts_run);
+	assert_salts(f, JANITOR_FIXTURE_DAY + 30, JANITOR_FIXTURE_DAY + 32);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+}
+
+static void forgets_visitors_two_days_later_however_many(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db,
+	                  "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
+	                  "SELECT DATE '1970-01-01' + 20000 + i % 2, i, '\\x01' FROM generate_series(1, 5000) AS i");
+	clock_fake_advance(&f->clock, 2 * CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, salts_run), 3);
+	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR);
+	janitor_fixture_do(f, salts_run);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 2500);
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	janitor_fixture_do(f, salts_run);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(keeps_salts_for_today_and_two_days_ahead_over_a_week),
+		TEST(deletes_a_salt_on_the_day_after_when_no_clock_can_need_it),
+		TEST(makes_up_for_days_in_which_no_janitor_ran),
+		TEST(forgets_visitors_two_days_later_however_many),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
