@@ -34,14 +34,19 @@ struct client_ip_ranges {
 /* One IPv4 or IPv6 address, with nothing around it but, as X-Forwarded-For has it, "[…]", a port or a zone. */
 enum err client_ip_parse(const char *text, size_t len, struct client_ip *out) MUST_CHECK;
 
-/* "10.0.0.0/8, fd00::/8": commas or white space; a bare address is a /32 or /128; "" is no range. ERR_LIMIT: too many. */
+/*
+ * "10.0.0.0/8, fd00::/8": commas or white space; a bare address is a /32 or /128; "" is no range. ERR_LIMIT: too
+ * many.
+ */
 enum err client_ip_ranges_parse(const char *text, struct client_ip_ranges *out) MUST_CHECK;
 bool client_ip_ranges_contain(const struct client_ip_ranges *ranges, const struct client_ip *ip);
 
 /*
- * The visitor's address: the peer, unless the peer is a trusted proxy; then X-Forwarded-For is read from the right over
- * trusted entries to the first that is not trusted. A malformed entry ends the search: what stands left of it is
- * anybody's claim. known is false if a trusted proxy sent no usable header. forwarded_for may be NULL.
+ * The visitor's address: the peer, unless the peer is a trusted proxy; then X-Forwarded-For is read from the right
+ * over trusted entries to the first that is not trusted. A malformed entry ends the search: what stands left of it is
+ * anybody's claim. known is false if a trusted proxy sent no usable header. If every entry is trusted, the request
+ * began at the leftmost. forwarded_for may be NULL; all lines of the header are needed (http_exchange_joined_header),
+ * because some proxies add one of their own.
  */
 struct client_ip client_ip_of_request(const struct client_ip *peer, const char *forwarded_for,
                                       const struct client_ip_ranges *trusted);

@@ -1,7 +1,7 @@
 /*
- * One thread at a time. Private to the http_* files: what we remember of a connection, and in which order connections run
- * out of time. Each list has one time limit for all of its members, so it is ordered by time if members are always put at
- * its end.
+ * One thread at a time. Private to the http_* files: what we remember of a connection, and in which order connections
+ * run out of time. Each list has one time limit for all of its members, so it is ordered by time if members are
+ * always put at its end.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_CONNECTION_H
 #define WAYMARK_LIB_NET_HTTP_CONNECTION_H

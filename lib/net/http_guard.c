@@ -60,12 +60,7 @@ static const char *read_header(struct walk *walk, const char *name, size_t name_
 		if (!NAME_IS(name, name_len, "transfer-encoding"))
 			return NULL;
 		walk->codings++;
-		walk->verdict.chunked = true;
 		return NAME_IS(value, len, "chunked") ? NULL : "The transfer coding is not known.";
-	case 'e':
-		if (NAME_IS(name, name_len, "expect"))
-			walk->verdict.expects_continue = NAME_IS(value, len, "100-continue");
-		return NULL;
 	default:
 		return NULL;
 	}
@@ -160,6 +155,5 @@ struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_he
 		walk.refused = framing_doubt(&walk, head);
 	if (walk.refused != NULL)
 		return refuse(MHD_HTTP_BAD_REQUEST, walk.refused);
-	walk.verdict.has_body = walk.verdict.chunked || walk.verdict.content_length > 0;
 	return walk.verdict;
 }

@@ -1,13 +1,13 @@
 /*
- * Pure. Private to the http_* files: the framing guard. libmicrohttpd reads heads generously and would execute a second
- * request that hides in the first one's body; this check comes before any handler and trusts only heads that can be read
- * in one way.
+ * Pure. Private to the http_* files: the framing guard. libmicrohttpd reads heads generously and would execute a
+ * second request that hides in the first one's body; this check comes before any handler and trusts only heads that
+ * can be read in one way.
  *
  * The library parses in place: it overwrites the ends of names, values and lines with NULs. So in a plain head its
- * pieces lie one after the other and account for each byte between the method and the end of the head: "method SP target
- * SP version CRLF (name ":" OWS value CRLF)* CRLF". The guard walks this chain. A bare LF, a folded line, a NUL or a second
- * space breaks it, and so would a version of the library that parses differently: then every request is refused, and the
- * tests say so.
+ * pieces lie one after the other and account for each byte between the method and the end of the head: "method SP
+ * target SP version CRLF (name ":" OWS value CRLF)* CRLF". The guard walks this chain. A bare LF, a folded line, a
+ * NUL or a second space breaks it, and so would a version of the library that parses differently: then every request
+ * is refused, and the tests say so.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_GUARD_H
 #define WAYMARK_LIB_NET_HTTP_GUARD_H
@@ -29,15 +29,14 @@ struct http_guard_head {
 };
 
 struct http_guard_verdict {
-	unsigned status;    /* 0: go on; else 400 or 431 */
-	const char *detail; /* a sentence for people */
-	bool has_body, chunked, expects_continue;
-	uint64_t content_length;
+	unsigned status;         /* 0: go on; else 400 or 431 */
+	const char *detail;      /* a sentence for people */
+	uint64_t content_length; /* 0: none was given */
 };
 
 /*
- * Whether the library should go on reading a request with this target: its records of a query's pairs take memory that the
- * answer needs. False: 414.
+ * Whether the library should go on reading a request with this target: its records of a query's pairs take memory
+ * that the answer needs. False: 414.
  */
 bool http_guard_takes_target(const char *target, size_t len);
 

@@ -1,7 +1,7 @@
 /*
- * One thread at a time. Private to the http_* files: sockets that were answered before their peers had finished sending.
- * Closing them at once would make the kernel reset the connection, and the peer would lose the answer that tells it why;
- * so their input is thrown away for a moment, until the peer has closed, too.
+ * One thread at a time. Private to the http_* files: sockets that were answered before their peers had finished
+ * sending. Closing them at once would make the kernel reset the connection, and the peer would lose the answer that
+ * tells it why; so their input is thrown away for a moment, until the peer has closed, too.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_LINGER_H
 #define WAYMARK_LIB_NET_HTTP_LINGER_H

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #define BACKLOG 1024
-/* A peer that does not take its answer is given up after this time. */
-#define STALLED_PEER_MS 30000U
 
 struct endpoint {
 	struct sockaddr_storage address;
@@ -38,8 +36,17 @@ static bool set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
+/* Closes fd and keeps errno, for a caller that says why. */
+static int give_up(int fd)
+{
+	int reason = errno;
+	close(fd);
+	errno = reason;
+	return -1;
+}
+
 /* shared: other sockets of this user may bind the same port. -1: errno says why. */
-static int bind_one(const struct endpoint *endpoint, bool shared)
+static int bind_one(const struct endpoint *endpoint, bool shared, int64_t stalled_ms)
 {
 	int fd = socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -47,15 +54,11 @@ static int bind_one(const struct endpoint *endpoint, bool shared)
 	bool ready = set(fd, SOL_SOCKET, SO_REUSEADDR, 1) && (!shared || set(fd, SOL_SOCKET, SO_REUSEPORT, 1));
 	if (endpoint->address.ss_family == AF_INET6)
 		ready = set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) && ready;
-	/* accepted sockets inherit these two */
-	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, STALLED_PEER_MS);
+	/* accepted sockets inherit this one */
+	ready = set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)stalled_ms) && ready;
 	if (ready && bind(fd, (const struct sockaddr *)&endpoint->address, endpoint->len) == 0)
 		return fd;
-	int reason = errno;
-	close(fd);
-	errno = reason;
-	return -1;
+	return give_up(fd);
 }
 
 static uint16_t port_of(int fd)
@@ -70,54 +73,50 @@ static uint16_t port_of(int fd)
 }
 
 /* The first one is bound alone, which fails if anybody has the port; then it opens the port to its brothers. */
-static bool open_one(const char *address, uint16_t *port, bool ipv6, bool first, int *out)
+static int open_one(const struct http_listener_config *config, bool ipv6, bool first, uint16_t *port)
 {
 	struct endpoint endpoint;
-	if (endpoint_of(address, *port, ipv6, &endpoint) != OK) {
+	if (endpoint_of(config->address, *port, ipv6, &endpoint) != OK) {
 		errno = EINVAL;
-		return false;
+		return -1;
 	}
-	int fd = bind_one(&endpoint, !first);
+	int fd = bind_one(&endpoint, !first, config->stalled_ms);
 	if (fd < 0)
-		return false;
-	if ((!first || set(fd, SOL_SOCKET, SO_REUSEPORT, 1)) && listen(fd, BACKLOG) == 0) {
-		*port = port_of(fd);
-		*out = fd;
-		return true;
-	}
-	int reason = errno;
-	close(fd);
-	errno = reason;
-	return false;
+		return -1;
+	if ((first && config->count > 1 && !set(fd, SOL_SOCKET, SO_REUSEPORT, 1)) || listen(fd, BACKLOG) != 0)
+		return give_up(fd);
+	*port = port_of(fd);
+	return fd;
 }
 
 /* 0, or the errno of the first failure. */
-static int open_all(const char *address, uint16_t *port, bool ipv6, size_t count, int *fds)
+static int open_all(const struct http_listener_config *config, bool ipv6, int *fds, uint16_t *port)
 {
-	size_t open = 0;
-	while (open < count && open_one(address, port, ipv6, open == 0, &fds[open]))
-		open++;
-	if (open == count)
-		return 0;
-	int reason = errno;
-	while (open > 0)
-		close(fds[--open]);
-	return reason;
+	*port = config->port;
+	for (size_t open = 0; open < config->count; open++) {
+		fds[open] = open_one(config, ipv6, open == 0, port);
+		if (fds[open] >= 0)
+			continue;
+		int reason = errno;
+		while (open > 0)
+			close(fds[--open]);
+		return reason;
+	}
+	return 0;
 }
 
-enum err http_listener_open(const char *address, uint16_t *port, size_t count, int *fds, const struct log *log)
+enum err http_listener_open(const struct http_listener_config *config, int *fds, uint16_t *port)
 {
-	uint16_t wanted = *port;
-	int reason = open_all(address, &wanted, true, count, fds);
-	if (reason == EAFNOSUPPORT || reason == EADDRNOTAVAIL) { /* a machine without IPv6 */
-		wanted = *port;
-		reason = open_all(address, &wanted, false, count, fds);
-	}
+	uint16_t bound;
+	int reason = open_all(config, true, fds, &bound);
+	if (reason == EAFNOSUPPORT || reason == EADDRNOTAVAIL) /* a machine without IPv6 */
+		reason = open_all(config, false, fds, &bound);
 	if (reason != 0) {
-		log_error(log, "http_listen_failed", LOG_TEXT("address", address == NULL ? "*" : address),
-		          LOG_INT("port", *port), LOG_TEXT("reason", strerrordesc_np(reason)));
+		log_error(config->log, "http_listen_failed",
+		          LOG_TEXT("address", config->address == NULL ? "*" : config->address),
+		          LOG_INT("port", config->port), LOG_TEXT("reason", strerrordesc_np(reason)));
 		return ERR_UNAVAILABLE;
 	}
-	*port = wanted;
+	*port = bound;
 	return OK;
 }

@@ -14,8 +14,9 @@
 #include "lib/net/http_request.h"
 
 /*
- * The library's memory for a connection holds the request's head, a record of 56 bytes for each header and each pair of the
- * query, and then the head of the answer. It is zeroed after each request: 32 KiB took a quarter of a redirect's time.
+ * The library's memory for a connection holds the request's head, a record of 56 bytes for each header and each pair
+ * of the query, and then the head of the answer. It is zeroed after each request: 32 KiB took a quarter of a
+ * redirect's time.
  */
 #define MEMORY_PER_HEAD_BYTE 2
 #define MEMORY_FOR_ANSWER 2560
@@ -150,9 +151,9 @@ static struct http_connection *being_judged(struct http_loop *loop)
 }
 
 /*
- * What the library refuses itself while it judges a complete head (a malformed Content-Length, cookies that do not fit),
- * it refuses before any call of ours, and it sends the head of that answer twice (0.9.75). Only its log tells us in time:
- * we answer instead, and leave it nothing to write to.
+ * What the library refuses itself while it judges a complete head (a malformed Content-Length, cookies that do not
+ * fit), it refuses before any call of ours, and it sends the head of that answer twice (0.9.75). Only its log tells
+ * us in time: we answer instead, and leave it nothing to write to.
  */
 static void on_library_message(void *arg, const char *format, va_list values)
 {

@@ -4,7 +4,8 @@
  * A connection is always in one of three lists:
  *   receiving   accepted, or the request line has come; ends after header_deadline_ms
  *   idle        between requests; ends after idle_ms
- *   busy        the handler works, or the answer is being sent; ends when the peer is gone (TCP_USER_TIMEOUT)
+ *   busy        the handler works, or the answer is being sent; ends when the peer is gone (see stalled_ms of
+ *               http_listener.h)
  */
 #ifndef WAYMARK_LIB_NET_HTTP_LOOP_H
 #define WAYMARK_LIB_NET_HTTP_LOOP_H
@@ -48,7 +49,10 @@ struct http_loop {
 	int64_t drain_until_us;
 };
 
-/* Starts the daemon on a listening socket, which the loop owns from here on, and the thread. ERR_UNAVAILABLE: logged. */
+/*
+ * Starts the daemon on a listening socket, which the loop owns from here on, and the thread. ERR_UNAVAILABLE: it
+ * cannot (logged).
+ */
 enum err http_loop_start(struct http_loop *loop, struct http_service *service, size_t index, int listen_fd) MUST_CHECK;
 
 /* Safe from any thread. Makes the loop take a turn: the library itself does not wake a loop that is not its own. */

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread after http_metrics_init. Private to the http_* files: what a server counts. A program has at most
- * one server that counts, because a metric of one name is registered once.
+ * Safe from any thread after http_metrics_init. Private to the http_* files: what a server counts. A program has at
+ * most one server that counts, because a metric of one name is registered once.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_METRICS_H
 #define WAYMARK_LIB_NET_HTTP_METRICS_H

@@ -1,6 +1,6 @@
 /*
  * One thread at a time. Errors as application/problem+json (RFC 9457):
- *   {"type":"https://waymark.example/problems/validation","title":"…","status":400,"detail":"…","instance":"<request id>",
+ *   {"type":"/problems/validation","title":"…","status":400,"detail":"…","instance":"<request id>",
  *    "errors":[{"pointer":"/original_url","detail":"…"}]}
  * type is "about:blank" unless a kind is given: then it is "/problems/<kind>".
  */

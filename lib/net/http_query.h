@@ -9,8 +9,9 @@
 #include "lib/base/err.h"
 
 /*
- * The first value of name, percent-decoded, "+" read as a space. ERR_NOT_FOUND: name is not there. ERR_INVALID: a broken
- * escape, NUL or invalid UTF-8. ERR_LIMIT: the value with its NUL is longer than size.
+ * The first value of name, percent-decoded, "+" read as a space. ERR_NOT_FOUND: name is not there. ERR_INVALID: a
+ * broken escape, NUL or invalid UTF-8. ERR_LIMIT: the value with its NUL is longer than size. After an error out may
+ * hold a part.
  */
 enum err http_query_value(const char *query, const char *name, char *out, size_t size) MUST_CHECK;
 

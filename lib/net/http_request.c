@@ -122,8 +122,8 @@ void http_request_refuse_on_socket(struct http_connection *c, unsigned status, c
 }
 
 /*
- * While a body arrives the library cannot queue an answer. One that grows too large (only a chunked one can) is answered
- * on the socket, past the library.
+ * While a body arrives the library cannot queue an answer. One that grows too large (only a chunked one can) is
+ * answered on the socket, past the library.
  */
 static bool take_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
@@ -137,8 +137,8 @@ static bool take_body(struct http_connection *c, const char *upload, size_t *upl
 }
 
 /*
- * Suspends the connection until http_exchange_resume, which may have come already or come right now from another thread:
- * phase decides who wakes it. From here on x belongs to whoever completes it.
+ * Suspends the connection until http_exchange_resume, which may have come already or come right now from another
+ * thread: phase decides who wakes it. From here on x belongs to whoever completes it.
  */
 static bool park(struct http_exchange *x)
 {

@@ -10,7 +10,7 @@
 
 struct http_connection;
 
-/* The library calls this after the head, for each piece of the body, and after the body. False: close the connection. */
+/* Called after the head, for each piece of the body, and after the body. False: close the connection. */
 bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
                           const char *upload, size_t *upload_len);
 

@@ -54,8 +54,13 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 {
 	size_t loops = config->loops < 1 ? 1 : config->loops > LOOPS_MAX ? LOOPS_MAX : config->loops;
 	int fds[LOOPS_MAX];
-	uint16_t port = config->port;
-	enum err err = http_listener_open(config->address, &port, loops, fds, config->log);
+	uint16_t port;
+	struct http_listener_config listener = { .address = config->address,
+		                                 .port = config->port,
+		                                 .count = loops,
+		                                 .stalled_ms = config->idle_ms,
+		                                 .log = config->log };
+	enum err err = http_listener_open(&listener, fds, &port);
 	if (err != OK)
 		return err;
 

@@ -8,7 +8,8 @@
  *   - the framing guard: any doubt where the request ends (two Content-Lengths, Content-Length with
  *     Transfer-Encoding, unknown transfer codings, Transfer-Encoding in HTTP/1.0, white space before a colon, two
  *     Hosts, no Host in 1.1) is 400 and the connection closes, so that no hidden second request is ever executed;
- *   - the size limits: 414 (target), 431 (headers), 413 (body).
+ *   - the size limits: 414 (target over 4,096 bytes or 64 pairs in its query), 431 (headers over head_bytes_max or
+ *     more than 64), 413 (body).
  * Paths and queries are handed over raw: no percent-decoding happens here.
  *
  * Each answer carries X-Request-Id: the request's own, if it is 1 to 64 of [A-Za-z0-9._-], else a new one.
@@ -58,10 +59,10 @@ struct http_server_config {
 	size_t worker_queue;       /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
 	size_t connections;        /* ceiling overall */
 	size_t connections_per_ip; /* 0 = no ceiling; addresses in trusted are never limited */
-	size_t head_bytes_max; /* request line and headers; 0 = 8192. A connection takes a little more than twice that */
+	size_t head_bytes_max;     /* request line and headers; 0 = 8192. A connection takes twice that and 2.5 KiB */
 	size_t body_bytes_max;
-	int64_t header_deadline_ms;             /* from the first byte (or the accept) to the end of headers and body */
-	int64_t idle_ms;                        /* keep-alive connections without a request */
+	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and body */
+	int64_t idle_ms;            /* keep-alive connections without a request; peers that do not take their answer */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
 	http_refusal refusal;
@@ -79,7 +80,8 @@ uint16_t http_server_port(const struct http_server *s);
 
 /*
  * Stops in order: no new connections, waits up to drain_ms for requests under way (each answered with
- * Connection: close), ends the threads and frees s.
+ * Connection: close), ends the threads and frees s. What is not done by then is cut off, and jobs that still wait for a
+ * worker are not begun; but handlers that run are waited for, and so is each HTTP_PENDING until it is resumed.
  */
 void http_server_stop(struct http_server *s, int64_t drain_ms);
 
@@ -94,8 +96,8 @@ const char *http_exchange_query(const struct http_exchange *x);
 /* The first header of that name (case-insensitive), or NULL. */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
- * All headers of that name in one list, joined by ", ", or NULL if there are none. For X-Forwarded-For: some proxies add a
- * line of their own below the visitor's claim. Valid until the next call.
+ * All headers of that name in one list, joined by ", ", or NULL if there are none. For X-Forwarded-For: some proxies
+ * add a line of their own below the visitor's claim. Valid until the next call.
  */
 const char *http_exchange_joined_header(struct http_exchange *x, const char *name);
 /* len 0 if there is no body. The bytes are followed by a NUL. */
@@ -117,8 +119,8 @@ void *http_exchange_state(const struct http_exchange *x);
 /* Default 200. */
 void http_exchange_set_status(struct http_exchange *x, unsigned status);
 /*
- * Copies. ERR_INVALID: a control byte (CR, LF, NUL, ...) in name or value; nothing was added. A second header of the same
- * name is added beside the first.
+ * Copies. ERR_INVALID: a control byte (CR, LF, NUL, ...) in name or value; nothing was added. A second header of the
+ * same name is added beside the first.
  */
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value) MUST_CHECK;
 /* For names and values that are literals of ours. */
@@ -128,7 +130,10 @@ void http_exchange_set_body(struct http_exchange *x, const char *content_type, c
 /* Borrowed bytes that live as long as the program (fixed pages). */
 void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
 
-/* Ends HTTP_PENDING. Safe from any thread; x belongs to the server from here on. */
+/*
+ * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING; x belongs to the server
+ * from here on.
+ */
 void http_exchange_resume(struct http_exchange *x);
 
 #endif

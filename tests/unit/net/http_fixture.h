@@ -1,6 +1,6 @@
 /*
- * One thread at a time. For tests: an HTTP server on loopback with a handler of the test's, and a client that speaks raw
- * bytes. Every wait has a deadline.
+ * One thread at a time. For tests: an HTTP server on loopback with a handler of the test's, and a client that speaks
+ * raw bytes. Every wait has a deadline.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_HTTP_FIXTURE_H
 #define WAYMARK_TESTS_UNIT_NET_HTTP_FIXTURE_H
@@ -31,8 +31,8 @@ struct http_fixture {
 struct http_server_config http_fixture_config(void);
 
 /*
- * Starts; fails the test if it cannot. Handlers get the fixture as ctx. handler NULL: 200, with the method, the path and the
- * query as the body, "GET /a ?b=1".
+ * Starts; fails the test if it cannot. Handlers get the fixture as ctx. handler NULL: 200, with the method, the path
+ * and the query as the body, "GET /a ?b=1".
  */
 void http_fixture_start(struct http_fixture *f, struct http_server_config config, http_handler handler);
 void http_fixture_stop(struct http_fixture *f, int64_t drain_ms);

@@ -141,6 +141,36 @@ static void closes_idle_connections_and_only_those(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+static void count_release(void *state)
+{
+	atomic_fetch_add((_Atomic unsigned *)state, 1);
+}
+
+static char large_page[32U << 20];
+
+static enum http_progress send_large_page(void *ctx, struct http_exchange *x)
+{
+	struct http_fixture *f = ctx;
+	http_exchange_set_state(x, &f->last_status, count_release);
+	http_exchange_set_fixed_body(x, "text/plain", large_page, sizeof(large_page));
+	return HTTP_ANSWERED;
+}
+
+static void gives_up_a_client_that_does_not_take_its_answer(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.idle_ms = 500;
+	struct http_fixture f;
+	http_fixture_start(&f, config, send_large_page);
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, ASK));
+	assert_true(http_fixture_wait_for(&f.observed, 1));
+	assert_true(http_fixture_wait_for(&f.last_status, 201)); /* the observer's 200, and the release */
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
 /* A slow attacker on every connection but a few must not keep others out for longer than the deadline. */
 static void serves_others_while_drippers_hold_connections(void **state)
 {
@@ -389,6 +419,7 @@ int main(void)
 		cmocka_unit_test(closes_a_client_that_drips_its_body),
 		cmocka_unit_test(closes_a_client_that_never_sends_anything),
 		cmocka_unit_test(closes_idle_connections_and_only_those),
+		cmocka_unit_test(gives_up_a_client_that_does_not_take_its_answer),
 		cmocka_unit_test(serves_others_while_drippers_hold_connections),
 		cmocka_unit_test(refuses_connections_above_the_ceiling),
 		cmocka_unit_test(refuses_connections_above_the_ceiling_of_an_address),
