@@ -1,6 +1,5 @@
 #include "services/links-api/access_token.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jwt.h>
 #include <stdbool.h>
@@ -79,19 +78,34 @@ static bool has_form(const char *token)
 	return true;
 }
 
-static bool has_header(jwt_t *jwt, const char *name)
+/* libjwt compares names of algorithms without regard to case, and passes over headers that it does not know. */
+static bool has_our_header(jwt_t *jwt)
 {
-	char *json = jwt_get_headers_json(jwt, name);
-	free(json);
-	return json != NULL;
+	char *critical = jwt_get_headers_json(jwt, "crit");
+	char *unencoded = jwt_get_headers_json(jwt, "b64");
+	const char *algorithm = jwt_get_header(jwt, "alg");
+	bool good = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm && strcmp(algorithm, "HS256") == 0 && !critical &&
+	            !unencoded;
+	free(critical);
+	free(unencoded);
+	return good;
 }
 
-static bool get_int(jwt_t *jwt, const char *name, int64_t *out)
+/* By its JSON text: jwt_get_grant_int gives 0 for what is no integer. ERR_NOT_FOUND: there is no such claim. */
+static enum err get_int(jwt_t *jwt, const char *name, int64_t *out)
 {
-	errno = 0;
-	long value = jwt_get_grant_int(jwt, name);
-	*out = value;
-	return errno == 0;
+	char *json = jwt_get_grants_json(jwt, name);
+	enum err err = json ? number_parse(json, INT64_MIN, INT64_MAX, out) : ERR_NOT_FOUND;
+	free(json);
+	return err;
+}
+
+/* We issue no nbf, but whoever writes one means it. */
+static bool has_begun(jwt_t *jwt, int64_t now_s)
+{
+	int64_t begin_s;
+	enum err err = get_int(jwt, "nbf", &begin_s);
+	return err == ERR_NOT_FOUND || (err == OK && begin_s <= now_s);
 }
 
 static bool get_claims(jwt_t *jwt, struct access_token_claims *claims)
@@ -107,7 +121,7 @@ static bool get_claims(jwt_t *jwt, struct access_token_claims *claims)
 	if (!id || strlen(id) != ENTROPY_UUID_TEXT_SIZE - 1)
 		return false;
 	memcpy(claims->id, id, sizeof(claims->id));
-	return get_int(jwt, "iat", &claims->issued_at_s) && get_int(jwt, "exp", &claims->expires_at_s);
+	return get_int(jwt, "iat", &claims->issued_at_s) == OK && get_int(jwt, "exp", &claims->expires_at_s) == OK;
 }
 
 static bool is_current(const struct access_token_claims *claims, int64_t now_s)
@@ -128,8 +142,9 @@ enum err access_token_verify(const char *secret, const char *token, int64_t now_
 	if (jwt_decode(&jwt, token, (const unsigned char *)secret, (int)strlen(secret)) != 0)
 		return ERR_INVALID;
 	struct access_token_claims claims = { 0 };
-	bool good = jwt_get_alg(jwt) == JWT_ALG_HS256 && !has_header(jwt, "crit") && !has_header(jwt, "b64") &&
-	            get_claims(jwt, &claims) && is_current(&claims, now_us / CLOCK_US_PER_S);
+	int64_t now_s = now_us / CLOCK_US_PER_S;
+	bool good =
+		has_our_header(jwt) && get_claims(jwt, &claims) && is_current(&claims, now_s) && has_begun(jwt, now_s);
 	jwt_free(jwt);
 	if (!good)
 		return ERR_INVALID;

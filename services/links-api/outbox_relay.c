@@ -11,26 +11,20 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
-#include "lib/net/cloud_event.h"
 #include "lib/net/fenced_lock.h"
-#include "lib/net/kafka_producer.h"
 #include "lib/net/pg_conn.h"
+#include "services/links-api/outbox_publisher.h"
 
 #define LOCK_MS 5000
 #define SEND_WITHIN_US CLOCK_US_PER_S
-#define MESSAGE_TIMEOUT_MS 3000
-#define FLUSH_MS 1000
-#define BATCH_MAX 256
-#define QUEUE_MAX ((size_t)2 * BATCH_MAX) /* a tombstone may follow each event */
+#define SETTLE_MS 1000
 #define POLL_MS 1000
 #define RETRY_MS 250
 #define PG_CONNECT_TIMEOUT_MS 2000
 #define PG_STATEMENT_TIMEOUT_MS 3000
-#define SOURCE "/waymark/links-api"
 
 struct outbox_relay {
 	struct outbox_relay_config config;
-	struct kafka_config kafka;
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t stopped;
@@ -38,17 +32,15 @@ struct outbox_relay {
 	atomic_bool active;
 	_Atomic int64_t held_steady_us; /* when the lock was last known to be ours: before we asked */
 	_Atomic int64_t oldest_us;
-	_Atomic size_t failed; /* records of the present window that Kafka did not ack */
 
 	/* The thread's own. */
 	struct pg_conn *conn;
 	struct fenced_lock lock;
+	struct outbox_publisher *publisher;
 	int64_t lag_read_steady_us;
-	struct kafka_producer *producer;
 
 	struct metric *published;
 	struct metric *failures;
-	struct metric *active_gauge;
 	struct metric *waiting;
 };
 
@@ -85,11 +77,10 @@ static void rest(struct outbox_relay *relay, int64_t ms)
 
 /* --- PostgreSQL and the lock --- */
 
-static void set_active(struct outbox_relay *relay, bool active)
+static void set_active(struct outbox_relay *relay, bool is_active)
 {
-	if (atomic_exchange(&relay->active, active) != active)
-		log_info(relay->config.log, active ? "outbox_relay_active" : "outbox_relay_standby");
-	metrics_set(relay->active_gauge, active);
+	if (atomic_exchange(&relay->active, is_active) != is_active)
+		log_info(relay->config.log, is_active ? "outbox_relay_active" : "outbox_relay_standby");
 }
 
 static void disconnect(struct outbox_relay *relay)
@@ -136,58 +127,6 @@ static bool may_send(const struct outbox_relay *relay)
 	return held_for_us(relay) < SEND_WITHIN_US;
 }
 
-/* --- Kafka --- */
-
-static void delivered(void *ctx, void *opaque, enum err result)
-{
-	(void)opaque;
-	struct outbox_relay *relay = ctx;
-	if (result != OK)
-		atomic_fetch_add(&relay->failed, 1);
-}
-
-static enum err send_record(struct outbox_relay *relay, const struct outbox_row *row, const struct link_event *event,
-                            bool is_tombstone)
-{
-	struct cloud_event headers;
-	struct kafka_record record = {
-		.topic = LINK_EVENT_TOPIC,
-		.key = row->slug,
-		.key_len = strlen(row->slug),
-		.value = is_tombstone ? NULL : row->payload,
-		.value_len = is_tombstone ? 0 : row->payload_len,
-	};
-	cloud_event_headers(&headers, event->event_id, event->occurred_at_us, LINK_EVENT_TYPE, SOURCE, row->slug,
-	                    &record);
-	return kafka_producer_send(relay->producer, &record);
-}
-
-static enum err send_row(struct outbox_relay *relay, const struct outbox_row *row)
-{
-	struct link_event event = { .occurred_at_us = row->created_at_us };
-	if (link_event_decode(row->payload, row->payload_len, &event) != OK) {
-		/* Subscribers may understand what we do not; nothing is kept back. */
-		log_error(relay->config.log, "outbox_event_not_understood", LOG_INT("outbox_id", row->id));
-		entropy_uuid7(row->created_at_us, event.event_id);
-	}
-	enum err err = send_record(relay, row, &event, false);
-	if (err == OK && event.change == LINK_CHANGE_PURGED)
-		err = send_record(relay, row, &event, true);
-	return err;
-}
-
-/* Waits until Kafka has acked or given up everything. */
-static enum err settle(struct outbox_relay *relay)
-{
-	enum err err = ERR_UNAVAILABLE;
-	while (err != OK) {
-		err = kafka_producer_flush(relay->producer, FLUSH_MS);
-		if (err != OK && is_stopping(relay))
-			return err;
-	}
-	return atomic_load(&relay->failed) == 0 ? OK : ERR_UNAVAILABLE;
-}
-
 /* --- batches and windows --- */
 
 static bool holds_slug(const struct outbox_batch *batch, size_t begin, size_t end, const char *slug)
@@ -207,12 +146,21 @@ static struct outbox_batch window_of(const struct outbox_batch *batch, size_t be
 	return (struct outbox_batch){ batch->rows + begin, end - begin };
 }
 
+/* Whatever happens, nothing is under way any more at the end, unless we are stopping. */
+static enum err settle(struct outbox_relay *relay)
+{
+	for (;;) {
+		enum err err = outbox_publisher_settle(relay->publisher, SETTLE_MS);
+		if (err != ERR_LIMIT || is_stopping(relay))
+			return err;
+	}
+}
+
 static enum err publish_window(struct outbox_relay *relay, const struct outbox_batch *window)
 {
 	enum err err = may_send(relay) ? OK : hold(relay);
-	atomic_store(&relay->failed, 0);
 	for (size_t i = 0; err == OK && i < window->count; i++)
-		err = may_send(relay) ? send_row(relay, &window->rows[i]) : ERR_UNAVAILABLE;
+		err = may_send(relay) ? outbox_publisher_send(relay->publisher, &window->rows[i]) : ERR_UNAVAILABLE;
 	enum err settled = settle(relay);
 	if (err == OK)
 		err = settled;
@@ -244,15 +192,17 @@ static enum err publish_all(struct outbox_relay *relay)
 		struct outbox_batch batch = { 0 };
 		err = hold(relay);
 		if (err == OK)
-			err = outbox_read(relay->conn, BATCH_MAX, &batch);
+			err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, &batch);
 		if (err != OK)
 			break;
-		more = batch.count == BATCH_MAX;
+		more = batch.count == OUTBOX_PUBLISHER_ROWS_MAX;
 		err = publish_batch(relay, &batch);
 		outbox_batch_clear(&batch);
 	}
 	return err;
 }
+
+/* --- the thread --- */
 
 static void read_lag(struct outbox_relay *relay)
 {
@@ -302,6 +252,11 @@ static void *run(void *arg)
 
 /* --- the handle --- */
 
+static double is_active_value(void *ctx)
+{
+	return outbox_relay_is_active(ctx) ? 1 : 0;
+}
+
 static double oldest_seconds(void *ctx)
 {
 	struct outbox_relay *relay = ctx;
@@ -312,31 +267,14 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 {
 	relay->published =
 		metrics_counter(metrics, "waymark_outbox_published_total", "Link events acked by Kafka", NULL);
-	relay->failures =
-		metrics_counter(metrics, "waymark_outbox_publish_failures_total",
-	                        "Windows of link events that Kafka did not ack and that are sent again", NULL);
-	relay->active_gauge =
-		metrics_gauge(metrics, "waymark_outbox_relay_active", "1 in the one instance whose relay works", NULL);
-	relay->waiting = metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events not published yet", NULL);
+	relay->failures = metrics_counter(metrics, "waymark_outbox_publish_failures_total",
+	                                  "Windows of link events that were not all acked and are sent again", NULL);
+	relay->waiting =
+		metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events that are not published yet", NULL);
+	metrics_gauge_callback(metrics, "waymark_outbox_relay_active", "1 in the one instance whose relay works", NULL,
+	                       is_active_value, relay);
 	metrics_gauge_callback(metrics, "waymark_outbox_oldest_seconds",
-	                       "Age of the oldest link event not published yet", NULL, oldest_seconds, relay);
-}
-
-static enum err make_producer(struct outbox_relay *relay)
-{
-	return kafka_producer_new(
-		&(struct kafka_producer_config){
-			.kafka = &relay->kafka,
-			.queue_max = QUEUE_MAX,
-			.queue_bytes_max = QUEUE_MAX * LINK_EVENT_BYTES_MAX,
-			.linger_ms = 0,
-			.message_timeout_ms = MESSAGE_TIMEOUT_MS,
-			.delivered = delivered,
-			.ctx = relay,
-			.log = relay->config.log,
-			.metrics = relay->config.metrics,
-		},
-		&relay->producer);
+	                       "Age of the oldest link event that is not published yet", NULL, oldest_seconds, relay);
 }
 
 static enum err name_lock(struct outbox_relay *relay)
@@ -362,8 +300,7 @@ static void init_waiting(struct outbox_relay *relay)
 
 static void free_relay(struct outbox_relay *relay)
 {
-	if (relay->producer)
-		kafka_producer_free(relay->producer);
+	outbox_publisher_free(relay->publisher);
 	pthread_cond_destroy(&relay->stopped);
 	pthread_mutex_destroy(&relay->mutex);
 	free(relay);
@@ -373,13 +310,11 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->kafka = *config->kafka;
-	snprintf(relay->kafka.client_id, sizeof(relay->kafka.client_id), "waymark-links-api");
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	init_waiting(relay);
 	enum err err = name_lock(relay);
 	if (err == OK)
-		err = make_producer(relay);
+		err = outbox_publisher_new(config->kafka, config->log, config->metrics, &relay->publisher);
 	if (err != OK) {
 		free_relay(relay);
 		return err;

@@ -6,8 +6,7 @@
  *   - a link's next event is sent only when the one before it was acked and removed;
  *   - nothing is sent later than a second after the lock was extended, and Kafka's client gives a record up after three
  *     more: whoever was frozen meanwhile sends nothing old.
- * A PURGED event is followed by a tombstone (NULL value), so that compaction forgets the link. NOTIFY wakes the relay; it
- * looks each second anyway.
+ * NOTIFY wakes the relay; it looks each second anyway.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H

@@ -1,0 +1,347 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/digest.h"
+#include "lib/base/mem.h"
+#include "services/links-api/access_token.h"
+
+#define SECRET "0123456789abcdef0123456789abcdef"
+#define NOW_S INT64_C(1795161600) /* 2026-11-20T08:00:00Z */
+#define NOW_US (NOW_S * CLOCK_US_PER_S)
+#define TOKEN_MAX 8192
+
+#define HEADER "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"
+#define JTI "\"jti\":\"00000000-0000-4000-8000-000000000000\""
+#define SUB "\"sub\":\"42\""
+#define IAT "\"iat\":1795161600"
+#define EXP "\"exp\":1795165200"
+#define CLAIMS "{" SUB "," IAT "," EXP "," JTI "}"
+
+static void add_base64url(char *out, const void *bytes, size_t len)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	const uint8_t *in = bytes;
+	out += strlen(out);
+	for (size_t i = 0; i < len; i += 3) {
+		uint32_t three = (uint32_t)in[i] << 16;
+		three |= i + 1 < len ? (uint32_t)in[i + 1] << 8 : 0;
+		three |= i + 2 < len ? in[i + 2] : 0;
+		for (size_t j = 0; j < 4 && i + j <= len; j++)
+			*out++ = alphabet[three >> (18 - 6 * j) & 63];
+	}
+	*out = '\0';
+}
+
+/* Signs whatever it is given. */
+static void sign(const char *header, const char *claims, const char *secret, char out[static TOKEN_MAX])
+{
+	uint8_t signature[DIGEST_SIZE];
+	out[0] = '\0';
+	add_base64url(out, header, strlen(header));
+	memcpy(out + strlen(out), ".", 2);
+	add_base64url(out, claims, strlen(claims));
+	digest_hmac_sha256(secret, strlen(secret), out, strlen(out), signature);
+	memcpy(out + strlen(out), ".", 2);
+	add_base64url(out, signature, sizeof(signature));
+}
+
+static enum err verify(const char *token)
+{
+	struct access_token_claims claims;
+	return access_token_verify(SECRET, token, NOW_US, &claims);
+}
+
+static void accepts_what_it_issued_and_tells_whose_it_is(void **state)
+{
+	(void)state;
+	char token[ACCESS_TOKEN_SIZE];
+	struct access_token_claims claims;
+	assert_int_equal(access_token_issue(SECRET, INT64_MAX, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), OK);
+	assert_int_equal(claims.user_id, INT64_MAX);
+	assert_int_equal(claims.issued_at_s, NOW_S);
+	assert_int_equal(claims.expires_at_s, NOW_S + ACCESS_TOKEN_LIFE_S);
+	assert_int_equal(strlen(claims.id), 36);
+}
+
+static void gives_each_token_an_id_of_its_own(void **state)
+{
+	(void)state;
+	char token[ACCESS_TOKEN_SIZE];
+	struct access_token_claims first, second;
+	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &first), OK);
+	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &second), OK);
+	assert_string_not_equal(first.id, second.id);
+}
+
+static void accepts_a_token_until_the_second_it_expires_in(void **state)
+{
+	(void)state;
+	char token[ACCESS_TOKEN_SIZE];
+	struct access_token_claims claims;
+	const int64_t end_us = (NOW_S + ACCESS_TOKEN_LIFE_S) * CLOCK_US_PER_S;
+	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(SECRET, token, end_us - 1, &claims), OK);
+	assert_int_equal(access_token_verify(SECRET, token, end_us, &claims), ERR_INVALID);
+}
+
+static void the_hand_made_token_that_the_hostile_ones_vary_is_good(void **state)
+{
+	(void)state;
+	char token[TOKEN_MAX];
+	sign(HEADER, CLAIMS, SECRET, token);
+	assert_int_equal(verify(token), OK);
+}
+
+static void accepts_another_instances_clock_being_a_little_ahead(void **state)
+{
+	(void)state;
+	char token[TOKEN_MAX];
+	sign(HEADER, "{" SUB ",\"iat\":1795161660," EXP "," JTI "}", SECRET, token);
+	assert_int_equal(verify(token), OK);
+	sign(HEADER, "{" SUB ",\"iat\":1795161661," EXP "," JTI "}", SECRET, token);
+	assert_int_equal(verify(token), ERR_INVALID);
+}
+
+static void refuses_signed_tokens_that_we_would_not_issue(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *header, *claims;
+	} hostile[] = {
+		/* algorithms */
+		{ "{\"alg\":\"none\"}", CLAIMS },
+		{ "{\"alg\":\"None\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":\"HS384\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":\"HS512\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":\"RS256\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":\"ES256\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":\"PS256\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":\"hs256\",\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":256,\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"alg\":null,\"typ\":\"JWT\"}", CLAIMS },
+		{ "{\"typ\":\"JWT\"}", CLAIMS },
+		/* headers */
+		{ "{\"alg\":\"HS256\",\"typ\":\"JWE\"}", CLAIMS },
+		{ "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"crit\":[\"exp\"]}", CLAIMS },
+		{ "{\"alg\":\"HS256\",\"typ\":\"JWT\",\"b64\":false}", CLAIMS },
+		{ "[]", CLAIMS },
+		{ "\"HS256\"", CLAIMS },
+		{ "{", CLAIMS },
+		/* claims as a whole */
+		{ HEADER, "{}" },
+		{ HEADER, "[]" },
+		{ HEADER, "null" },
+		{ HEADER, "42" },
+		{ HEADER, "{" SUB },
+		{ HEADER, CLAIMS "x" },
+		/* exp */
+		{ HEADER, "{" SUB "," IAT "," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":null," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":\"1795165200\"," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":1795165200.5," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":true," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":[1795165200]," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":1795161600," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":1795161599," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":0," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":-1," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":1795248001," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":9223372036854775807," JTI "}" },
+		{ HEADER, "{" SUB "," IAT ",\"exp\":9223372036854775808," JTI "}" },
+		/* iat, nbf */
+		{ HEADER, "{" SUB "," EXP "," JTI "}" },
+		{ HEADER, "{" SUB ",\"iat\":\"1795161600\"," EXP "," JTI "}" },
+		{ HEADER, "{" SUB ",\"iat\":0," EXP "," JTI "}" },
+		{ HEADER, "{" SUB ",\"iat\":-9223372036854775808," EXP "," JTI "}" },
+		{ HEADER, "{" SUB ",\"iat\":1795165201," EXP "," JTI "}" },
+		{ HEADER, "{" SUB "," IAT "," EXP "," JTI ",\"nbf\":1795161601}" },
+		{ HEADER, "{" SUB "," IAT "," EXP "," JTI ",\"nbf\":\"x\"}" },
+		/* sub */
+		{ HEADER, "{" IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":42," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"\"," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"0\"," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"-1\"," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"042\"," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"42 \"," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"4e1\"," IAT "," EXP "," JTI "}" },
+		{ HEADER, "{\"sub\":\"9223372036854775808\"," IAT "," EXP "," JTI "}" },
+		/* jti */
+		{ HEADER, "{" SUB "," IAT "," EXP "}" },
+		{ HEADER, "{" SUB "," IAT "," EXP ",\"jti\":\"\"}" },
+		{ HEADER, "{" SUB "," IAT "," EXP ",\"jti\":7}" },
+	};
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
+		char token[TOKEN_MAX];
+		sign(hostile[i].header, hostile[i].claims, SECRET, token);
+		if (verify(token) != ERR_INVALID)
+			fail_msg("accepted: %s . %s", hostile[i].header, hostile[i].claims);
+	}
+}
+
+/* Made with our secret by another implementation. */
+static void refuses_other_algorithms_with_their_right_signature(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		verify("eyJhbGciOiJIUzM4NCIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI0MiIsImlhdCI6MTc5NTE2MTYwMCwiZXhwIjoxNzk1MTY1MjAw"
+	               "LCJqdGkiOiIwMDAwMDAwMC0wMDAwLTQwMDAtODAwMC0wMDAwMDAwMDAwMDAifQ."
+	               "5FSeY9cHbosuksIjx7RmSGq33xk7UIzGPWB9BG99FveBxAHh_iLlSxfnK-E4z50e"),
+		ERR_INVALID);
+	assert_int_equal(
+		verify("eyJhbGciOiJIUzUxMiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI0MiIsImlhdCI6MTc5NTE2MTYwMCwiZXhwIjoxNzk1MTY1MjAw"
+	               "LCJqdGkiOiIwMDAwMDAwMC0wMDAwLTQwMDAtODAwMC0wMDAwMDAwMDAwMDAifQ."
+	               "pY-Tj3as9NVQuGf8qWlOsKRswzSUbnxvNK9BQG0D2p7xTTssIXso8hoP9gxQnyF-IQ6Qpf7djwHBoSP4fTUlgA"),
+		ERR_INVALID);
+}
+
+static void refuses_unsigned_tokens(void **state)
+{
+	(void)state;
+	char token[TOKEN_MAX] = "";
+	add_base64url(token, "{\"alg\":\"none\"}", strlen("{\"alg\":\"none\"}"));
+	memcpy(token + strlen(token), ".", 2);
+	add_base64url(token, CLAIMS, strlen(CLAIMS));
+	assert_int_equal(verify(token), ERR_INVALID);
+	memcpy(token + strlen(token), ".", 2);
+	assert_int_equal(verify(token), ERR_INVALID);
+	memcpy(token + strlen(token), "AA", 3);
+	assert_int_equal(verify(token), ERR_INVALID);
+}
+
+static void refuses_other_secrets(void **state)
+{
+	(void)state;
+	static const char *const secrets[] = {
+		"", "0123456789abcdef", "0123456789abcdef0123456789abcdeF", SECRET "x", "x" SECRET,
+	};
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		char token[TOKEN_MAX];
+		sign(HEADER, CLAIMS, secrets[i], token);
+		assert_int_equal(verify(token), ERR_INVALID);
+	}
+}
+
+static void refuses_every_changed_character(void **state)
+{
+	(void)state;
+	char token[TOKEN_MAX];
+	sign(HEADER, CLAIMS, SECRET, token);
+	const size_t len = strlen(token);
+	static const char others[] = "A-_./+= \n\t\"\\\x7f\xff";
+	for (size_t i = 0; i < len; i++) {
+		const char right = token[i];
+		for (size_t j = 0; j < sizeof(others); j++) { /* with the NUL: cut short */
+			token[i] = others[j];
+			if (others[j] != right && verify(token) != ERR_INVALID)
+				fail_msg("accepted with byte %zu as 0x%02x", i, (unsigned char)others[j]);
+		}
+		token[i] = (char)(right ^ 1);
+		assert_int_equal(verify(token), ERR_INVALID);
+		token[i] = right;
+	}
+	assert_int_equal(verify(token), OK);
+}
+
+static void refuses_every_form_that_is_not_canonical(void **state)
+{
+	(void)state;
+	char good[TOKEN_MAX];
+	sign(HEADER, CLAIMS, SECRET, good);
+	static const char *const patterns[] = {
+		"%s.", ".%s", "%s.AAAA", "%s=", "%s==", " %s", "%s ", "%s\n", "\"%s\"", "Bearer %s", "%sA", "%s,%s",
+	};
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		char token[TOKEN_MAX] = "";
+		for (const char *c = patterns[i]; *c; c++) {
+			bool is_hole = c[0] == '%' && c[1] == 's';
+			memcpy(token + strlen(token), is_hole ? good : c, is_hole ? strlen(good) + 1 : 1);
+			c += is_hole;
+		}
+		if (verify(token) != ERR_INVALID)
+			fail_msg("accepted: %s", patterns[i]);
+	}
+	static const char *const plain[] = { "", ".", "..", "...", "a.b.c", "AAAA.AAAA.AAAA", "AAAA..AAAA", "ey" };
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		assert_int_equal(verify(plain[i]), ERR_INVALID);
+}
+
+static void refuses_spare_bits_at_the_end_of_the_signature(void **state)
+{
+	(void)state;
+	char token[TOKEN_MAX];
+	sign(HEADER, CLAIMS, SECRET, token);
+	char *last = &token[strlen(token) - 1];
+	/* 32 bytes end in a character of 4 significant bits: its neighbours decode to the same bytes. */
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	size_t at = (size_t)(strchr(alphabet, *last) - alphabet);
+	for (size_t i = at + 1; i < at + 4; i++) {
+		*last = alphabet[i];
+		assert_int_equal(verify(token), ERR_INVALID);
+	}
+}
+
+static void refuses_tokens_that_are_too_long_without_reading_them(void **state)
+{
+	(void)state;
+	const size_t sizes[] = { ACCESS_TOKEN_BYTES_MAX + 1, 65536, 9 * 1000 * 1000 };
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		char *token = mem_zero(sizes[i] + 1);
+		memset(token, 'A', sizes[i]);
+		token[sizes[i] / 3] = token[sizes[i] / 2] = '.';
+		assert_int_equal(verify(token), ERR_INVALID);
+		free(token);
+	}
+	/* A right signature over too much is too long all the same. */
+	char claims[TOKEN_MAX / 2] = "{" SUB "," IAT "," EXP "," JTI ",\"x\":\"";
+	memset(claims + strlen(claims), 'x', 3100);
+	memcpy(claims + strlen(claims), "\"}", 3);
+	char token[TOKEN_MAX];
+	sign(HEADER, claims, SECRET, token);
+	assert_true(strlen(token) > ACCESS_TOKEN_BYTES_MAX);
+	assert_int_equal(verify(token), ERR_INVALID);
+}
+
+static void works_with_no_secret_that_is_too_short(void **state)
+{
+	(void)state;
+	char token[ACCESS_TOKEN_SIZE];
+	struct access_token_claims claims;
+	assert_int_equal(access_token_issue("short", 1, NOW_US, token), ERR_INTERNAL);
+	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(NULL, token, NOW_US, &claims), ERR_INTERNAL);
+	assert_int_equal(access_token_verify("", token, NOW_US, &claims), ERR_INTERNAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepts_what_it_issued_and_tells_whose_it_is),
+		cmocka_unit_test(gives_each_token_an_id_of_its_own),
+		cmocka_unit_test(accepts_a_token_until_the_second_it_expires_in),
+		cmocka_unit_test(the_hand_made_token_that_the_hostile_ones_vary_is_good),
+		cmocka_unit_test(accepts_another_instances_clock_being_a_little_ahead),
+		cmocka_unit_test(refuses_signed_tokens_that_we_would_not_issue),
+		cmocka_unit_test(refuses_other_algorithms_with_their_right_signature),
+		cmocka_unit_test(refuses_unsigned_tokens),
+		cmocka_unit_test(refuses_other_secrets),
+		cmocka_unit_test(refuses_every_changed_character),
+		cmocka_unit_test(refuses_every_form_that_is_not_canonical),
+		cmocka_unit_test(refuses_spare_bits_at_the_end_of_the_signature),
+		cmocka_unit_test(refuses_tokens_that_are_too_long_without_reading_them),
+		cmocka_unit_test(works_with_no_secret_that_is_too_short),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

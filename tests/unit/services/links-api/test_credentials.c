@@ -1,0 +1,142 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "services/links-api/credentials.h"
+
+static struct credentials credentials;
+static struct http_problem_fields wrong;
+
+static enum err read_json(const char *text, bool has_name)
+{
+	char reason[JSON_REASON_SIZE];
+	struct json *json = NULL;
+	wrong.count = 0;
+	if (json_parse(text, strlen(text), &json, reason) != OK)
+		fail_msg("%s: %s", text, reason);
+	enum err err = credentials_read(json, has_name, &credentials, &wrong);
+	json_free(json);
+	return err;
+}
+
+static bool names(const char *pointer)
+{
+	for (size_t i = 0; i < wrong.count; i++)
+		if (strcmp(wrong.field[i].pointer, pointer) == 0)
+			return true;
+	return false;
+}
+
+static enum err read_password(const char *password)
+{
+	char text[512];
+	snprintf(text, sizeof(text), "{\"email\":\"a@b.example\",\"password\":\"%s\"}", password);
+	return read_json(text, false);
+}
+
+static void reads_what_register_and_login_send(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\",\"name\":\"Änn\"}", true), OK);
+	assert_string_equal(credentials.email, "A@b.example");
+	assert_string_equal(credentials.password, "12345678");
+	assert_string_equal(credentials.name, "Änn");
+	assert_int_equal(read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\"}", true), OK);
+	assert_string_equal(credentials.name, "");
+}
+
+static void counts_the_bytes_of_passwords_not_their_characters(void **state)
+{
+	(void)state;
+	char password[PASSWORD_SIZE + 1] = "";
+	assert_int_equal(read_password("1234567"), ERR_INVALID);
+	assert_int_equal(read_password("12345678"), OK);
+	assert_int_equal(read_password("äöüß"), OK);
+	memset(password, 'x', PASSWORD_BYTES_MAX);
+	assert_int_equal(read_password(password), OK);
+	password[PASSWORD_BYTES_MAX] = 'x';
+	assert_int_equal(read_password(password), ERR_INVALID);
+	assert_true(names("/password"));
+}
+
+static void refuses_addresses_that_are_none(void **state)
+{
+	(void)state;
+	static const char *const refused[] = {
+		"", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\\n", "a@b\\t", "ä@b.example", "a@b.example\\u00a0",
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		char text[256];
+		snprintf(text, sizeof(text), "{\"email\":\"%s\",\"password\":\"12345678\"}", refused[i]);
+		assert_int_equal(read_json(text, false), ERR_INVALID);
+		assert_int_equal(wrong.count, 1);
+		assert_true(names("/email"));
+	}
+}
+
+static void refuses_addresses_that_are_too_long(void **state)
+{
+	(void)state;
+	char text[512];
+	char filler[256] = "";
+	memset(filler, 'd', 254 - 2);
+	snprintf(text, sizeof(text), "{\"email\":\"a@%s\",\"password\":\"12345678\"}", filler);
+	assert_int_equal(read_json(text, false), OK);
+	snprintf(text, sizeof(text), "{\"email\":\"a@%sd\",\"password\":\"12345678\"}", filler);
+	assert_int_equal(read_json(text, false), ERR_INVALID);
+	memset(filler, 0, sizeof(filler));
+	memset(filler, 'l', 65);
+	snprintf(text, sizeof(text), "{\"email\":\"%s@b\",\"password\":\"12345678\"}", filler);
+	assert_int_equal(read_json(text, false), ERR_INVALID);
+}
+
+static void names_all_wrong_fields_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json("{}", true), ERR_INVALID);
+	assert_int_equal(wrong.count, 2);
+	assert_true(names("/email") && names("/password"));
+	assert_int_equal(read_json("{\"email\":1,\"password\":null,\"name\":[],\"role\":\"admin\"}", true),
+	                 ERR_INVALID);
+	assert_int_equal(wrong.count, 4);
+	assert_true(names("/email") && names("/password") && names("/name") && names("/role"));
+	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\\u0007\"}", true),
+	                 ERR_INVALID);
+	assert_true(names("/name"));
+}
+
+static void a_login_has_no_name(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\"}", false), ERR_INVALID);
+	assert_true(names("/name"));
+}
+
+static void keeps_nothing_after_wiping(void **state)
+{
+	(void)state;
+	static const struct credentials none;
+	assert_int_equal(read_password("12345678"), OK);
+	credentials_wipe(&credentials);
+	assert_memory_equal(&credentials, &none, sizeof(none));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_what_register_and_login_send),
+		cmocka_unit_test(counts_the_bytes_of_passwords_not_their_characters),
+		cmocka_unit_test(refuses_addresses_that_are_none),
+		cmocka_unit_test(refuses_addresses_that_are_too_long),
+		cmocka_unit_test(names_all_wrong_fields_at_once),
+		cmocka_unit_test(a_login_has_no_name),
+		cmocka_unit_test(keeps_nothing_after_wiping),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

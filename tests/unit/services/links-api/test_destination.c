@@ -1,0 +1,324 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/links-api/destination.h"
+
+struct example {
+	const char *input;
+	const char *normal; /* NULL: refused */
+};
+
+static void check(const struct example *examples, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct destination read = { 0 };
+		const char *reason = NULL;
+		/* Without the NUL, so that AddressSanitizer sees the first byte read too far. */
+		size_t len = strlen(examples[i].input);
+		char *exact = mem_copy(examples[i].input, len);
+		enum err err = destination_parse(exact, len, &read, &reason);
+		free(exact);
+		if (err == OK && !examples[i].normal)
+			fail_msg("%s was accepted as %s", examples[i].input, read.url);
+		if (err != OK && examples[i].normal)
+			fail_msg("%s was refused: %s", examples[i].input, reason);
+		if (err == OK)
+			assert_string_equal(read.url, examples[i].normal);
+		else
+			assert_non_null(reason);
+	}
+}
+#define CHECK(examples) check((examples), sizeof(examples) / sizeof((examples)[0]))
+
+/* What browsers (the WHATWG URL standard, by Node.js 20) make of the same input. */
+static void writes_the_form_that_browsers_write(void **state)
+{
+	(void)state;
+	static const struct example examples[] = {
+		{ "https://example.com/", "https://example.com/" },
+		{ "https://example.com", "https://example.com/" },
+		{ "HTTPS://EXAMPLE.com/Path", "https://example.com/Path" },
+		{ "http://example.com:80/", "http://example.com/" },
+		{ "https://example.com:443/", "https://example.com/" },
+		{ "http://example.com:443/", "http://example.com:443/" },
+		{ "http://example.com:/", "http://example.com/" },
+		{ "http://example.com:08080/", "http://example.com:8080/" },
+		{ "http://example.com:65535/", "http://example.com:65535/" },
+		{ "http://example.com?a=b", "http://example.com/?a=b" },
+		{ "http://example.com#a", "http://example.com/#a" },
+		{ "http://example.com/?", "http://example.com/?" },
+		{ "http://example.com/a/./b/../c", "http://example.com/a/c" },
+		{ "http://example.com/a/..", "http://example.com/" },
+		{ "http://example.com/a/.", "http://example.com/a/" },
+		{ "http://example.com/../../a", "http://example.com/a" },
+		{ "http://example.com/%2e%2E/a", "http://example.com/a" },
+		{ "http://example.com/.%2e/a", "http://example.com/a" },
+		{ "http://example.com//a//b", "http://example.com//a//b" },
+		{ "http://example.com/...", "http://example.com/..." },
+		{ "http://example.com/ü?ü#ü", "http://example.com/%C3%BC?%C3%BC#%C3%BC" },
+		{ "http://example.com/😀", "http://example.com/%F0%9F%98%80" },
+		{ "http://example.com/\"<>`{}^", "http://example.com/%22%3C%3E%60%7B%7D%5E" },
+		{ "http://example.com/?'\"<>", "http://example.com/?%27%22%3C%3E" },
+		{ "http://example.com/#\"<>`", "http://example.com/#%22%3C%3E%60" },
+		{ "http://example.com/a[1]|b?a[]=1|2", "http://example.com/a[1]|b?a[]=1|2" },
+		{ "http://example.com/;a=1,b@c:d!$&'()*+", "http://example.com/;a=1,b@c:d!$&'()*+" },
+		{ "http://example.com/?a=b?c/d", "http://example.com/?a=b?c/d" },
+		{ "http://example.com/a#b#c?d", "http://example.com/a#b#c?d" },
+		{ "http://user.example/@home", "http://user.example/@home" },
+	};
+	CHECK(examples);
+}
+
+static void normalises_escapes_as_rfc_3986_says(void **state)
+{
+	(void)state;
+	static const struct example examples[] = {
+		{ "http://example.com/%7euser/%41%2d", "http://example.com/~user/A-" },
+		{ "http://example.com/%c3%bc%2f%3f", "http://example.com/%C3%BC%2F%3F" },
+		{ "http://example.com/?q=%7e%2b+%20", "http://example.com/?q=~%2B+%20" },
+		{ "http://example.com/%25%34%31", "http://example.com/%2541" },
+		{ "http://example.com/%00%0d%0a", "http://example.com/%00%0D%0A" },
+	};
+	CHECK(examples);
+}
+
+static void reads_hosts_as_browsers_do(void **state)
+{
+	(void)state;
+	static const struct example examples[] = {
+		{ "http://münchen.example/", "http://xn--mnchen-3ya.example/" },
+		{ "http://MÜNCHEN.example/", "http://xn--mnchen-3ya.example/" },
+		{ "http://faß.example/", "http://xn--fa-hia.example/" },
+		{ "http://xn--mnchen-3ya.example/", "http://xn--mnchen-3ya.example/" },
+		{ "http://例え.テスト/", "http://xn--r8jz45g.xn--zckzah/" },
+		{ "http://a。example/", "http://a.example/" },
+		{ "http://ｅｘａｍｐｌｅ.com/", "http://example.com/" },
+		{ "http://ex%61mple.com/", "http://example.com/" },
+		{ "http://%C3%BC.example/", "http://xn--tda.example/" },
+		{ "http://ex\u00adample.com/", "http://example.com/" },
+		{ "http://example.com./", "http://example.com./" },
+		{ "http://a_b.example/", "http://a_b.example/" },
+		{ "http://r3---sn-x.example/", "http://r3---sn-x.example/" },
+		{ "http://-a-.example/", "http://-a-.example/" },
+		{ "http://localhost:3000/", "http://localhost:3000/" },
+		{ "http://127.0.0.1/", "http://127.0.0.1/" },
+		{ "http://0x7f.1/", "http://127.0.0.1/" },
+		{ "http://2130706433/", "http://127.0.0.1/" },
+		{ "http://0177.0.0.01/", "http://127.0.0.1/" },
+		{ "http://１２７.0.0.1/", "http://127.0.0.1/" },
+		{ "http://1.2.3/", "http://1.2.0.3/" },
+		{ "http://1.2.3.4./", "http://1.2.3.4/" },
+		{ "http://0x/", "http://0.0.0.0/" },
+		{ "http://[::1]/", "http://[::1]/" },
+		{ "http://[0:0:0:0:0:0:0:0]:8080/", "http://[::]:8080/" },
+		{ "http://[1:0:0:2:0:0:0:3]/", "http://[1:0:0:2::3]/" },
+		{ "http://[::FFFF:1.2.3.4]/", "http://[::ffff:102:304]/" },
+		{ "http://[2001:DB8::1]/", "http://[2001:db8::1]/" },
+	};
+	CHECK(examples);
+}
+
+static void refuses_what_parsers_disagree_about(void **state)
+{
+	(void)state;
+	static const struct example examples[] = {
+		{ "", NULL },
+		{ "example.com", NULL },
+		{ "//example.com/", NULL },
+		{ "/a", NULL },
+		{ "http:", NULL },
+		{ "http:example.com", NULL },
+		{ "http:/example.com", NULL },
+		{ "http://", NULL },
+		{ "http:///example.com", NULL },
+		{ "http://?a", NULL },
+		{ "http://:80/", NULL },
+		{ "ftp://example.com/", NULL },
+		{ "javascript:alert(1)", NULL },
+		{ "data:text/html,x", NULL },
+		{ "file:///etc/passwd", NULL },
+		{ "httpss://example.com/", NULL },
+		{ " http://example.com/", NULL },
+		{ "http://example.com/ ", NULL },
+		{ "http://example.com/a b", NULL },
+		{ "http://exa mple.com/", NULL },
+		{ "http://example.com/\t", NULL },
+		{ "http://exam\nple.com/", NULL },
+		{ "ht\ntp://example.com/", NULL },
+		{ "http://example.com/\x7f", NULL },
+		{ "http://example.com/\xc2\x85", NULL },
+		{ "http://example.com/\xff", NULL },
+		{ "https://example.com\\@evil.example/", NULL },
+		{ "http:\\\\example.com\\", NULL },
+		{ "http://example.com/?a\\b", NULL },
+		{ "http://user@example.com/", NULL },
+		{ "http://user:password@example.com/", NULL },
+		{ "http://@example.com/", NULL },
+		{ "http://example.com@evil.example/", NULL },
+		{ "http://example.com:0/", NULL },
+		{ "http://example.com:65536/", NULL },
+		{ "http://example.com:99999999999999999999/", NULL },
+		{ "http://example.com:8a/", NULL },
+		{ "http://example.com:-1/", NULL },
+		{ "http://example.com:80:80/", NULL },
+		{ "http://example.com/%", NULL },
+		{ "http://example.com/%4", NULL },
+		{ "http://example.com/%zz", NULL },
+		{ "http://example.com/?100%", NULL },
+	};
+	CHECK(examples);
+}
+
+static void refuses_hosts_that_browsers_refuse(void **state)
+{
+	(void)state;
+	static const struct example examples[] = {
+		{ "http://a..b/", NULL },
+		{ "http://.a/", NULL },
+		{ "http://./", NULL },
+		{ "http://a../", NULL },
+		{ "http://a%2fb/", NULL },
+		{ "http://a%00b/", NULL },
+		{ "http://a%zz/", NULL },
+		{ "http://%ff.example/", NULL },
+		{ "http://a／b.example/", NULL },
+		{ "http://℀.example/", NULL },
+		{ "http://a<b/", NULL },
+		{ "http://a|b/", NULL },
+		{ "http://a^b/", NULL },
+		{ "http://a,b/", NULL },
+		{ "http://\u00ad/", NULL },
+		{ "http://xn--/", NULL },
+		{ "http://xn--a.example/", NULL },
+		{ "http://256.1.1.1/", NULL },
+		{ "http://1.2.3.4.5/", NULL },
+		{ "http://1..2/", NULL },
+		{ "http://08.1/", NULL },
+		{ "http://4294967296/", NULL },
+		{ "http://1.2.65536/", NULL },
+		{ "http://example.1/", NULL },
+		{ "http://example.0x1/", NULL },
+		{ "http://[::1/", NULL },
+		{ "http://[]/", NULL },
+		{ "http://[1::2::3]/", NULL },
+		{ "http://[::1]a/", NULL },
+		{ "http://[fe80::1%25eth0]/", NULL },
+		{ "http://[v1.a]/", NULL },
+		{ "http://::1/", NULL },
+		{ "http://a]b/", NULL },
+	};
+	CHECK(examples);
+}
+
+static char *url_of_length(size_t path_len, char filler)
+{
+	static const char base[] = "http://example.com/";
+	char *url = mem_zero(sizeof(base) + path_len);
+	memcpy(url, base, sizeof(base) - 1);
+	memset(url + sizeof(base) - 1, filler, path_len);
+	return url;
+}
+
+static void measures_the_normal_form_not_the_input(void **state)
+{
+	(void)state;
+	const size_t base = strlen("http://example.com/");
+	struct destination read;
+	const char *reason;
+
+	char *longest = url_of_length(LINK_URL_MAX - base, 'a');
+	assert_int_equal(destination_parse(longest, strlen(longest), &read, &reason), OK);
+	char *too_long = url_of_length(LINK_URL_MAX - base + 1, 'a');
+	assert_int_equal(destination_parse(too_long, strlen(too_long), &read, &reason), ERR_INVALID);
+	assert_string_equal(reason, "is longer than 2048 bytes");
+	char *grows = url_of_length(LINK_URL_MAX / 2, '"');
+	assert_int_equal(destination_parse(grows, strlen(grows), &read, &reason), ERR_INVALID);
+
+	char shrinks[3 * LINK_URL_MAX] = "http://example.com";
+	while (strlen(shrinks) < LINK_URL_MAX + 100)
+		memcpy(shrinks + strlen(shrinks), "/a/..", sizeof("/a/.."));
+	assert_int_equal(destination_parse(shrinks, strlen(shrinks), &read, &reason), OK);
+	assert_string_equal(read.url, "http://example.com/");
+	free(longest);
+	free(too_long);
+	free(grows);
+}
+
+static enum err parse_host_of_labels(size_t count, size_t len)
+{
+	char url[1024] = "http://";
+	for (size_t i = 0; i < count; i++) {
+		size_t at = strlen(url);
+		memset(url + at, 'a', len);
+		url[at + len] = i + 1 < count ? '.' : '\0';
+	}
+	struct destination read;
+	const char *reason;
+	return destination_parse(url, strlen(url), &read, &reason);
+}
+
+static void refuses_names_that_are_longer_than_dns_knows(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_host_of_labels(2, 63), OK);
+	assert_int_equal(parse_host_of_labels(2, 64), ERR_INVALID);
+	assert_int_equal(parse_host_of_labels(127, 1), OK);
+	assert_int_equal(parse_host_of_labels(128, 1), ERR_INVALID);
+}
+
+static void says_where_its_parts_are(void **state)
+{
+	(void)state;
+	static const char url[] = "https://Example.com:8443/a?b=c#d";
+	struct destination read;
+	const char *reason;
+	assert_int_equal(destination_parse(url, strlen(url), &read, &reason), OK);
+	assert_string_equal(read.host.text, "example.com");
+	assert_false(read.host.is_address);
+	assert_int_equal(read.port, 8443);
+	assert_string_equal(read.url + read.path, "/a?b=c#d");
+	assert_string_equal(read.url + read.query, "?b=c#d");
+	assert_string_equal(read.url + read.fragment, "#d");
+}
+
+static void a_normal_form_is_its_own_normal_form(void **state)
+{
+	(void)state;
+	static const char *const urls[] = {
+		"http://example.com/%25%34%31?%25%37%65#%41",
+		"http://[::ffff:1.2.3.4]:81/../..//a/./b/..",
+		"https://ＭÜnchen.example./ü/%2e%2e/%7e?'ü#`",
+	};
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct destination once;
+		struct destination twice;
+		const char *reason;
+		assert_int_equal(destination_parse(urls[i], strlen(urls[i]), &once, &reason), OK);
+		assert_int_equal(destination_parse(once.url, strlen(once.url), &twice, &reason), OK);
+		assert_string_equal(once.url, twice.url);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_the_form_that_browsers_write),
+		cmocka_unit_test(normalises_escapes_as_rfc_3986_says),
+		cmocka_unit_test(reads_hosts_as_browsers_do),
+		cmocka_unit_test(refuses_what_parsers_disagree_about),
+		cmocka_unit_test(refuses_hosts_that_browsers_refuse),
+		cmocka_unit_test(measures_the_normal_form_not_the_input),
+		cmocka_unit_test(refuses_names_that_are_longer_than_dns_knows),
+		cmocka_unit_test(says_where_its_parts_are),
+		cmocka_unit_test(a_normal_form_is_its_own_normal_form),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

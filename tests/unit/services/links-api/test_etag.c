@@ -1,0 +1,49 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/links-api/etag.h"
+
+static void names_the_version_in_quotes(void **state)
+{
+	(void)state;
+	char etag[ETAG_SIZE];
+	etag_format(INT64_MAX, etag);
+	assert_string_equal(etag, "\"v9223372036854775807\"");
+}
+
+static void passes_without_a_condition_and_with_its_own_tag(void **state)
+{
+	(void)state;
+	assert_true(etag_if_match(NULL, 7));
+	assert_true(etag_if_match("*", 7));
+	assert_true(etag_if_match("\"v7\"", 7));
+	assert_true(etag_if_match(" \"v7\"\t", 7));
+	assert_true(etag_if_match("\"v6\", \"v7\"", 7));
+	assert_true(etag_if_match("\"v6\",,\"v7\" ,\"v8\"", 7));
+}
+
+static void stops_everything_else(void **state)
+{
+	(void)state;
+	static const char *const others[] = {
+		"",      ",",  "\"v6\"", "\"v77\"", "\"v\"",   "v7",           "\"V7\"", "W/\"v7\"",
+		"\"*\"", "**", "\"v7",   "v7\"",    "\"v07\"", "\"v7\"\"v7\"", "7",      "\"v6\", W/\"v7\"",
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (etag_if_match(others[i], 7))
+			fail_msg("passed: %s", others[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_the_version_in_quotes),
+		cmocka_unit_test(passes_without_a_condition_and_with_its_own_tag),
+		cmocka_unit_test(stops_everything_else),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

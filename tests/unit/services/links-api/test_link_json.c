@@ -1,0 +1,84 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/links-api/link_json.h"
+
+#define NOW_US INT64_C(1795161600000000)
+
+static void assert_json(struct json *json, const char *expected)
+{
+	struct strbuf text;
+	strbuf_init(&text, 65536);
+	json_write(json, &text);
+	json_free(json);
+	assert_string_equal(text.data, expected);
+	strbuf_clear(&text);
+}
+
+static struct public_base make_base(void)
+{
+	struct public_base base;
+	const char *reason;
+	assert_int_equal(public_base_init(&base, "https://wm.example", &reason), OK);
+	return base;
+}
+
+static void shows_a_link_that_has_everything(void **state)
+{
+	(void)state;
+	struct public_base base = make_base();
+	struct link link = {
+		.entry = { 7, 3, NOW_US + 1000, LINK_STATE_ACTIVE, 301, "abc", "https://a.example/",
+		           "https://b.example/" },
+		.type = LINK_TYPE_PERMANENT,
+		.owner_id = 1,
+		.title = "\"T\"",
+		.tags = { 2, { "x", "y" } },
+		.created_at_us = NOW_US - 2000000,
+		.updated_at_us = NOW_US - 1000000,
+	};
+	struct statistics statistics = { .visit_count = 5, .bot_count = 2, .last_visited_at_us = NOW_US - 1 };
+	assert_json(
+		link_json_new(&link, &statistics, &base, NOW_US),
+		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
+		"\"original_url\":\"https://a.example/\",\"link_type\":\"PERMANENT\",\"state\":\"ACTIVE\","
+		"\"redirect_status\":301,\"expires_at\":\"2026-11-20T08:00:00.001Z\","
+		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"version\":3,"
+		"\"visit_count\":5,\"bot_count\":2,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
+		"\"destination_status\":null,\"last_checked_at\":null,"
+		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\"}");
+}
+
+static void shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired(void **state)
+{
+	(void)state;
+	struct public_base base = make_base();
+	struct link link = {
+		.entry = { 7, 1, NOW_US, LINK_STATE_ACTIVE, 302, "abc", "https://a.example/", "" },
+		.type = LINK_TYPE_TEMPORARY,
+		.created_at_us = NOW_US,
+		.updated_at_us = NOW_US,
+	};
+	struct statistics statistics = { 0 };
+	assert_json(
+		link_json_new(&link, &statistics, &base, NOW_US),
+		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
+		"\"original_url\":\"https://a.example/\",\"link_type\":\"TEMPORARY\",\"state\":\"EXPIRED\","
+		"\"redirect_status\":302,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"
+		"\"title\":\"\",\"tags\":[],\"version\":1,\"visit_count\":0,\"bot_count\":0,\"last_visited_at\":null,"
+		"\"destination_status\":null,\"last_checked_at\":null,"
+		"\"created_at\":\"2026-11-20T08:00:00.000Z\",\"updated_at\":\"2026-11-20T08:00:00.000Z\"}");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shows_a_link_that_has_everything),
+		cmocka_unit_test(shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

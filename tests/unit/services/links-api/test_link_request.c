@@ -1,0 +1,250 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "services/links-api/link_request.h"
+
+#define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
+
+static struct public_base base;
+static struct link_request request;
+static struct http_problem_fields wrong;
+
+static int make_base(void **state)
+{
+	(void)state;
+	const char *reason;
+	return public_base_init(&base, "https://wm.example", &reason) == OK ? 0 : -1;
+}
+
+static enum err read_json(enum link_request_kind kind, const char *text)
+{
+	char reason[JSON_REASON_SIZE];
+	struct json *json = NULL;
+	wrong.count = 0;
+	if (json_parse(text, strlen(text), &json, reason) != OK)
+		fail_msg("%s: %s", text, reason);
+	enum err err = link_request_read(json, kind, &base, NOW_US, &request, &wrong);
+	json_free(json);
+	return err;
+}
+
+static bool names(const char *pointer)
+{
+	for (size_t i = 0; i < wrong.count; i++)
+		if (strcmp(wrong.field[i].pointer, pointer) == 0)
+			return true;
+	return false;
+}
+
+/* A link with one more member, as JSON; only that member may be wrong. */
+static enum err read_with(enum link_request_kind kind, const char *member)
+{
+	char text[8192];
+	snprintf(text, sizeof(text), "{\"original_url\":\"https://example.com/\",%s}", member);
+	return read_json(kind, text);
+}
+
+static void assert_refuses(enum link_request_kind kind, const char *member, const char *pointer)
+{
+	if (read_with(kind, member) != ERR_INVALID)
+		fail_msg("accepted: %s", member);
+	if (!names(pointer) || wrong.count != 1)
+		fail_msg("%s: %zu wrong, the first is %s", member, wrong.count, wrong.field[0].pointer);
+}
+
+static void reads_a_whole_link(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		read_json(LINK_REQUEST_CREATE,
+	                  "{\"original_url\":\"HTTP://Example.com\",\"slug\":\"a_B-9\",\"redirect_status\":308,"
+	                  "\"expires_at\":\"2026-11-20T09:00:00.5+01:00\",\"expired_url\":\"http://b.example\","
+	                  "\"title\":\"Ä\",\"tags\":[\"x\",\"y\"]}"),
+		OK);
+	assert_string_equal(request.original_url, "http://example.com/");
+	assert_string_equal(request.slug, "a_B-9");
+	assert_int_equal(request.redirect_status, 308);
+	assert_int_equal(request.expires_at_us, NOW_US + INT64_C(500000));
+	assert_string_equal(request.expired_url, "http://b.example/");
+	assert_string_equal(request.title, "Ä");
+	assert_int_equal(request.tags.count, 2);
+	assert_string_equal(request.tags.tag[1], "y");
+}
+
+static void names_all_wrong_members_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json(LINK_REQUEST_CREATE,
+	                           "{\"original_url\":\"javascript:alert(1)\",\"slug\":\"a b\",\"redirect_status\":418,"
+	                           "\"expires_at\":\"soon\",\"expired_url\":7,\"title\":[],\"tags\":[\"\",5],"
+	                           "\"state\":\"ACTIVE\",\"a/b~c\":1}"),
+	                 ERR_INVALID);
+	static const char *const pointers[] = {
+		"/original_url", "/slug",   "/redirect_status", "/expires_at", "/expired_url",
+		"/title",        "/tags/0", "/tags/1",          "/state",      "/a~1b~0c",
+	};
+	assert_int_equal(wrong.count, sizeof(pointers) / sizeof(pointers[0]));
+	for (size_t i = 0; i < wrong.count; i++)
+		if (!names(pointers[i]))
+			fail_msg("%s is not named", pointers[i]);
+}
+
+static void needs_a_destination_to_create_and_nothing_to_change(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json(LINK_REQUEST_CREATE, "{}"), ERR_INVALID);
+	assert_true(names("/original_url"));
+	assert_int_equal(read_json(LINK_REQUEST_CREATE_PUBLIC, "{}"), ERR_INVALID);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{}"), OK);
+	assert_int_equal(request.members, 0);
+}
+
+static void refuses_its_own_host(void **state)
+{
+	(void)state;
+	static const char *const urls[] = { "https://wm.example/a", "http://WM.example:81/", "https://wm.example./" };
+	for (size_t i = 0; i < 3; i++) {
+		char text[128];
+		snprintf(text, sizeof(text), "{\"original_url\":\"%s\",\"expired_url\":\"%s\"}", urls[i], urls[i]);
+		assert_int_equal(read_json(LINK_REQUEST_CREATE, text), ERR_INVALID);
+		assert_true(names("/original_url") && names("/expired_url"));
+	}
+}
+
+static void refuses_slugs_that_are_none_or_reserved(void **state)
+{
+	(void)state;
+	static const char *const slugs[] = { "\"\"",    "\"a b\"", "\"ä\"",    "\"a/b\"",
+		                             "\"api\"", "\"API\"", "\"docs\"", "\"123456789012345678901234567890123\"",
+		                             "7",       "null" };
+	for (size_t i = 0; i < sizeof(slugs) / sizeof(slugs[0]); i++) {
+		char member[128];
+		snprintf(member, sizeof(member), "\"slug\":%s", slugs[i]);
+		assert_refuses(LINK_REQUEST_CREATE, member, "/slug");
+	}
+}
+
+static void takes_only_the_four_redirect_statuses(void **state)
+{
+	(void)state;
+	static const char *const refused[] = { "300", "303", "304", "0", "-302", "302.0", "\"302\"", "null", "true" };
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		char member[64];
+		snprintf(member, sizeof(member), "\"redirect_status\":%s", refused[i]);
+		assert_refuses(LINK_REQUEST_CREATE, member, "/redirect_status");
+	}
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"redirect_status\":307"), OK);
+}
+
+static void takes_only_times_in_the_future(void **state)
+{
+	(void)state;
+	static const char *const refused[] = { "\"2026-11-20T08:00:00Z\"",
+		                               "\"2020-01-01T00:00:00Z\"",
+		                               "\"2026-11-21\"",
+		                               "\"2026-11-21T08:00:00\"",
+		                               "\"2026-13-01T00:00:00Z\"",
+		                               "\"\"",
+		                               "1795161601",
+		                               "false" };
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		char member[64];
+		snprintf(member, sizeof(member), "\"expires_at\":%s", refused[i]);
+		assert_refuses(LINK_REQUEST_CREATE, member, "/expires_at");
+	}
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"expires_at\":\"2026-11-20T08:00:00.001Z\""), OK);
+}
+
+static void null_takes_back_what_can_be_absent(void **state)
+{
+	(void)state;
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"expires_at\":null,\"expired_url\":null}"), OK);
+	assert_int_equal(request.members, LINK_REQUEST_EXPIRES_AT | LINK_REQUEST_EXPIRED_URL);
+	assert_int_equal(request.expires_at_us, 0);
+	assert_string_equal(request.expired_url, "");
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"original_url\":null,\"title\":null,\"tags\":null}"),
+	                 ERR_INVALID);
+	assert_int_equal(wrong.count, 3);
+}
+
+static void counts_the_characters_of_titles(void **state)
+{
+	(void)state;
+	char member[2048] = "\"title\":\"";
+	for (int i = 0; i < LINK_TITLE_CHARS_MAX; i++)
+		memcpy(member + strlen(member), "😀", sizeof("😀"));
+	size_t end = strlen(member);
+	memcpy(member + end, "\"", 2);
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, member), OK);
+	assert_int_equal(strlen(request.title), LINK_TITLE_CHARS_MAX * 4);
+	memcpy(member + end, "x\"", 3);
+	assert_refuses(LINK_REQUEST_CREATE, member, "/title");
+	assert_refuses(LINK_REQUEST_CREATE, "\"title\":\"a\\nb\"", "/title");
+}
+
+static void limits_tags_and_refuses_repeats(void **state)
+{
+	(void)state;
+	assert_refuses(LINK_REQUEST_CREATE, "\"tags\":[\"a\",\"b\",\"a\"]", "/tags/2");
+	assert_refuses(LINK_REQUEST_CREATE, "\"tags\":\"a\"", "/tags");
+	assert_refuses(LINK_REQUEST_CREATE, "\"tags\":[\"\\u001b\"]", "/tags/0");
+	char member[512] = "\"tags\":[\"0\"";
+	for (int i = 1; i < LINK_TAGS_MAX; i++)
+		snprintf(member + strlen(member), 16, ",\"%d\"", i);
+	size_t end = strlen(member);
+	memcpy(member + end, "]", 2);
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, member), OK);
+	memcpy(member + end, ",\"x\"]", 6);
+	assert_refuses(LINK_REQUEST_CREATE, member, "/tags");
+}
+
+static void knows_which_members_belong_to_which_request(void **state)
+{
+	(void)state;
+	assert_refuses(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"", "/expires_at");
+	assert_refuses(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
+	assert_refuses(LINK_REQUEST_CREATE, "\"state\":\"DISABLED\"", "/state");
+	assert_refuses(LINK_REQUEST_CREATE, "\"id\":7", "/id");
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"state\":\"DISABLED\"}"), OK);
+	assert_int_equal(request.state, LINK_STATE_DISABLED);
+	assert_refuses(LINK_REQUEST_CHANGE, "\"state\":\"DELETED\"", "/state");
+	assert_refuses(LINK_REQUEST_CHANGE, "\"state\":\"active\"", "/state");
+	assert_refuses(LINK_REQUEST_CHANGE, "\"state\":1", "/state");
+}
+
+static void names_no_more_wrong_members_than_fit(void **state)
+{
+	(void)state;
+	char text[8192] = "{\"original_url\":\"https://example.com/\"";
+	for (int i = 0; i < 2 * HTTP_PROBLEM_FIELDS_MAX; i++)
+		snprintf(text + strlen(text), 32, ",\"unknown%d\":0", i);
+	memcpy(text + strlen(text), "}", 2);
+	assert_int_equal(read_json(LINK_REQUEST_CREATE, text), ERR_INVALID);
+	assert_int_equal(wrong.count, HTTP_PROBLEM_FIELDS_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_a_whole_link),
+		cmocka_unit_test(names_all_wrong_members_at_once),
+		cmocka_unit_test(needs_a_destination_to_create_and_nothing_to_change),
+		cmocka_unit_test(refuses_its_own_host),
+		cmocka_unit_test(refuses_slugs_that_are_none_or_reserved),
+		cmocka_unit_test(takes_only_the_four_redirect_statuses),
+		cmocka_unit_test(takes_only_times_in_the_future),
+		cmocka_unit_test(null_takes_back_what_can_be_absent),
+		cmocka_unit_test(counts_the_characters_of_titles),
+		cmocka_unit_test(limits_tags_and_refuses_repeats),
+		cmocka_unit_test(knows_which_members_belong_to_which_request),
+		cmocka_unit_test(names_no_more_wrong_members_than_fit),
+	};
+	return cmocka_run_group_tests(tests, make_base, NULL);
+}

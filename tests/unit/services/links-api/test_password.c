@@ -1,0 +1,85 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "services/links-api/password.h"
+
+static void hashes_with_bcrypt_of_cost_12_and_a_salt_of_its_own(void **state)
+{
+	(void)state;
+	char first[PASSWORD_HASH_SIZE];
+	char second[PASSWORD_HASH_SIZE];
+	assert_int_equal(password_hash("correct horse", first), OK);
+	assert_int_equal(password_hash("correct horse", second), OK);
+	assert_memory_equal(first, "$2b$12$", 7);
+	assert_int_equal(strlen(first), 60);
+	assert_string_not_equal(first, second);
+	assert_true(password_matches("correct horse", first));
+	assert_false(password_matches("correct horsf", first));
+}
+
+static void tells_the_72nd_byte_apart(void **state)
+{
+	(void)state;
+	static const char hash[] = "$2b$04$abcdefghijklmnopqrstuuBzzIgyKkz7xMWYSzkIjUSnxEQFQ0WNe";
+	char password[PASSWORD_SIZE];
+	memset(password, 'a', PASSWORD_BYTES_MAX);
+	password[PASSWORD_BYTES_MAX] = '\0';
+	assert_true(password_matches(password, hash));
+	password[PASSWORD_BYTES_MAX - 1] = 'b';
+	assert_false(password_matches(password, hash));
+}
+
+/* Hashes of other systems: the test vectors that bcrypt's authors publish. */
+static void knows_the_hashes_of_other_implementations(void **state)
+{
+	(void)state;
+	assert_true(password_matches("U*U*U", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
+	assert_false(password_matches("U*U*", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
+}
+
+static int64_t duration_us(const char *hash)
+{
+	int64_t begin_us = clock_steady_us(clock_system());
+	assert_false(password_matches("not the password", hash));
+	return clock_steady_us(clock_system()) - begin_us;
+}
+
+static void works_as_hard_for_an_unknown_user(void **state)
+{
+	(void)state;
+	char hash[PASSWORD_HASH_SIZE];
+	assert_int_equal(password_hash("correct horse", hash), OK);
+	int64_t known_us = duration_us(hash);
+	int64_t unknown_us = duration_us(NULL);
+	/* Half or double would be noise on a busy machine; a missing hash is a thousandth. */
+	assert_true(unknown_us > known_us / 4 && unknown_us < known_us * 4);
+}
+
+static void nothing_matches_no_user_or_a_broken_hash(void **state)
+{
+	(void)state;
+	assert_false(password_matches("", NULL));
+	assert_false(password_matches("x", ""));
+	assert_false(password_matches("x", "*0"));
+	assert_false(password_matches("x", "$2b$12$"));
+	assert_false(password_matches("x", "x"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_with_bcrypt_of_cost_12_and_a_salt_of_its_own),
+		cmocka_unit_test(tells_the_72nd_byte_apart),
+		cmocka_unit_test(knows_the_hashes_of_other_implementations),
+		cmocka_unit_test(works_as_hard_for_an_unknown_user),
+		cmocka_unit_test(nothing_matches_no_user_or_a_broken_hash),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

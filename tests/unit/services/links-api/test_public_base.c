@@ -1,0 +1,99 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "services/links-api/destination.h"
+#include "services/links-api/public_base.h"
+
+static struct public_base base_of(const char *url)
+{
+	struct public_base base;
+	const char *reason = NULL;
+	if (public_base_init(&base, url, &reason) != OK)
+		fail_msg("%s was refused: %s", url, reason);
+	return base;
+}
+
+static bool owns(const struct public_base *base, const char *url)
+{
+	struct destination read;
+	const char *reason = NULL;
+	assert_int_equal(destination_parse(url, strlen(url), &read, &reason), OK);
+	return public_base_owns(base, &read.host, read.port);
+}
+
+static void makes_short_urls(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *base, *short_url;
+	} examples[] = {
+		{ "https://wm.example", "https://wm.example/abc" },
+		{ "https://WM.example/", "https://wm.example/abc" },
+		{ "https://wm.example/r/", "https://wm.example/r/abc" },
+		{ "http://127.0.0.1:8080", "http://127.0.0.1:8080/abc" },
+	};
+	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+		struct public_base base = base_of(examples[i].base);
+		char out[PUBLIC_BASE_SHORT_URL_SIZE];
+		public_base_short_url(&base, "abc", out);
+		assert_string_equal(out, examples[i].short_url);
+	}
+}
+
+static void refuses_what_no_slug_can_follow(void **state)
+{
+	(void)state;
+	static const char *const refused[] = {
+		"",
+		"wm.example",
+		"ftp://wm.example",
+		"https://wm.example/?a",
+		"https://wm.example/#a",
+		"https://u@wm.example",
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		struct public_base base;
+		const char *reason = NULL;
+		assert_int_equal(public_base_init(&base, refused[i], &reason), ERR_INVALID);
+		assert_non_null(reason);
+	}
+}
+
+static void owns_its_name_however_it_is_written(void **state)
+{
+	(void)state;
+	struct public_base base = base_of("https://wm.example");
+	assert_true(owns(&base, "https://wm.example/abc"));
+	assert_true(owns(&base, "http://WM.EXAMPLE:8080/"));
+	assert_true(owns(&base, "http://wm.example./"));
+	assert_true(owns(&base, "http://%77m.example/"));
+	assert_true(owns(&base, "http://ｗｍ.example/"));
+	assert_false(owns(&base, "http://a.wm.example/"));
+	assert_false(owns(&base, "http://wm.example.com/"));
+}
+
+static void owns_an_address_on_its_own_port_only(void **state)
+{
+	(void)state;
+	struct public_base base = base_of("http://127.0.0.1:8080");
+	assert_true(owns(&base, "http://127.0.0.1:8080/abc"));
+	assert_true(owns(&base, "http://0x7f.1:8080/abc"));
+	assert_false(owns(&base, "http://127.0.0.1:3000/"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(makes_short_urls),
+		cmocka_unit_test(refuses_what_no_slug_can_follow),
+		cmocka_unit_test(owns_its_name_however_it_is_written),
+		cmocka_unit_test(owns_an_address_on_its_own_port_only),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
