@@ -279,9 +279,13 @@ static void wait_for_events(struct http_loop *loop)
 	poll(entries, count, sleep_ms(loop));
 	if (entries[1].revents & POLLIN) {
 		uint64_t wakes;
-		atomic_store(&loop->woken, false); /* before what woke us is looked at */
 		if (read(loop->wake_fd, &wakes, sizeof(wakes)) < 0)
 			log_debug(loop->service->config.log, "http_wake_was_empty");
+		/*
+		 * After the reading, or a wake in between would be read away and leave woken set: nobody would write again.
+		 * Before what woke us is looked at, so that whoever finds it set now has come in time.
+		 */
+		atomic_store(&loop->woken, false);
 	}
 }
 
