@@ -1,4 +1,4 @@
-"""What tools/setup says when something cannot be had, and that it leaves alone what is there. Nothing here asks the network."""
+"""What tools/setup says when something cannot be had, and that it leaves alone what is there. No test asks the network."""
 
 import os
 import pathlib

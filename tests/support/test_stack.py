@@ -231,3 +231,42 @@ def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started
     assert len(topics["waymark.redirects.v1"].partitions) == 4
     stack("kill", "-9", "kafka", "--state", folder)
     assert "use BROKER=kafka" in stack("start", "kafka", "--state", folder, check=False).stderr
+
+
+def test_services_start_in_numbers_and_come_back_with_their_ports(folder):
+    wishes = ["--redirectors", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
+    stack("up", "--build", BUILD, "--state", folder, *wishes)
+    found = addresses(folder)
+    redirectors = found["REDIRECTOR_URLS"].split()
+    assert len(set(redirectors)) == 2
+    assert redirectors[0] == found["REDIRECTOR_URL"]
+    before = listing(folder)
+    assert {"redirector-1", "redirector-2", "links-api-1", "consumer-1", "consumer-2", "janitor-1"} < before.keys()
+
+    stack("kill", "-9", "redirector-2", "--state", folder)
+    stack("stop", "consumer-1", "--state", folder)
+    stack("start", "redirector-2", "--state", folder)
+    stack("start", "consumer-1", "--state", folder)
+    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0)
+    assert ports_of(listing(folder)) == ports_of(before)
+    for url in redirectors:  # the variable that was set has reached both, also after the restart
+        assert get_location(url + "/") == "https://example.com/home"
+
+
+def ports_of(processes):
+    return {name: words[1:] for name, words in processes.items()}
+
+
+def get_location(url):
+    argv = ["curl", "-s", "-o", "/dev/null", "-w", "%{redirect_url}", url]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def test_down_fails_when_a_sanitizer_had_something_to_say(folder):
+    stack("up", "--build", BUILD, "--state", folder)
+    with open(folder / "logs" / "janitor-1.log", "a", encoding="utf-8") as log:
+        log.write("==1==ERROR: AddressSanitizer: heap-use-after-free\n")
+    done = stack("down", "--state", folder, check=False)
+    assert done.returncode == 1
+    assert "heap-use-after-free" in done.stderr
+    assert_all_gone(folder)

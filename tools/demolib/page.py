@@ -30,8 +30,9 @@ class Page:
 
     def answer(self, status, shown):
         """shown is what of the answer is worth reading; long values are cut."""
-        text = "\n".join("    " + line for line in json.dumps(_cut(shown), indent=2, ensure_ascii=False).splitlines())
-        self._print(f"    {self._paint('green', status)}\n{self._paint('dim', text)}")
+        lines = json.dumps(_cut(shown), indent=2, ensure_ascii=False).splitlines()
+        self._print(f"    {self._paint('green', status)}")
+        self._print(self._paint("dim", "\n".join("    " + line for line in lines)))
 
     def row(self, *cells):
         widths = (20, 26, 5)

@@ -50,8 +50,9 @@ class Stage:
                 self.page.line(line.rstrip())
         if up.returncode != 0:
             raise StageError("the stack did not start")
-        lines = subprocess.run([STACK, "env", "--state", self.folder], check=True, capture_output=True, text=True).stdout
-        pairs = (shlex.split(line)[0].partition("=") for line in lines.splitlines())
+        argv = [STACK, "env", "--state", self.folder]
+        lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+        pairs = (shlex.split(line)[0].partition("=") for line in lines)
         self.addresses = {name: value for name, _, value in pairs}
 
     def _down(self):

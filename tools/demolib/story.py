@@ -11,13 +11,23 @@ from .stage import Stage, StageError
 
 COUNTED_WITHIN_S = 30
 
+WEBKIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
+CHROME = f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {WEBKIT} Chrome/126.0.0.0 Safari/537.36"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+SAFARI = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/17.5 Mobile/15E148 Safari/604.1"
+)
+ANDROID = f"Mozilla/5.0 (Linux; Android 14; Pixel 8) {WEBKIT} Chrome/126.0.0.0 Mobile Safari/537.36"
+EDGE = f"{CHROME} Edg/126.0.0.0"
+
 # Addresses in America, Europe and Japan. Only their networks reach Kafka and the database.
 VISITORS = (
-    ("8.8.8.8", "Chrome on Windows", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"),
-    ("193.0.6.139", "Firefox on Linux", "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"),
-    ("202.32.0.1", "Safari on an iPhone", "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1"),
-    ("2001:4860:4860::8888", "Chrome on Android", "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36"),
-    ("81.2.69.160", "Edge on Windows", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0"),
+    ("8.8.8.8", "Chrome on Windows", CHROME),
+    ("193.0.6.139", "Firefox on Linux", FIREFOX),
+    ("202.32.0.1", "Safari on an iPhone", SAFARI),
+    ("2001:4860:4860::8888", "Chrome on Android", ANDROID),
+    ("81.2.69.160", "Edge on Windows", EDGE),
 )
 
 
@@ -57,7 +67,8 @@ class Story:
 
     def register(self):
         self.page.step("Register a user")
-        self.credentials = {"email": f"ada-{secrets.token_hex(4)}@example.com", "password": secrets.token_urlsafe(12)}
+        email = f"ada-{secrets.token_hex(4)}@example.com"
+        self.credentials = {"email": email, "password": secrets.token_urlsafe(12)}
         shown = {**self.credentials, "password": "…"}
         self.page.answer("201 Created", self.ask("POST", "/api/auth/register", 201, self.credentials, shown))
 
@@ -73,8 +84,10 @@ class Story:
         self.page.step("Create a permanent link")
         wish = {"original_url": "https://example.com/autumn?utm_source=demo", "title": "Autumn catalogue"}
         self.link = self.ask("POST", "/api/links", 201, wish)["link"]
-        expect(self.link["link_type"] == "PERMANENT" and self.link["state"] == "ACTIVE", f"not a permanent link: {self.link}")
-        self.page.answer("201 Created", pick(self.link, "id", "slug", "short_url", "original_url", "link_type", "state"))
+        right = self.link["link_type"] == "PERMANENT" and self.link["state"] == "ACTIVE"
+        expect(right, f"not a permanent link: {self.link}")
+        shown = pick(self.link, "id", "slug", "short_url", "original_url", "link_type", "state")
+        self.page.answer("201 Created", shown)
 
     def create_anonymous_link(self):
         self.page.step("Create an anonymous link; who holds its claim token can take it over")

@@ -15,7 +15,8 @@ kafka_install() {
 	if [ "$(kafka_checksums "$jars.new")" != "$(cat "$checksums")" ]; then
 		diff <(cat "$checksums") <(kafka_checksums "$jars.new") >>"$log" || true
 		log_tail
-		die "the jars of Apache Kafka are not those of tools/kafka/jars.sha256 (see $log). Run: rm -rf ~/.m2/repository/org/apache/kafka && tools/setup"
+		die "the jars of Apache Kafka are not those of tools/kafka/jars.sha256 (see $log)." \
+			"Run: rm -rf ~/.m2/repository/org/apache/kafka && tools/setup"
 	fi
 	cp "$checksums" "$jars.new/verified"
 	mv "$jars.new" "$jars"

@@ -13,7 +13,8 @@ packages_install() { # packages_install GROUP…
 	packages_apt update || true # what follows says what is missing
 	packages_apt install -y --no-install-recommends "${missing[@]}" || {
 		log_tail
-		die "cannot install all of: ${missing[*]} (no network?). Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
+		die "cannot install all of: ${missing[*]} (no network?)." \
+			"Run: sudo apt-get update && sudo apt-get install ${missing[*]}"
 	}
 	packages_disable_services "${missing[@]}"
 }
@@ -61,7 +62,8 @@ packages_disable_services() {
 }
 
 packages_apt() {
-	"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" 2>&1 </dev/null |
+	"${as_root[@]}" DEBIAN_FRONTEND=noninteractive \
+		apt-get -q -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" 2>&1 </dev/null |
 		tee -a "$log" | packages_progress
 }
 

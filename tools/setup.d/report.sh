@@ -17,9 +17,9 @@ progress_end() {
 	fi
 }
 
-die() { # die SENTENCE: what is missing, and what to run
+die() { # die SENTENCE…: what is missing, and what to run
 	progress_end
-	printf '\033[1;31mtools/setup:\033[0m %s\n' "$1" | plain_unless_terminal >&2
+	printf '\033[1;31mtools/setup:\033[0m %s\n' "$*" | plain_unless_terminal >&2
 	exit 1
 }
 

@@ -40,7 +40,8 @@ def main(arguments):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser("tools/stack", description=DESCRIPTION, formatter_class=argparse.RawTextHelpFormatter)
+    as_written = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser("tools/stack", description=DESCRIPTION, formatter_class=as_written)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name, help_text):
@@ -53,7 +54,9 @@ def parse(arguments):
     up.add_argument("--services", choices=("all", "none"), default="all", help="none: PostgreSQL, Redis and Kafka only")
     for noun in ("redirectors", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
-    up.add_argument("--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="variable for the services")
+    up.add_argument(
+        "--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="a variable for the services"
+    )
     up.add_argument("--tied-to", type=int, metavar="PID", help="end the stack when this process ends")
     command("down", "end everything; status 1 if a sanitizer had something to say")
     command("status", "how each process is; status 0 if all are ready")
@@ -77,13 +80,10 @@ def with_long_signal(arguments):
 
 
 def signal_number(text):
-    if text.isdigit():
-        return signal.Signals(int(text))
-    return signal.Signals["SIG" + text.removeprefix("SIG")] if "SIG" + text.removeprefix("SIG") in signal.Signals.__members__ else bad_signal(text)
-
-
-def bad_signal(text):
-    raise argparse.ArgumentTypeError(f"{text} is not a signal")
+    try:
+        return signal.Signals(int(text)) if text.isdigit() else signal.Signals["SIG" + text.removeprefix("SIG")]
+    except (ValueError, KeyError):
+        raise argparse.ArgumentTypeError(f"{text} is not a signal") from None
 
 
 def count(text):

@@ -116,7 +116,7 @@ class Kafka(Member):
 
 
 class EmbeddedBroker(Member):
-    """It chooses its port itself and forgets everything when it ends, so it cannot be started again under its clients."""
+    """It chooses its port itself and forgets all when it ends, so it cannot be started again under its clients."""
 
     kind = "embedded"
     port_names = ()
@@ -132,7 +132,7 @@ class EmbeddedBroker(Member):
 
     async def prepare(self):
         if self.process is not None:
-            raise StackError("the embedded broker keeps everything in memory and cannot be started again: use BROKER=kafka")
+            raise StackError("the embedded broker keeps all in memory and cannot be started again: use BROKER=kafka")
         os.makedirs(self.state.path("kafka"), exist_ok=True)
         if os.path.exists(self.bootstrap_file):
             os.remove(self.bootstrap_file)

@@ -8,7 +8,7 @@ import time
 from . import tool
 from .errors import StackError
 
-PATIENCE_S = 20
+PATIENCE_S = 60  # a process that ends is seen at once; this is for machines with much else to do
 STOP_PATIENCE_S = 40  # services drain for up to 25 s
 LOG_TAIL_LINES = 15
 

@@ -2,8 +2,8 @@
 The one process that owns all others of a stack.
 
 Nothing outlives its owner: the kernel kills the members when the supervisor dies (tool.DIE_WITH_SUPERVISOR), and the
-supervisor ends the stack when `up` dies before the stack was ready, when the process that the stack is tied to ends, and
-when `down` or a SIGTERM comes. It runs in STATE, holds STATE/lock, and listens on STATE/control: one request and one
+supervisor ends the stack when `up` dies before the stack was ready, when the process that the stack is tied to ends,
+and when `down` or a SIGTERM comes. It runs in STATE, holds STATE/lock, and listens on STATE/control: one request and one
 answer per connection, each a line of JSON.
 """
 
@@ -85,7 +85,7 @@ class Supervisor:
         asyncio.get_running_loop().add_reader(descriptor, self.over.set)
 
     async def _watch_starter(self, reader):
-        """`up` says one word when it has seen that the stack is ready; the end of the connection before means it died."""
+        """`up` says one word when it has seen that the stack is ready; no word before the end means that it died."""
         with contextlib.suppress(ConnectionError):  # we wrote to it before we saw that it had died
             if await reader.readline():
                 return

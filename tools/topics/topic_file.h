@@ -1,5 +1,6 @@
 /*
- * Pure. The list of topics in deploy/topics.conf: one per line, "name partitions setting=value …"; "#" begins a comment.
+ * Pure. The list of topics in deploy/topics.conf: one per line, "name partitions setting=value …"; "#" begins a
+ * comment.
  */
 #ifndef WAYMARK_TOOLS_TOPICS_TOPIC_FILE_H
 #define WAYMARK_TOOLS_TOPICS_TOPIC_FILE_H
