@@ -17,16 +17,25 @@ static void take_log(const rd_kafka_t *rk, int level, const char *facility, cons
 	       LOG_TEXT("message", line));
 }
 
+void kafka_client_answered(struct kafka_client *client)
+{
+	if (atomic_load_explicit(&client->reachable, memory_order_relaxed))
+		return;
+	atomic_store(&client->reachable, true);
+	if (atomic_exchange(&client->outage, false))
+		log_info(client->log, "kafka_reachable_again");
+}
+
 static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 {
 	(void)rk;
 	(void)len;
 	struct kafka_client *client = opaque;
 	/* Only brokers have a state in capitals. */
-	bool up = strstr(json, "\"state\":\"UP\"") != NULL;
-	atomic_store(&client->reachable, up);
-	if (up && atomic_exchange(&client->outage, false))
-		log_info(client->log, "kafka_reachable_again");
+	if (strstr(json, "\"state\":\"UP\""))
+		kafka_client_answered(client);
+	else
+		atomic_store(&client->reachable, false);
 	return 0;
 }
 

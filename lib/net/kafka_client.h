@@ -34,4 +34,7 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
                                 const struct kafka_setting *settings, size_t count,
                                 struct rd_kafka_conf_s **out) MUST_CHECK;
 
+/* A broker has answered: no need to wait for the next second. */
+void kafka_client_answered(struct kafka_client *client);
+
 #endif

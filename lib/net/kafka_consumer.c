@@ -109,6 +109,7 @@ static void take_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_to
 		give_back(c);
 		return;
 	}
+	kafka_client_answered(&c->client);
 	forget_pending(c);
 	if (list->cnt == 0) {
 		rd_kafka_assign(rk, list);
@@ -269,20 +270,35 @@ enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struc
 	return OK;
 }
 
+/* Begins anew everywhere, at what has not been polled yet. */
+static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)c->position_count);
+	for (size_t i = 0; i < c->position_count; i++) {
+		const struct position *p = &c->positions[i];
+		rd_kafka_topic_partition_list_add(list, c->config.topic, p->partition)->offset = p->next;
+	}
+	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset)
 {
 	return_borrowed(c);
 	struct position *position = position_of(c, partition);
 	if (!position)
 		return ERR_NOT_FOUND;
-	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
-	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		log_warning(c->client.log, "kafka_seek_failed", LOG_INT("partition", partition),
-		            LOG_TEXT("message", rd_kafka_err2str(code)));
-		return ERR_UNAVAILABLE;
-	}
 	position->next = offset;
-	return OK;
+	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
+	/* A stranded partition has been stopped, and only a new assignment starts it. */
+	if (code == RD_KAFKA_RESP_ERR__STATE)
+		code = assign_positions(c);
+	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return OK;
+	log_warning(c->client.log, "kafka_seek_failed", LOG_INT("partition", partition),
+	            LOG_TEXT("message", rd_kafka_err2str(code)));
+	return ERR_UNAVAILABLE;
 }
 
 void kafka_consumer_rejoin(struct kafka_consumer *c)

@@ -109,6 +109,7 @@ static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
 	struct kafka_producer *p = producer_of(opaque);
 	struct kafka_entry *entry = message->_private;
 	if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		kafka_client_answered(&p->client);
 		finish(p, entry, OK);
 		return;
 	}

@@ -1,0 +1,105 @@
+#include "tests/integration/net/kafka_fixture.h"
+
+#include <librdkafka/rdkafka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "lib/net/kafka_topics.h"
+
+#define PATIENCE_MS 30000
+
+void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions)
+{
+	struct kafka_topic topic = { .partitions = partitions };
+	snprintf(topic.name, sizeof(topic.name), "%s", f->unique);
+	const struct kafka_topics_config config = {
+		.kafka = &f->kafka, .replication = -1, .timeout_ms = PATIENCE_MS, .log = f->log
+	};
+	assert_int_equal(kafka_topics_ensure(&config, &topic, 1), OK);
+}
+
+void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int count)
+{
+	struct kafka_producer *p = NULL;
+	const struct kafka_producer_config config = {
+		.kafka = &f->kafka, .queue_max = 100000, .queue_bytes_max = 100 << 20, .linger_ms = 1, .log = f->log
+	};
+	assert_int_equal(kafka_producer_new(&config, &p), OK);
+	for (int i = 0; i < count; i++) {
+		char text[64];
+		int len = snprintf(text, sizeof(text), "%s%d", prefix, i);
+		const struct kafka_record record = {
+			.topic = f->unique, .key = text, .key_len = (size_t)len, .value = text, .value_len = (size_t)len
+		};
+		assert_int_equal(kafka_producer_send(p, &record), OK);
+	}
+	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	kafka_producer_free(p);
+}
+
+static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
+{
+	rd_kafka_headers_t *headers = NULL;
+	if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	const char *name = NULL;
+	const void *value = NULL;
+	size_t len = 0;
+	while (out->header_count < KAFKA_HEADERS_MAX &&
+	       rd_kafka_header_get_all(headers, out->header_count, &name, &value, &len) == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		snprintf(out->headers[out->header_count].name, sizeof(out->headers[0].name), "%s", name);
+		snprintf(out->headers[out->header_count].value, sizeof(out->headers[0].value), "%.*s", (int)len,
+		         (const char *)value);
+		out->header_count++;
+	}
+}
+
+static void copy(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
+{
+	*out = (struct kafka_fixture_record){ .partition = m->partition, .offset = m->offset };
+	snprintf(out->key, sizeof(out->key), "%.*s", (int)m->key_len, m->key ? (const char *)m->key : "");
+	if (m->payload)
+		snprintf(out->value, sizeof(out->value), "%.*s", (int)m->len, (const char *)m->payload);
+	else
+		snprintf(out->value, sizeof(out->value), "(tombstone)");
+	copy_headers(m, out);
+}
+
+static size_t read_partition(rd_kafka_t *rk, const char *topic, int32_t partition, struct kafka_fixture_record *out,
+                             size_t max)
+{
+	rd_kafka_topic_t *t = rd_kafka_topic_new(rk, topic, NULL);
+	assert_int_equal(rd_kafka_consume_start(t, partition, RD_KAFKA_OFFSET_BEGINNING), 0);
+	size_t count = 0;
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	for (bool end = false; !end && count < max;) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		rd_kafka_message_t *m = rd_kafka_consume(t, partition, 100);
+		if (!m)
+			continue;
+		end = m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+			copy(m, &out[count++]);
+		rd_kafka_message_destroy(m);
+	}
+	rd_kafka_consume_stop(t, partition);
+	rd_kafka_topic_destroy(t);
+	return count;
+}
+
+size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
+                          size_t max)
+{
+	char why[256];
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", brokers, why, sizeof(why)), RD_KAFKA_CONF_OK);
+	assert_int_equal(rd_kafka_conf_set(conf, "enable.partition.eof", "true", why, sizeof(why)), RD_KAFKA_CONF_OK);
+	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
+	assert_non_null(rk);
+	size_t count = 0;
+	for (int32_t p = 0; p < partitions && count < max; p++)
+		count += read_partition(rk, topic, p, out + count, max - count);
+	rd_kafka_destroy(rk);
+	return count;
+}

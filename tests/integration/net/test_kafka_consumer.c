@@ -1,0 +1,350 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/kafka_consumer.h"
+#include "tests/integration/net/kafka_fixture.h"
+
+#define PATIENCE_MS 30000
+#define PARTITIONS_MAX 8
+#define RECORDS_MAX 1000
+
+/* A consumer, the store of offsets that it asks, and what it was told. */
+struct member {
+	struct kafka_consumer *consumer;
+	int64_t start[PARTITIONS_MAX]; /* what assigned answers */
+	int refusals;                  /* how often assigned fails before that */
+	int asked, revoked, lost;
+	bool has[PARTITIONS_MAX];
+	int32_t stranded_partition;
+	int64_t stranded_offset;
+	int stranded;
+	int got[PARTITIONS_MAX];      /* records polled of each partition */
+	int64_t last[PARTITIONS_MAX]; /* the offset of the last one */
+};
+
+static enum err take_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	struct member *m = ctx;
+	m->asked++;
+	if (m->refusals > 0) {
+		m->refusals--;
+		return ERR_UNAVAILABLE;
+	}
+	for (size_t i = 0; i < count; i++) {
+		offsets[i] = m->start[partitions[i]];
+		m->has[partitions[i]] = true;
+	}
+	return OK;
+}
+
+static void take_revoked(void *ctx, bool lost)
+{
+	struct member *m = ctx;
+	m->revoked++;
+	m->lost += lost;
+	memset(m->has, 0, sizeof(m->has));
+}
+
+static void take_stranded(void *ctx, int32_t partition, int64_t offset)
+{
+	struct member *m = ctx;
+	m->stranded++;
+	m->stranded_partition = partition;
+	m->stranded_offset = offset;
+}
+
+static void join(const struct net_fixture *f, struct member *m)
+{
+	assert_int_equal(kafka_consumer_new(&(struct kafka_consumer_config){
+						    .kafka = &f->kafka,
+						    .group = f->unique,
+						    .topic = f->unique,
+						    .session_timeout_ms = 6000,
+						    .events = { take_assigned, take_revoked, take_stranded },
+						    .ctx = m,
+						    .log = f->log,
+					    },
+	                                    &m->consumer),
+	                 OK);
+}
+
+/* Polls once; a record is counted. */
+static bool poll_once(struct member *m, int64_t timeout_ms)
+{
+	struct kafka_message message;
+	enum err err = kafka_consumer_poll(m->consumer, timeout_ms, &message);
+	if (err != OK) {
+		assert_true(err == ERR_NOT_FOUND || err == ERR_UNAVAILABLE);
+		return false;
+	}
+	m->got[message.partition]++;
+	m->last[message.partition] = message.offset;
+	return true;
+}
+
+static int total(const struct member *m)
+{
+	int sum = 0;
+	for (int i = 0; i < PARTITIONS_MAX; i++)
+		sum += m->got[i];
+	return sum;
+}
+
+static int partitions_of(const struct member *m)
+{
+	int sum = 0;
+	for (int i = 0; i < PARTITIONS_MAX; i++)
+		sum += m->has[i];
+	return sum;
+}
+
+/* Polls until count records came, then makes sure that no further one is there. */
+static void poll_exactly(struct member *m, int count)
+{
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (total(m) < count) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(m, 100);
+	}
+	assert_false(poll_once(m, 300));
+	assert_int_equal(total(m), count);
+}
+
+static void starts_at_the_offsets_it_is_given(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct kafka_fixture_record *all = mem_array(RECORDS_MAX, sizeof(*all));
+	kafka_fixture_make_topic(f, 2);
+	kafka_fixture_fill(f, "k", 100);
+	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 2, all, RECORDS_MAX), 100);
+	int in_first = 0;
+	for (int i = 0; i < 100; i++)
+		in_first += all[i].partition == 0;
+	free(all);
+	assert_in_range(in_first, 11, 89);
+	struct member m = { .start = { 10, KAFKA_CONSUMER_BEGINNING } };
+	join(f, &m);
+	poll_exactly(&m, 90);
+	assert_int_equal(m.got[0], in_first - 10);
+	assert_int_equal(m.got[1], 100 - in_first);
+	assert_int_equal(kafka_consumer_lag(m.consumer), 0);
+	assert_true(kafka_consumer_is_reachable(m.consumer));
+	kafka_consumer_free(m.consumer);
+	assert_int_equal(m.revoked, 1);
+	assert_int_equal(m.lost, 0);
+}
+
+static void hands_over_key_value_and_time(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 1);
+	kafka_fixture_fill(f, "only", 1);
+	struct member m = { .start = { 0 } };
+	join(f, &m);
+	struct kafka_message message;
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (kafka_consumer_poll(m.consumer, 100, &message) != OK)
+		assert_true(net_fixture_now_ms() < until_ms);
+	assert_int_equal(message.partition, 0);
+	assert_int_equal(message.offset, 0);
+	assert_memory_equal(message.key, "only0", message.key_len);
+	assert_int_equal(message.key_len, 5);
+	assert_memory_equal(message.value, "only0", message.value_len);
+	assert_int_equal(message.value_len, 5);
+	assert_in_range(message.timestamp_ms, 1700000000000, 4000000000000);
+	kafka_consumer_free(m.consumer);
+}
+
+static void asks_again_for_offsets_that_could_not_be_had(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 1);
+	kafka_fixture_fill(f, "k", 5);
+	struct member m = { .start = { 2 }, .refusals = 2 };
+	join(f, &m);
+	poll_exactly(&m, 3);
+	assert_int_equal(m.asked, 3);
+	kafka_consumer_free(m.consumer);
+	assert_int_equal(m.revoked, 1);
+}
+
+static void takes_no_revocation_for_what_was_never_read(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 1);
+	struct member m = { .refusals = 1000 };
+	join(f, &m);
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (m.asked < 2) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&m, 100);
+	}
+	kafka_consumer_free(m.consumer);
+	assert_int_equal(m.revoked, 0);
+}
+
+static void poll_until_stranded(struct member *m)
+{
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (m->stranded == 0) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(m, 100);
+	}
+}
+
+static void reports_an_offset_beyond_the_end_instead_of_skipping(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 1);
+	kafka_fixture_fill(f, "k", 5);
+	struct member m = { .start = { 1000 } };
+	join(f, &m);
+	poll_until_stranded(&m);
+	assert_int_equal(m.stranded_partition, 0);
+	assert_int_equal(m.stranded_offset, 1000);
+	assert_int_equal(total(&m), 0);
+	/* Nothing is read until somebody decides where to go on. */
+	assert_false(poll_once(&m, 500));
+	assert_int_equal(m.stranded, 1);
+	assert_int_equal(kafka_consumer_seek(m.consumer, 0, 3), OK);
+	poll_exactly(&m, 2);
+	kafka_consumer_free(m.consumer);
+}
+
+static void reads_again_from_where_it_is_sent_back_to(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 1);
+	kafka_fixture_fill(f, "k", 500);
+	struct member m = { .start = { 0 } };
+	join(f, &m);
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (total(&m) < 200) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&m, 100);
+	}
+	/* Much lies fetched already: none of it may come before what was asked for. */
+	for (int round = 0; round < 5; round++) {
+		assert_int_equal(kafka_consumer_seek(m.consumer, 0, 100 + round), OK);
+		int64_t before = total(&m);
+		while (total(&m) == before) {
+			assert_true(net_fixture_now_ms() < until_ms);
+			poll_once(&m, 100);
+		}
+		assert_int_equal(m.last[0], 100 + round);
+	}
+	assert_int_equal(kafka_consumer_seek(m.consumer, 5, 0), ERR_NOT_FOUND);
+	int64_t last = m.last[0];
+	while (m.last[0] < 499) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		if (poll_once(&m, 100)) {
+			assert_int_equal(m.last[0], last + 1);
+			last++;
+		}
+	}
+	kafka_consumer_free(m.consumer);
+}
+
+static void gives_everything_back_and_gets_it_again(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 2);
+	kafka_fixture_fill(f, "k", 10);
+	struct member m = { .start = { KAFKA_CONSUMER_BEGINNING, KAFKA_CONSUMER_BEGINNING } };
+	join(f, &m);
+	poll_exactly(&m, 10);
+	kafka_consumer_rejoin(m.consumer);
+	poll_exactly(&m, 20);
+	assert_int_equal(m.revoked, 1);
+	assert_int_equal(m.lost, 0);
+	assert_int_equal(m.asked, 2);
+	kafka_consumer_free(m.consumer);
+}
+
+static void shares_the_partitions_with_a_second_member(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 4);
+	struct member a = { .start = { 0 } };
+	struct member b = { .start = { 0 } };
+	join(f, &a);
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (partitions_of(&a) < 4) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&a, 50);
+	}
+	join(f, &b);
+	while (partitions_of(&a) != 2 || partitions_of(&b) != 2) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&a, 50);
+		poll_once(&b, 50);
+	}
+	assert_int_equal(a.revoked, 1);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(a.has[i] + b.has[i], 1);
+	kafka_consumer_free(b.consumer);
+	while (partitions_of(&a) != 4) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&a, 50);
+	}
+	kafka_consumer_free(a.consumer);
+	assert_int_equal(a.lost + b.lost, 0);
+}
+
+static void shows_how_far_behind_it_is(void **state)
+{
+	const struct net_fixture *f = *state;
+	kafka_fixture_make_topic(f, 1);
+	kafka_fixture_fill(f, "k", 50);
+	struct member m = { .start = { 0 } };
+	join(f, &m);
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (total(&m) < 20) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&m, 100);
+	}
+	assert_int_equal(kafka_consumer_lag(m.consumer), 30);
+	kafka_consumer_report_progress(m.consumer, 0, 20);
+	poll_exactly(&m, 50);
+	assert_int_equal(kafka_consumer_lag(m.consumer), 0);
+	kafka_consumer_free(m.consumer);
+}
+
+static void waits_for_brokers_that_are_away_and_ends_without_them(void **state)
+{
+	struct net_fixture *f = *state;
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "127.0.0.1:1");
+	struct member m = { .start = { 0 } };
+	struct kafka_message message;
+	join(f, &m);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(kafka_consumer_poll(m.consumer, 100, &message), ERR_UNAVAILABLE);
+	assert_int_equal(net_fixture_logged(f, "kafka_unreachable"), 1);
+	int64_t begun_ms = net_fixture_now_ms();
+	kafka_consumer_free(m.consumer);
+	assert_in_range(net_fixture_now_ms() - begun_ms, 0, 5000);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(starts_at_the_offsets_it_is_given),
+		WITH_FIXTURE(hands_over_key_value_and_time),
+		WITH_FIXTURE(asks_again_for_offsets_that_could_not_be_had),
+		WITH_FIXTURE(takes_no_revocation_for_what_was_never_read),
+		WITH_FIXTURE(reports_an_offset_beyond_the_end_instead_of_skipping),
+		WITH_FIXTURE(reads_again_from_where_it_is_sent_back_to),
+		WITH_FIXTURE(gives_everything_back_and_gets_it_again),
+		WITH_FIXTURE(shares_the_partitions_with_a_second_member),
+		WITH_FIXTURE(shows_how_far_behind_it_is),
+		WITH_FIXTURE(waits_for_brokers_that_are_away_and_ends_without_them),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
