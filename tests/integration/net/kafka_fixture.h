@@ -10,7 +10,7 @@
 #include "lib/net/kafka_producer.h"
 #include "tests/integration/net/net_fixture.h"
 
-/* Makes a topic whose name is the fixture's unique one. */
+/* Makes a topic whose name is the fixture's unique one. Skips the test, and says so, where the broker makes none. */
 void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions);
 
 /* Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are acked. */

@@ -1,0 +1,36 @@
+#include "tools/migrate/config.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "lib/net/pg_conn.h"
+
+static const struct env_var vars[] = {
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "libpq connection string of the schema's owner"),
+	ENV_TEXT("MIGRATIONS_DIR", struct config, folder, "db/migrations", "folder with NNNN_name.sql"),
+	ENV_INT("MIGRATE_WAIT_S", struct config, wait_s, "60", 0, 3600, "seconds to wait for a server that is away"),
+};
+
+static size_t check(const void *arg, struct strbuf *problems)
+{
+	const struct config *config = arg;
+	size_t wrong = 0;
+	if (!pg_conn_url_is_valid(config->pg_url)) {
+		strbuf_add_text(problems, "PG_URL: is not a connection string that libpq can read\n");
+		wrong++;
+	}
+	struct stat info;
+	if (stat(config->folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
+		strbuf_add_format(problems, "MIGRATIONS_DIR: %s is not a folder\n", config->folder);
+		wrong++;
+	}
+	return wrong;
+}
+
+const struct program config_program = {
+	.name = "migrate",
+	.summary = "brings a database's schema up to date; with --status it only lists what is applied and pending",
+	.vars = vars,
+	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.check = check,
+};
