@@ -249,8 +249,9 @@ static enum err compare_resource(const struct admin *a, const struct kafka_topic
 		const char *value = value_of(entries, count, wanted->name);
 		if (strcmp(value, wanted->value) == 0)
 			continue;
-		log_error(a->config->log, "topic_differs", LOG_TEXT("topic", topic->name), LOG_TEXT("setting", wanted->name),
-		          LOG_TEXT("value", value), LOG_TEXT("wanted", wanted->value));
+		log_error(a->config->log, "topic_differs", LOG_TEXT("topic", topic->name),
+		          LOG_TEXT("setting", wanted->name), LOG_TEXT("value", value),
+		          LOG_TEXT("wanted", wanted->value));
 		result = ERR_CONFLICT;
 	}
 	return result;

@@ -39,7 +39,7 @@ struct kafka_topics_config {
  * Never changes a topic that exists. ERR_CONFLICT: a topic differs (each difference logged). ERR_UNAVAILABLE: not done
  * within timeout_ms. ERR_INVALID: the brokers refuse a topic, or librdkafka the configuration (logged).
  */
-enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics, size_t count)
-	MUST_CHECK;
+enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics,
+                             size_t count) MUST_CHECK;
 
 #endif

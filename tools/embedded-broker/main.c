@@ -70,8 +70,9 @@ static bool serve(const struct topic_file *file, const char *bootstrap_path, str
 int main(int argc, char **argv)
 {
 	if (argc != 3) {
-		fprintf(stderr, "usage: embedded-broker TOPICS_FILE BOOTSTRAP_FILE\n"
-		                "Serves the topics until SIGTERM; writes its address to BOOTSTRAP_FILE when it is ready.\n");
+		fprintf(stderr,
+		        "usage: embedded-broker TOPICS_FILE BOOTSTRAP_FILE\n"
+		        "Serves the topics until SIGTERM; writes its address to BOOTSTRAP_FILE when it is ready.\n");
 		return USAGE_STATUS;
 	}
 	struct shutdown *shutdown = shutdown_new();

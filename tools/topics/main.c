@@ -23,8 +23,9 @@ static const struct env_var vars[] = {
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("TOPICS_FILE", struct config, topics_file, "deploy/topics.conf", "the list of topics"),
 	ENV_INT("TOPICS_REPLICATION", struct config, replication, "-1", -1, 100,
-                "copies of each partition; -1 = the brokers' default"),
-	ENV_INT("TOPICS_TIMEOUT_MS", struct config, timeout_ms, "30000", 1, 3600000, "how long to wait for the brokers"),
+	        "copies of each partition; -1 = the brokers' default"),
+	ENV_INT("TOPICS_TIMEOUT_MS", struct config, timeout_ms, "30000", 1, 3600000,
+	        "how long to wait for the brokers"),
 };
 
 static const struct program program = {
