@@ -6,8 +6,12 @@ void cloud_event_headers(struct cloud_event *event, const uint8_t event_id[stati
 	entropy_uuid_format(event_id, event->id);
 	timestamp_format_us(time_us, event->time);
 	const struct kafka_header headers[] = {
-		{ "ce_specversion", "1.0" },  { "ce_id", event->id },     { "ce_type", type },
-		{ "ce_source", source },      { "ce_time", event->time }, { "ce_subject", subject },
+		{ "ce_specversion", "1.0" },
+		{ "ce_id", event->id },
+		{ "ce_type", type },
+		{ "ce_source", source },
+		{ "ce_time", event->time },
+		{ "ce_subject", subject },
 		{ "content-type", "application/protobuf" },
 	};
 	_Static_assert(sizeof(headers) <= sizeof(record->headers), "the headers fit");

@@ -123,8 +123,8 @@ static void register_metrics(struct conn_pool *pool, struct metrics *m)
 	const struct conn_pool_kind *kind = pool->config.kind;
 	pool->busy = metrics_gauge(m, kind->busy_metric, "Connections in use", NULL);
 	pool->connect_failures = metrics_counter(m, kind->failures_metric, "Failed attempts to reach the server", NULL);
-	pool->wait_timeouts = metrics_counter(m, kind->waits_metric,
-	                                      "Callers for whom no connection became free in time", NULL);
+	pool->wait_timeouts =
+		metrics_counter(m, kind->waits_metric, "Callers for whom no connection became free in time", NULL);
 }
 
 struct conn_pool *conn_pool_new(const struct conn_pool_config *config)

@@ -90,7 +90,8 @@ enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
 	struct pg_params p = { 0 };
 	pg_params_text(&p, lock->name);
 	pg_params_int(&p, lock->fence);
-	return run(conn,
-	           "SELECT fence FROM shedlock WHERE name = $1 AND fence = $2 AND lock_until > clock_timestamp() FOR SHARE",
-	           &p, NULL);
+	return run(
+		conn,
+		"SELECT fence FROM shedlock WHERE name = $1 AND fence = $2 AND lock_until > clock_timestamp() FOR SHARE",
+		&p, NULL);
 }

@@ -13,8 +13,8 @@ static void take_log(const rd_kafka_t *rk, int level, const char *facility, cons
 	const struct kafka_client *client = rd_kafka_opaque(rk);
 	if (!client)
 		return;
-	LOG_AT(client->log, level <= SYSLOG_CRITICAL ? LOG_ERROR : LOG_DEBUG, "kafka_library", LOG_TEXT("facility", facility),
-	       LOG_TEXT("message", line));
+	LOG_AT(client->log, level <= SYSLOG_CRITICAL ? LOG_ERROR : LOG_DEBUG, "kafka_library",
+	       LOG_TEXT("facility", facility), LOG_TEXT("message", line));
 }
 
 void kafka_client_answered(struct kafka_client *client)
@@ -81,17 +81,12 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
                                 const struct kafka_setting *settings, size_t count, struct rd_kafka_conf_s **out)
 {
 	const struct kafka_setting common[] = {
-		{ "bootstrap.servers", config->brokers },
-		{ "security.protocol", config->security_protocol },
-		{ "sasl.mechanism", config->sasl_mechanism },
-		{ "sasl.username", config->sasl_username },
-		{ "sasl.password", config->sasl_password },
-		{ "ssl.ca.location", config->ssl_ca_file },
-		{ "client.id", config->client_id },
-		{ "reconnect.backoff.ms", "50" },
+		{ "bootstrap.servers", config->brokers },     { "security.protocol", config->security_protocol },
+		{ "sasl.mechanism", config->sasl_mechanism }, { "sasl.username", config->sasl_username },
+		{ "sasl.password", config->sasl_password },   { "ssl.ca.location", config->ssl_ca_file },
+		{ "client.id", config->client_id },           { "reconnect.backoff.ms", "50" },
 		{ "reconnect.backoff.max.ms", "1000" }, /* the default of 10 s would make every recovery as slow */
-		{ "socket.keepalive.enable", "true" },
-		{ "statistics.interval.ms", "1000" },
+		{ "socket.keepalive.enable", "true" },        { "statistics.interval.ms", "1000" },
 		{ "log.connection.close", "false" },
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();

@@ -102,7 +102,8 @@ static void give_back(struct kafka_consumer *c)
 	rd_kafka_assign(c->rk, NULL);
 }
 
-static void take_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list, void *opaque)
+static void take_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list,
+                           void *opaque)
 {
 	struct kafka_consumer *c = opaque;
 	if (code != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
@@ -164,7 +165,8 @@ static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
 		{ "enable.auto.offset.store", "false" },
 		{ "auto.offset.reset", "error" },
 	};
-	return kafka_client_configure(&c->client, c->config.kafka, settings, sizeof(settings) / sizeof(settings[0]), out);
+	return kafka_client_configure(&c->client, c->config.kafka, settings, sizeof(settings) / sizeof(settings[0]),
+	                              out);
 }
 
 static enum err connect_group(struct kafka_consumer *c)
@@ -315,8 +317,8 @@ int64_t kafka_consumer_lag(const struct kafka_consumer *c)
 	for (size_t i = 0; i < c->position_count; i++) {
 		int64_t low = 0;
 		int64_t high = 0;
-		rd_kafka_resp_err_t code = rd_kafka_get_watermark_offsets(c->rk, c->config.topic,
-		                                                          c->positions[i].partition, &low, &high);
+		rd_kafka_resp_err_t code =
+			rd_kafka_get_watermark_offsets(c->rk, c->config.topic, c->positions[i].partition, &low, &high);
 		int64_t next = c->positions[i].next == KAFKA_CONSUMER_BEGINNING ? low : c->positions[i].next;
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR && low >= 0 && high > next)
 			lag += high - next;

@@ -32,12 +32,12 @@ struct kafka_producer {
 	bool broken;           /* rk has to be replaced */
 	bool diverting;        /* accepted entries go to the backlog */
 	bool closing;
-	atomic_size_t queued;  /* changed under the mutex, read without it */
+	atomic_size_t queued; /* changed under the mutex, read without it */
 	size_t queued_bytes;
 	uint64_t sequence;
 	struct kafka_entry_list backlog; /* to be sent as soon as there is a good instance */
 	struct kafka_entry_list back;    /* what rk failed, to be sent again */
-	int64_t log_again_us; /* the thread's; steady */
+	int64_t log_again_us;            /* the thread's; steady */
 	struct metric *renewals;
 	struct metric *given_up;
 };
@@ -151,8 +151,8 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 		{ "queue.buffering.max.kbytes", kbytes },
 	};
 	rd_kafka_conf_t *conf = NULL;
-	enum err err = kafka_client_configure(&p->client, &p->kafka, settings, sizeof(settings) / sizeof(settings[0]),
-	                                      &conf);
+	enum err err =
+		kafka_client_configure(&p->client, &p->kafka, settings, sizeof(settings) / sizeof(settings[0]), &conf);
 	if (err != OK)
 		return err;
 	rd_kafka_conf_set_dr_msg_cb(conf, take_report);
@@ -174,10 +174,10 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
 	for (size_t i = 0; i < r->header_count; i++)
 		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
-	rd_kafka_resp_err_t code = rd_kafka_producev(
-		rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_KEY(r->key, r->key_len),
-		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len), RD_KAFKA_V_HEADERS(headers),
-		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
+	rd_kafka_resp_err_t code =
+		rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_KEY(r->key, r->key_len),
+	                          RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len),
+	                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_headers_destroy(headers);
 	return code;
@@ -285,8 +285,8 @@ static void register_metrics(struct kafka_producer *p, struct metrics *m)
 		return;
 	p->renewals = metrics_counter(m, "waymark_kafka_producer_renewals_total",
 	                              "Producers replaced after an error that librdkafka cannot recover from", NULL);
-	p->given_up = metrics_counter(m, "waymark_kafka_records_given_up_total", "Records accepted and not delivered",
-	                              NULL);
+	p->given_up =
+		metrics_counter(m, "waymark_kafka_records_given_up_total", "Records accepted and not delivered", NULL);
 }
 
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out)

@@ -182,7 +182,8 @@ enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct 
 	Oid types[PG_PARAMS_MAX];
 	for (int i = 0; i < p->count; i++)
 		types[i] = p->formats[i] ? BYTEA_OID : 0;
-	err = pg_conn_sent(conn, PQsendQueryParams(conn->wire, sql, p->count, types, p->values, p->lengths, p->formats, 0));
+	err = pg_conn_sent(conn,
+	                   PQsendQueryParams(conn->wire, sql, p->count, types, p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 

@@ -19,8 +19,14 @@ static PGconn *pg_conn_open_start(const char *url, const char *application_name,
 	snprintf(user_timeout, sizeof(user_timeout), "%lld",
 	         (long long)(statement_timeout_ms > 0 ? statement_timeout_ms + 1000 : USER_TIMEOUT_MS));
 	/* Of a name that comes twice, libpq takes the last that is not NULL. */
-	const char *const names[] = { "dbname",          "application_name",    "client_encoding",  "keepalives_idle",
-	                              "keepalives_interval", "keepalives_count", "tcp_user_timeout", NULL };
+	const char *const names[] = { "dbname",
+		                      "application_name",
+		                      "client_encoding",
+		                      "keepalives_idle",
+		                      "keepalives_interval",
+		                      "keepalives_count",
+		                      "tcp_user_timeout",
+		                      NULL };
 	const char *const values[] = { url, application_name, "UTF8", "5", "2", "3", user_timeout, NULL };
 	return PQconnectStartParams(names, values, 1);
 }

@@ -15,9 +15,9 @@ static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
 {
 	const struct pg_pool_config *c = &((const struct pg_pool *)ctx)->config;
 	struct pg_conn *conn = NULL;
-	enum err err = pg_conn_open(c->url, c->application_name, c->connect_timeout_ms,
-	                            for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log,
-	                            &conn);
+	enum err err =
+		pg_conn_open(c->url, c->application_name, c->connect_timeout_ms,
+	                     for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
 	if (err != OK)
 		return err;
 	pg_conn_set_log(conn, c->log);

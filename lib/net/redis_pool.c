@@ -136,8 +136,8 @@ static bool begins_with_word(const char *text, const char *word)
 /* What an error reply means; each begins with a word in capitals. */
 static enum err judge_error(const char *error)
 {
-	static const char *const passing[] = { "LOADING", "READONLY", "MASTERDOWN", "OOM", "BUSY", "NOREPLICAS",
-	                                       "MISCONF", "NOAUTH",   "TRYAGAIN",   "CLUSTERDOWN" };
+	static const char *const passing[] = { "LOADING",    "READONLY", "MASTERDOWN", "OOM",      "BUSY",
+		                               "NOREPLICAS", "MISCONF",  "NOAUTH",     "TRYAGAIN", "CLUSTERDOWN" };
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
 		if (begins_with_word(error, passing[i]))
 			return ERR_UNAVAILABLE;
@@ -149,7 +149,8 @@ static void log_error_reply(struct redis_pool *pool, const char *error)
 {
 	int64_t now_us = clock_steady_us(pool->config.clock);
 	int64_t last_us = atomic_load(&pool->error_logged_us);
-	if (now_us - last_us >= CLOCK_US_PER_S && atomic_compare_exchange_strong(&pool->error_logged_us, &last_us, now_us))
+	if (now_us - last_us >= CLOCK_US_PER_S &&
+	    atomic_compare_exchange_strong(&pool->error_logged_us, &last_us, now_us))
 		log_error(pool->config.log, "redis_error_reply", LOG_TEXT("message", error));
 }
 

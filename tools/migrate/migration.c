@@ -53,7 +53,8 @@ static enum err read_file(const char *path, const char *file, struct migration_f
 {
 	struct migration m;
 	if (migration_parse_file(file, &m) != OK) {
-		strbuf_add_format(problems, "%s: is not named NNNN_name.sql (NNNN from 0001, name of a-z, 0-9, _)\n", file);
+		strbuf_add_format(problems, "%s: is not named NNNN_name.sql (NNNN from 0001, name of a-z, 0-9, _)\n",
+		                  file);
 		return ERR_INVALID;
 	}
 	struct strbuf sql;
@@ -145,20 +146,22 @@ static enum err compare_one(const struct migration *recorded, const struct migra
 	char file[MIGRATION_FILE_SIZE];
 	migration_format_file(recorded, file);
 	if (!found) {
-		strbuf_add_format(problems, "%s: has been applied, but the file is missing (recorded sha256 %s)\n", file,
-		                  recorded->sha256);
+		strbuf_add_format(problems, "%s: has been applied, but the file is missing (recorded sha256 %s)\n",
+		                  file, recorded->sha256);
 		return ERR_CONFLICT;
 	}
 	if (strcmp(recorded->name, found->name) != 0) {
 		char other[MIGRATION_FILE_SIZE];
 		migration_format_file(found, other);
-		strbuf_add_format(problems, "%s: has been applied, but is %s now (recorded sha256 %s, file sha256 %s)\n",
-		                  file, other, recorded->sha256, found->sha256);
+		strbuf_add_format(problems,
+		                  "%s: has been applied, but is %s now (recorded sha256 %s, file sha256 %s)\n", file,
+		                  other, recorded->sha256, found->sha256);
 		return ERR_CONFLICT;
 	}
 	if (strcmp(recorded->sha256, found->sha256) != 0) {
-		strbuf_add_format(problems, "%s: has changed since it was applied (recorded sha256 %s, file sha256 %s)\n",
-		                  file, recorded->sha256, found->sha256);
+		strbuf_add_format(problems,
+		                  "%s: has changed since it was applied (recorded sha256 %s, file sha256 %s)\n", file,
+		                  recorded->sha256, found->sha256);
 		return ERR_CONFLICT;
 	}
 	return OK;
@@ -168,8 +171,9 @@ static enum err refuse_late(const struct migration *late, int64_t last, struct s
 {
 	char file[MIGRATION_FILE_SIZE];
 	migration_format_file(late, file);
-	strbuf_add_format(problems, "%s: comes out of order, version %04lld has been applied already (file sha256 %s)\n",
-	                  file, (long long)last, late->sha256);
+	strbuf_add_format(problems,
+	                  "%s: comes out of order, version %04lld has been applied already (file sha256 %s)\n", file,
+	                  (long long)last, late->sha256);
 	return ERR_CONFLICT;
 }
 

@@ -56,7 +56,8 @@ static enum err record(struct pg_conn *conn, const struct migration *m)
 	pg_params_int(&p, m->version);
 	pg_params_text(&p, m->name);
 	pg_params_text(&p, m->sha256);
-	return pg_conn_query(conn, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", &p, NULL);
+	return pg_conn_query(conn, "INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)", &p,
+	                     NULL);
 }
 
 enum err migration_ledger_apply(struct pg_conn *conn, const struct migration_file *file)

@@ -52,8 +52,8 @@ static int set_up(void **state)
 	f->admin = net_fixture_pg(f->net);
 	snprintf(sql, sizeof(sql), "CREATE DATABASE %s", f->net->unique);
 	assert_int_equal(pg_conn_script(f->admin, sql), OK);
-	snprintf(f->url, sizeof(f->url), "%.*s/%s", (int)(strrchr(f->net->pg_url, '/') - f->net->pg_url), f->net->pg_url,
-	         f->net->unique);
+	snprintf(f->url, sizeof(f->url), "%.*s/%s", (int)(strrchr(f->net->pg_url, '/') - f->net->pg_url),
+	         f->net->pg_url, f->net->unique);
 	snprintf(f->folder, sizeof(f->folder), "/tmp/test_migrate.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
 	put(f, "0001_first.sql", "CREATE TABLE first (a int); INSERT INTO first VALUES (1);");

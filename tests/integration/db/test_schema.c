@@ -145,10 +145,11 @@ static enum err insert_visit(struct pg_conn *conn, int32_t day)
 	struct pg_params p = { 0 };
 	pg_params_day(&p, day);
 	pg_params_text(&p, text);
-	return pg_conn_query(conn,
-	                     "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
-	                     "VALUES ($1::date, $2::uuid, $1::date, 1, 'x', 302, 100, false)",
-	                     &p, NULL);
+	return pg_conn_query(
+		conn,
+		"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+		"VALUES ($1::date, $2::uuid, $1::date, 1, 'x', 302, 100, false)",
+		&p, NULL);
 }
 
 static int32_t unique_day(void)
@@ -161,8 +162,9 @@ static void drop_partition(struct pg_conn *conn, int32_t day)
 	struct pg_params p = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_day(&p, day);
-	assert_int_equal(pg_conn_query_once(conn, "SELECT 'DROP TABLE visit_log_' || to_char($1::date, 'YYYYMMDD')", &p, &rows),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query_once(conn, "SELECT 'DROP TABLE visit_log_' || to_char($1::date, 'YYYYMMDD')", &p, &rows),
+		OK);
 	assert_int_equal(pg_conn_script(conn, pg_result_text(rows, 0, 0)), OK);
 	pg_result_free(rows);
 }
@@ -191,8 +193,9 @@ static void keeps_one_visit_per_event_in_a_partition_and_beside_it(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	int32_t day = unique_day();
-	static const char sql[] = "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
-				  "VALUES ($1::date, '0190f0c6-7c3e-7000-8000-000000000000', $1::date, 1, 'x', 302, 1, false)";
+	static const char sql[] =
+		"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+		"VALUES ($1::date, '0190f0c6-7c3e-7000-8000-000000000000', $1::date, 1, 'x', 302, 1, false)";
 	struct pg_params p = { 0 };
 	pg_params_day(&p, day);
 	assert_int_equal(pg_conn_query(conn, sql, &p, NULL), OK);
@@ -223,7 +226,8 @@ static void *write_visits(void *arg)
 static bool has_visits(void *ctx)
 {
 	const struct writer *w = ctx;
-	return ask_of_day(w->conn, "SELECT (count(*) > 20)::int FROM visit_log_default WHERE day = $1::date", w->day) == 1;
+	return ask_of_day(w->conn, "SELECT (count(*) > 20)::int FROM visit_log_default WHERE day = $1::date", w->day) ==
+	       1;
 }
 
 static void takes_every_visit_that_comes_while_the_partition_is_made(void **state)
@@ -245,9 +249,9 @@ static void takes_every_visit_that_comes_while_the_partition_is_made(void **stat
 	}
 	assert_int_equal(ask_of_day(observer.conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", observer.day),
 	                 WRITERS * VISITS_EACH);
-	assert_int_equal(ask_of_day(observer.conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date",
-	                            observer.day),
-	                 0);
+	assert_int_equal(
+		ask_of_day(observer.conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", observer.day),
+		0);
 	drop_partition(observer.conn, observer.day);
 	pg_conn_close(observer.conn);
 }

@@ -1,9 +1,9 @@
 #include "tests/integration/net/kafka_fixture.h"
 
+#include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
 
 #include "lib/net/kafka_topics.h"
 

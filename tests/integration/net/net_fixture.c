@@ -1,10 +1,10 @@
 #include "tests/integration/net/net_fixture.h"
 
+#include <cmocka.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <cmocka.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 #include "tests/integration/net/tcp_proxy.h"
 
 #include <arpa/inet.h>
+#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -8,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <cmocka.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -93,7 +93,8 @@ static bool has_run_out(void *ctx)
 	const struct attempt *a = ctx;
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a->lock->name);
-	return net_fixture_ask(a->conn, "SELECT (lock_until <= clock_timestamp())::int FROM shedlock WHERE name = $1", &p) == 1;
+	return net_fixture_ask(a->conn, "SELECT (lock_until <= clock_timestamp())::int FROM shedlock WHERE name = $1",
+	                       &p) == 1;
 }
 
 static void cannot_be_extended_after_it_has_run_out(void **state)

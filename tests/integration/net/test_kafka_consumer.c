@@ -60,16 +60,17 @@ static void take_stranded(void *ctx, int32_t partition, int64_t offset)
 
 static void join(const struct net_fixture *f, struct member *m)
 {
-	assert_int_equal(kafka_consumer_new(&(struct kafka_consumer_config){
-						    .kafka = &f->kafka,
-						    .group = f->unique,
-						    .topic = f->unique,
-						    .session_timeout_ms = 6000,
-						    .events = { take_assigned, take_revoked, take_stranded },
-						    .ctx = m,
-						    .log = f->log,
-					    },
-	                                    &m->consumer),
+	assert_int_equal(kafka_consumer_new(
+				 &(struct kafka_consumer_config){
+					 .kafka = &f->kafka,
+					 .group = f->unique,
+					 .topic = f->unique,
+					 .session_timeout_ms = 6000,
+					 .events = { take_assigned, take_revoked, take_stranded },
+					 .ctx = m,
+					 .log = f->log,
+				 },
+				 &m->consumer),
 	                 OK);
 }
 

@@ -51,7 +51,8 @@ static struct kafka_producer *new_producer(const struct kafka_producer_config *c
 	return p;
 }
 
-static enum err send_text(struct kafka_producer *p, const char *topic, const char *key, const char *value, uintptr_t opaque)
+static enum err send_text(struct kafka_producer *p, const char *topic, const char *key, const char *value,
+                          uintptr_t opaque)
 {
 	return kafka_producer_send(p, &(struct kafka_record){ .topic = topic,
 	                                                      .key = key,
@@ -70,7 +71,9 @@ static void delivers_key_value_and_headers(void **state)
 	struct kafka_producer *p = new_producer(&config);
 	static const uint8_t id[ENTROPY_UUID_SIZE] = { 1 };
 	struct cloud_event event;
-	struct kafka_record record = { .topic = f->unique, .key = "abc", .key_len = 3, .value = "payload", .value_len = 7 };
+	struct kafka_record record = {
+		.topic = f->unique, .key = "abc", .key_len = 3, .value = "payload", .value_len = 7
+	};
 	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc", &record);
 	assert_int_equal(kafka_producer_send(p, &record), OK);
 	assert_int_equal(send_text(p, f->unique, "gone", NULL, 0), OK);
@@ -300,7 +303,8 @@ static void sends_again_in_order_after_a_fatal_error(void **state)
 	send_numbered(p, m.net->unique, 0, 100);
 	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
 	/* A sequence that the broker does not expect is what librdkafka cannot recover from. */
-	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
+	                                  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 	send_numbered(p, m.net->unique, 100, 3000);
 	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
 	assert_in_range(net_fixture_logged(m.net, "kafka_producer_failed"), 1, 10);

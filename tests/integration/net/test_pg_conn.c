@@ -49,11 +49,12 @@ static void reads_times_before_1970_whole_seconds_and_infinity(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct pg_result *rows = NULL;
-	assert_int_equal(pg_conn_query(conn,
-	                               "SELECT timestamptz '2026-11-20 10:00:00+02', timestamptz 'infinity', "
-	                               "timestamptz '-infinity', NULL::timestamptz, timestamptz '2026-11-20 08:00:00.5Z'",
-	                               NULL, &rows),
-	                 OK);
+	assert_int_equal(
+		pg_conn_query(conn,
+	                      "SELECT timestamptz '2026-11-20 10:00:00+02', timestamptz 'infinity', "
+	                      "timestamptz '-infinity', NULL::timestamptz, timestamptz '2026-11-20 08:00:00.5Z'",
+	                      NULL, &rows),
+		OK);
 	assert_true(pg_result_time(rows, 0, 0) == INT64_C(1795161600000000));
 	assert_true(pg_result_time(rows, 0, 1) == INT64_MAX);
 	assert_true(pg_result_time(rows, 0, 2) == INT64_MIN);
@@ -145,7 +146,8 @@ static void counts_changed_rows(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct pg_result *rows = NULL;
-	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int); INSERT INTO t SELECT generate_series(1, 7)"), OK);
+	assert_int_equal(
+		pg_conn_script(conn, "CREATE TEMP TABLE t (a int); INSERT INTO t SELECT generate_series(1, 7)"), OK);
 	assert_int_equal(pg_conn_query(conn, "UPDATE t SET a = a + 1 WHERE a > 3", NULL, &rows), OK);
 	assert_int_equal(pg_result_changed(rows), 4);
 	pg_result_free(rows);

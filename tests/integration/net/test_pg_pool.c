@@ -67,7 +67,8 @@ static void lends_one_connection_again_and_again(void **state)
 		assert_int_equal(use(pool), OK);
 	net_fixture_wait(is_reachable, pool, 5000);
 	/* The second is the watch's. */
-	assert_in_range(net_fixture_ask(other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p), 1, 2);
+	assert_in_range(net_fixture_ask(other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p),
+	                1, 2);
 	pg_conn_close(other);
 	pg_pool_free(pool);
 }

@@ -48,8 +48,11 @@ static void stores_and_finds_any_bytes(void **state)
 	char value[256];
 	for (int i = 0; i < 256; i++)
 		value[i] = (char)i;
-	const struct redis_arg set[] = { REDIS_TEXT("SET"), REDIS_TEXT(f->unique), { value, sizeof(value) },
-		                         REDIS_TEXT("PX"), REDIS_TEXT("60000") };
+	const struct redis_arg set[] = { REDIS_TEXT("SET"),
+		                         REDIS_TEXT(f->unique),
+		                         { value, sizeof(value) },
+		                         REDIS_TEXT("PX"),
+		                         REDIS_TEXT("60000") };
 	assert_int_equal(redis_pool_call(pool, set, 5, NULL), OK);
 	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
 	struct redis_reply *reply = NULL;
@@ -102,10 +105,9 @@ static void reports_an_error_reply_and_goes_on(void **state)
 	redis_pool_free(pool);
 }
 
-static const char set_if_newer[] =
-	"local old = tonumber(redis.call('GET', KEYS[1]) or '0') "
-	"if tonumber(ARGV[1]) <= old then return 0 end "
-	"redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
+static const char set_if_newer[] = "local old = tonumber(redis.call('GET', KEYS[1]) or '0') "
+				   "if tonumber(ARGV[1]) <= old then return 0 end "
+				   "redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
 
 static void runs_a_script_that_redis_does_not_know(void **state)
 {
@@ -144,7 +146,8 @@ static void refuses_a_url_of_another_form(void **state)
 {
 	(void)state;
 	struct redis_pool *pool = NULL;
-	assert_int_equal(redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool), ERR_INVALID);
+	assert_int_equal(redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool),
+	                 ERR_INVALID);
 	assert_null(pool);
 }
 

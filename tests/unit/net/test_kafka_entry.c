@@ -15,7 +15,13 @@ static void owns_a_copy_of_everything(void **state)
 	char topic[] = "topic", key[] = "key", value[] = "va\0ue", name[] = "name", text[] = "text";
 	int opaque = 0;
 	struct kafka_record record = {
-		.topic = topic, .key = key, .key_len = 3, .value = value, .value_len = 5, .header_count = 1, .opaque = &opaque,
+		.topic = topic,
+		.key = key,
+		.key_len = 3,
+		.value = value,
+		.value_len = 5,
+		.header_count = 1,
+		.opaque = &opaque,
 	};
 	record.headers[0] = (struct kafka_header){ name, text };
 	struct kafka_entry *entry = kafka_entry_new(&record);
@@ -34,7 +40,8 @@ static void owns_a_copy_of_everything(void **state)
 static void tells_a_tombstone_from_an_empty_value(void **state)
 {
 	(void)state;
-	struct kafka_entry *tombstone = kafka_entry_new(&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
+	struct kafka_entry *tombstone =
+		kafka_entry_new(&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
 	struct kafka_entry *empty = kafka_entry_new(&(struct kafka_record){ .topic = "t", .value = "" });
 	assert_null(tombstone->record.value);
 	assert_non_null(empty->record.value);

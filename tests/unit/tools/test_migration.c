@@ -31,8 +31,18 @@ static void refuses_file_names_of_another_form(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = {
-		"0000_x.sql", "1_x.sql",  "00001_x.sql", "0001-x.sql", "0001_X.sql", "0001_.sql",
-		"0001_x.SQL", "0001_x y.sql", "x0001_x.sql", "0001_x",   ".sql",     "",
+		"0000_x.sql",
+		"1_x.sql",
+		"00001_x.sql",
+		"0001-x.sql",
+		"0001_X.sql",
+		"0001_.sql",
+		"0001_x.SQL",
+		"0001_x y.sql",
+		"x0001_x.sql",
+		"0001_x",
+		".sql",
+		"",
 		"0001_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.sql",
 	};
 	struct migration m;
@@ -123,7 +133,8 @@ static void refuses_a_file_that_comes_late(void **state)
 	const struct migration recorded[] = { { 1, "a", A }, { 3, "c", A } };
 	struct strbuf problems;
 	assert_int_equal(compare(3, files, 2, recorded, &problems), -1);
-	assert_non_null(strstr(problems.data, "0002_late.sql: comes out of order, version 0003 has been applied already"));
+	assert_non_null(
+		strstr(problems.data, "0002_late.sql: comes out of order, version 0003 has been applied already"));
 	strbuf_clear(&problems);
 }
 
