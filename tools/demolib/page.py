@@ -26,7 +26,8 @@ class Page:
         self._print(f"\n{self._paint('cyan', f'{self._step:2}')}  {self._paint('bold', text)}\n")
 
     def request(self, method, url, body=None):
-        self._print(f"    {self._paint('bold', method)} {url}" + (f"  {json.dumps(body, ensure_ascii=False)}" if body else ""))
+        sent = "  " + json.dumps(body, ensure_ascii=False) if body else ""
+        self._print(f"    {self._paint('bold', method)} {url}{sent}")
 
     def answer(self, status, shown):
         """shown is what of the answer is worth reading; long values are cut."""
