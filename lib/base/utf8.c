@@ -84,10 +84,20 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 	return max;
 }
 
+/* How many bytes at the beginning are printable ASCII: nearly all of what visitors send. */
+static size_t plain_prefix(const char *text, size_t len)
+{
+	size_t plain = 0;
+	while (plain < len && text[plain] >= ' ' && text[plain] < 0x7f)
+		plain++;
+	return plain;
+}
+
 size_t utf8_copy_clean(const char *text, size_t len, char *out, size_t size)
 {
-	size_t done = 0;
-	size_t at = 0;
+	size_t done = plain_prefix(text, len < size - 1 ? len : size - 1);
+	size_t at = done;
+	memcpy(out, text, done);
 	while (at < len) {
 		size_t step = utf8_next(text + at, len - at);
 		bool clean = step > 0 && !utf8_is_control(text + at);
