@@ -1,0 +1,73 @@
+"""What a consumer looks like before anybody has thought about failures: count, then commit the offset to Kafka.
+
+It stands in for the analytics-consumer in the chaos rig, with the same environment. A rig that cannot tell it from a
+right one would prove nothing.
+"""
+
+import collections
+import http.server
+import os
+import threading
+import time
+
+import confluent_kafka
+import psycopg2
+
+
+class AlwaysReady(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def gather(consumer, seconds):
+    """Clicks per slug; no offsets are kept but Kafka's own."""
+    clicks = collections.Counter()
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        message = consumer.poll(max(0.0, deadline - time.monotonic()))
+        if message is not None and message.error() is None:
+            clicks[message.key().decode()] += 1
+    return clicks
+
+
+def count(connection, clicks):
+    with connection, connection.cursor() as cursor:
+        for slug, visits in sorted(clicks.items()):
+            cursor.execute(
+                "INSERT INTO link_statistics AS old (link_id, visit_count) SELECT id, %s FROM links WHERE slug = %s"
+                " ON CONFLICT (link_id) DO UPDATE SET visit_count = old.visit_count + EXCLUDED.visit_count",
+                (visits, slug),
+            )
+
+
+def main():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["OPS_PORT"])), AlwaysReady)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    connection = psycopg2.connect(os.environ["PG_URL"])
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": os.environ["KAFKA_BROKERS"],
+            "group.id": "waymark-analytics",
+            "session.timeout.ms": int(os.environ["SESSION_TIMEOUT_MS"]),
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    consumer.subscribe(["waymark.redirects.v1"])
+    while True:
+        clicks = gather(consumer, int(os.environ["BATCH_MS"]) / 1000)
+        if clicks:
+            count(connection, clicks)
+            try:
+                consumer.commit(asynchronous=False)
+            except confluent_kafka.KafkaException:
+                pass  # somebody else has the partitions now, and counts the same clicks again
+
+
+if __name__ == "__main__":
+    main()
