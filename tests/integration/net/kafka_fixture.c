@@ -1,9 +1,12 @@
 #include "tests/integration/net/kafka_fixture.h"
 
-#include <cmocka.h>
-#include <librdkafka/rdkafka.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <librdkafka/rdkafka.h>
 
 #include "lib/net/kafka_topics.h"
 

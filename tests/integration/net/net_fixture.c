@@ -1,10 +1,13 @@
 #include "tests/integration/net/net_fixture.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
 #include <cmocka.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,14 +1,16 @@
 #include "tests/integration/net/tcp_proxy.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
