@@ -1,0 +1,119 @@
+"""links-api as a process of its own, on a database of its own, with the rights that it has in production."""
+
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.parse
+
+import psycopg2
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
+SECRET = "0123456789abcdef0123456789abcdef"
+BASE = "https://wm.example"
+
+
+def wait_until(condition, seconds, what):
+    """The first truthy value of condition()."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}; last seen: {value!r}"
+        time.sleep(0.02)
+    return value
+
+
+class Database:
+    """A migrated database; as its owner."""
+
+    def __init__(self, create=True):
+        self.admin = urllib.parse.urlsplit(os.environ.get("ADMIN_PG_URL") or os.environ["PG_URL"])
+        self.name = f"links_api_{secrets.token_hex(6)}"
+        self.connection = None
+        if create:
+            self.create()
+
+    def create(self):
+        self._admin_sql(f"CREATE DATABASE {self.name}")
+        subprocess.run([BUILD / "bin/migrate"], check=True, capture_output=True, env={"PG_URL": self.url()}, cwd=ROOT)
+        self.connection = psycopg2.connect(self.url())
+        self.connection.autocommit = True
+
+    def _admin_sql(self, statement):
+        connection = psycopg2.connect(self.admin.geturl())
+        connection.autocommit = True
+        connection.cursor().execute(statement)
+        connection.close()
+
+    def url(self, role=None):
+        query = f"options=-crole%3D{role}" if role else ""
+        return self.admin._replace(path=f"/{self.name}", query=query).geturl()
+
+    def run(self, statement, *values):
+        """The rows, if the statement gives any."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return cursor.fetchall() if cursor.description else None
+
+    def ask(self, statement, *values):
+        return self.run(statement, *values)[0][0]
+
+    def drop(self):
+        if self.connection:
+            self.connection.close()
+        self._admin_sql(f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)")
+
+
+class Service:
+    """Its ports are whatever was free; its log is read from a file."""
+
+    def __init__(self, database, **variables):
+        self.log = tempfile.NamedTemporaryFile(prefix="links-api-", suffix=".log")
+        environment = {
+            **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
+            "PG_URL": database.url("waymark_links_api"),
+            "REDIS_URL": os.environ["REDIS_URL"],
+            "KAFKA_BROKERS": os.environ["KAFKA_BROKERS"],
+            "PUBLIC_BASE_URL": BASE,
+            "JWT_SECRET": SECRET,
+            "TRUSTED_PROXIES": "127.0.0.0/8",
+            "HTTP_PORT": "0",
+            "OPS_PORT": "0",
+            "LINKS_PER_DAY": "0",
+            "ANONYMOUS_LINKS_PER_HOUR": "0",
+        }
+        environment |= {name: str(value) for name, value in variables.items()}
+        self.process = subprocess.Popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)
+        started = wait_until(lambda: self.events("started"), 20, "links-api to start")[0]
+        self.url = f"http://127.0.0.1:{started['http_port']}"
+        self.ops_url = f"http://127.0.0.1:{started['ops_port']}"
+
+    def text(self):
+        return pathlib.Path(self.log.name).read_text()
+
+    def lines(self):
+        assert self.process.poll() is None or self.process.returncode <= 0, self.text()
+        return [json.loads(line) for line in self.text().splitlines() if line.startswith("{")]
+
+    def events(self, name):
+        return [line for line in self.lines() if line["event"] == name]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """In order: status 0, and nothing that a sanitizer would have to say."""
+        if self.process.poll() is None:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            assert self.process.wait(30) == 0, self.text()
+        text = self.text()
+        assert "Sanitizer" not in text and "runtime error" not in text, text

@@ -1,0 +1,158 @@
+"""Register, log in, and what happens to those who guess."""
+
+import base64
+import concurrent.futures
+import json
+import time
+
+from doors import Api, unique_email
+
+PASSWORD = "correct horse battery"
+
+
+def login(api, email, password=PASSWORD):
+    return api.call("POST", "/api/auth/login", {"email": email, "password": password})
+
+
+def register(api, email, password=PASSWORD, **fields):
+    return api.call("POST", "/api/auth/register", {"email": email, "password": password, **fields})
+
+
+def without_instance(answer):
+    return {name: value for name, value in answer.json.items() if name != "instance"}
+
+
+def test_an_account_can_be_made_and_used(anonymous):
+    email = unique_email()
+    made = register(anonymous, email, name="Änn")
+    assert made.status == 201
+    user = made.json["user"]
+    assert set(user) == {"id", "email", "name", "role", "created_at"}
+    assert (user["email"], user["name"], user["role"]) == (email, "Änn", "user")
+
+    answer = login(anonymous, email.upper())
+    assert answer.status == 200
+    assert set(answer.json) == {"access_token", "token_type", "expires_in"}
+    assert (answer.json["token_type"], answer.json["expires_in"]) == ("Bearer", 86400)
+    assert answer.headers["cache-control"] == "no-store"
+
+    claims = answer.json["access_token"].split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+    assert set(claims) == {"sub", "iat", "exp", "jti"}
+    assert claims["sub"] == str(user["id"]) and claims["exp"] - claims["iat"] == 86400
+
+    anonymous.token = answer.json["access_token"]
+    assert anonymous.call("GET", "/api/auth/me").json == {"user": user}
+
+
+def test_passwords_are_stored_as_bcrypt_of_cost_12(anonymous, database):
+    email = unique_email()
+    register(anonymous, email)
+    assert database.ask("SELECT password_hash FROM users WHERE email = %s", email).startswith("$2b$12$")
+
+
+def test_one_account_per_address_however_it_is_written(anonymous, expect):
+    email = unique_email()
+    assert register(anonymous, email).status == 201
+    expect(register(anonymous, email.title()), 409, "/email")
+
+
+def test_of_many_who_want_an_address_one_gets_it(service):
+    email = unique_email()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda _: register(Api(service.url), email).status, range(8)))
+    assert sorted(statuses) == [201] + [409] * 7
+
+
+def test_wrong_fields_are_all_named(anonymous, expect):
+    expect(register(anonymous, "nobody", "short", name=7, role="admin"), 400, "/email", "/password", "/name", "/role")
+    expect(anonymous.call("POST", "/api/auth/register", {}), 400, "/email", "/password")
+    expect(register(anonymous, unique_email(), "é" * 37), 400, "/password")
+    expect(register(anonymous, unique_email(), "12345678\0"), 400)
+    assert register(anonymous, unique_email(), "é" * 36).status == 201
+
+
+def test_unknown_user_and_wrong_password_are_the_same_answer_after_the_same_work(anonymous):
+    email = unique_email()
+    register(anonymous, email)
+    answers, durations = [], []
+    for tried in (email, unique_email()):
+        begin = time.monotonic()
+        answers.append(login(anonymous, tried, "not this one"))
+        durations.append(time.monotonic() - begin)
+    assert [answer.status for answer in answers] == [401, 401]
+    assert without_instance(answers[0]) == without_instance(answers[1])
+    assert answers[0].headers["www-authenticate"] == answers[1].headers["www-authenticate"]
+    assert max(durations) < 4 * min(durations)  # without a hash it would be a hundredth
+
+
+def test_a_token_of_a_deleted_account_is_worth_nothing(new_user, database, expect):
+    user = new_user()
+    database.run("DELETE FROM users WHERE email = %s", user.email)
+    expect(user.call("GET", "/api/auth/me"), 401)
+    expect(user.call("POST", "/api/links", {"original_url": "https://example.com/"}), 401)
+    assert user.call("GET", "/api/links").json["links"] == []
+
+
+def test_after_ten_wrong_passwords_an_account_rests(start, anonymous, expect):
+    email, other = unique_email(), unique_email()
+    register(anonymous, email)
+    register(anonymous, other)
+    for _ in range(12):
+        assert login(anonymous, other).status == 200, "right passwords are never counted"
+    for _ in range(10):
+        expect(login(anonymous, email.upper(), "not this one"), 401)
+    answer = login(anonymous, email)
+    expect(answer, 429)
+    assert 0 < int(answer.headers["retry-after"]) <= 900
+    assert answer.headers["ratelimit-policy"] == '"login";q=10;w=900'
+    assert answer.headers["ratelimit"].startswith('"login";r=0;t=')
+    assert login(anonymous, other).status == 200, "other accounts do not rest"
+
+
+def test_guesses_that_come_at_once_are_counted_as_well(service, anonymous):
+    email = unique_email()
+    register(anonymous, email)
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        statuses = list(pool.map(lambda _: login(Api(service.url), email, "not this one").status, range(24)))
+    assert sorted(statuses) == [401] * 10 + [429] * 14
+
+
+def test_without_redis_nobody_is_locked_out(start, anonymous):
+    service = start(REDIS_URL="redis://127.0.0.1:1")
+    email = unique_email()
+    register(anonymous, email)
+    api = Api(service.url)
+    assert [login(api, email, "not this one").status for _ in range(11)] == [401] * 11
+    assert login(api, email).status == 200
+
+
+def test_when_too_many_passwords_wait_the_rest_is_told_to_come_back(start, anonymous, expect):
+    service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=2, LOGIN_FAILURES=0)
+    email = unique_email()
+    register(anonymous, email)
+    with concurrent.futures.ThreadPoolExecutor(13) as pool:
+        logins = [pool.submit(login, Api(service.url), email) for _ in range(12)]
+        # Meanwhile nobody else waits for bcrypt: twelve hashes would take two seconds.
+        begin = time.monotonic()
+        assert Api(service.url).call("GET", "/api/stats").status == 200
+        assert time.monotonic() - begin < 1
+    answers = [each.result() for each in logins]
+    busy = [answer for answer in answers if answer.status != 200]
+    assert 0 < len(busy) < 12
+    for answer in busy:
+        expect(answer, 429)
+        assert answer.headers["retry-after"] == "1"
+
+
+def test_the_log_holds_no_secrets(service, anonymous):
+    email = unique_email()
+    register(anonymous, email, "a-password-that-nobody-logs")
+    token = login(anonymous, email, "a-password-that-nobody-logs").json["access_token"]
+    anonymous.token = token
+    anonymous.call("GET", "/api/links?page=1", headers={"X-Forwarded-For": "203.0.113.77"})
+    text = service.text()
+    for secret in (email, "a-password-that-nobody-logs", token, token.split(".")[2], "203.0.113.77", "page=1"):
+        assert secret not in text
+    request = service.events("request")[-1]
+    assert set(request) >= {"request_id", "method", "route", "status", "duration_ms"}

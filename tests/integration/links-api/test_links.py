@@ -1,0 +1,347 @@
+"""Links: made, read, changed, deleted, restored, listed; by their owners and by nobody else."""
+
+import concurrent.futures
+import datetime
+import hashlib
+import os
+import secrets
+
+import pytest
+import redis
+from doors import Api, unique_email
+from service import BASE
+
+FIELDS = [
+    "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "expires_at", "expired_url",
+    "title", "tags", "version", "visit_count", "bot_count", "last_visited_at", "destination_status", "last_checked_at",
+    "created_at", "updated_at",
+]  # fmt: skip
+
+
+def in_seconds(seconds):
+    moment = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def unique_slug(prefix="s"):
+    return f"{prefix}-{secrets.token_hex(6)}"
+
+
+def test_a_new_link_is_shown_whole(ann):
+    answer = ann.call("POST", "/api/links", {"original_url": "HTTPS://Example.com/%7euser/../a"})
+    assert answer.status == 201
+    assert list(answer.json) == ["link"]
+    link = answer.json["link"]
+    assert list(link) == FIELDS
+    assert answer.headers["location"] == f"/api/links/{link['id']}"
+    assert answer.headers["etag"] == '"v1"'
+    assert len(link["slug"]) == 7 and link["slug"].isalnum()
+    assert link["short_url"] == f"{BASE}/{link['slug']}"
+    assert link["original_url"] == "https://example.com/a"
+    assert (link["link_type"], link["state"], link["redirect_status"]) == ("PERMANENT", "ACTIVE", 302)
+    assert (link["expires_at"], link["expired_url"], link["title"], link["tags"]) == (None, None, "", [])
+    assert (link["version"], link["visit_count"], link["bot_count"]) == (1, 0, 0)
+
+    again = ann.call("GET", f"/api/links/{link['id']}")
+    assert (again.status, again.json, again.headers["etag"]) == (200, answer.json, '"v1"')
+    assert ann.call("GET", f"/api/urls/{link['id']}").json == answer.json
+    head = ann.call("HEAD", f"/api/links/{link['id']}")
+    assert (head.status, head.body, head.headers["etag"]) == (200, b"", '"v1"')
+
+
+def test_what_was_wished_is_what_is_kept(ann):
+    wish = {
+        "original_url": "http://0x7f.1/", "slug": unique_slug("Wish_1"), "redirect_status": 308,
+        "expires_at": in_seconds(3600), "expired_url": "https://münchen.example/", "title": "Ünï <b>", "tags": ["a", "b c"],
+    }  # fmt: skip
+    link = ann.create(**wish)
+    wish |= {"original_url": "http://127.0.0.1/", "expired_url": "https://xn--mnchen-3ya.example/"}
+    assert {name: link[name] for name in wish} == wish
+
+
+def test_all_wrong_fields_are_named_at_once(ann, expect):
+    wish = {
+        "original_url": f"{BASE}/loop", "slug": "a b", "redirect_status": "302", "expires_at": in_seconds(-1),
+        "expired_url": "ftp://x/", "title": "x" * 201, "tags": ["", "a", "a"], "state": "ACTIVE", "colour": "red",
+    }  # fmt: skip
+    expect(
+        ann.call("POST", "/api/links", wish), 400, "/original_url", "/slug", "/redirect_status", "/expires_at",
+        "/expired_url", "/title", "/tags/0", "/tags/2", "/state", "/colour",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("slug", ["api", "docs", "R", "robots", "livez"])
+def test_reserved_slugs_are_refused(ann, expect, slug):
+    expect(ann.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": slug}), 400, "/slug")
+
+
+def test_a_body_that_is_too_big_is_refused(ann, expect):
+    expect(ann.call("POST", "/api/links", b'{"original_url":"' + b"a" * 17000), 413)
+
+
+# --- slugs ---
+
+
+def test_a_slug_is_issued_once(ann, bob, database, expect):
+    slug = unique_slug()
+    wish = {"original_url": "https://example.com/", "slug": slug}
+    link = ann.create(slug=slug)
+    expect(bob.call("POST", "/api/links", wish), 409, "/slug")
+    ann.call("DELETE", f"/api/links/{link['id']}")
+    expect(ann.call("POST", "/api/links", wish), 409, "/slug")
+    database.run("INSERT INTO link_tombstones SELECT slug, id, state, version FROM links WHERE slug = %s", slug)
+    database.run("DELETE FROM links WHERE slug = %s", slug)
+    expect(ann.call("POST", "/api/links", wish), 409, "/slug")
+    assert ann.create(slug=slug.upper())["slug"] == slug.upper(), "case makes another slug"
+
+
+def test_of_many_who_want_a_slug_exactly_one_gets_it(ann, bob, database):
+    for _ in range(5):
+        wish = {"original_url": "https://example.com/", "slug": unique_slug("race")}
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda i: (ann, bob)[i % 2].call("POST", "/api/links", wish), range(16)))
+        winners = [answer for answer in answers if answer.status == 201]
+        assert len(winners) == 1 and {answer.status for answer in answers} == {201, 409}
+        assert database.ask("SELECT count(*) FROM links WHERE slug = %s", wish["slug"]) == 1
+        assert database.ask("SELECT id FROM links WHERE slug = %s", wish["slug"]) == winners[0].json["link"]["id"]
+
+
+# --- whose they are ---
+
+
+def test_foreign_and_missing_links_answer_the_same_to_the_byte(ann, bob, anonymous):
+    link = ann.create()
+    doors = [
+        ("GET", "", None), ("PATCH", "", {"title": "mine"}), ("DELETE", "", None), ("POST", "/restore", None),
+        ("GET", "/stats", None),
+    ]  # fmt: skip
+    for method, suffix, body in doors:
+        seen = []
+        for id_ in (link["id"], 999_999_999, "nonsense", "-1", "99999999999999999999"):
+            answer = bob.call(method, f"/api/links/{id_}{suffix}", body, {"X-Request-Id": "same"})
+            headers = {name: value for name, value in answer.headers.items() if name != "date"}
+            seen.append((answer.status, headers, answer.body))
+        assert seen[0][0] == 404
+        assert all(each == seen[0] for each in seen), seen
+        assert anonymous.call(method, f"/api/links/{link['id']}{suffix}", body).status == 401
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link, "nothing has changed"
+
+
+def test_nobody_sees_the_links_of_others_in_a_list(ann, new_user):
+    stranger = new_user()
+    ann.create()
+    mine = stranger.create()
+    answer = stranger.call("GET", "/api/links").json
+    assert [link["id"] for link in answer["links"]] == [mine["id"]]
+    assert answer["pagination"]["total"] == 1
+
+
+# --- changes ---
+
+
+def patch(api, link, changes, **headers):
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return api.call("PATCH", f"/api/links/{link['id']}", changes, headers)
+
+
+def test_a_change_raises_the_version_and_keeps_the_rest(ann):
+    link = ann.create(title="old", tags=["a"], expires_at=in_seconds(3600))
+    answer = patch(ann, link, {"title": "new", "redirect_status": 301})
+    assert (answer.status, answer.headers["etag"]) == (200, '"v2"')
+    changed = answer.json["link"]
+    assert changed["updated_at"] > link["updated_at"]
+    assert {**changed, "updated_at": 0} == {**link, "title": "new", "redirect_status": 301, "version": 2, "updated_at": 0}
+
+
+def test_null_takes_back_what_can_be_absent(ann):
+    link = ann.create(expires_at=in_seconds(3600), expired_url="https://example.com/over")
+    changed = patch(ann, link, {"expires_at": None, "expired_url": None}).json["link"]
+    assert (changed["expires_at"], changed["expired_url"]) == (None, None)
+
+
+def test_a_change_that_changes_nothing_makes_no_version(ann, database):
+    link = ann.create(title="same")
+    for changes in ({}, {"title": "same"}, {"state": "ACTIVE", "tags": []}):
+        answer = patch(ann, link, changes)
+        assert (answer.status, answer.json["link"]) == (200, link)
+
+
+def test_wrong_changes_change_nothing(ann, expect):
+    link = ann.create()
+    expect(
+        patch(ann, link, {"title": "new", "slug": "other", "state": "DELETED", "version": 7}), 400, "/slug", "/state", "/version"
+    )
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
+
+
+def test_if_match_lets_one_of_many_changes_through(ann, expect):
+    link = ann.create()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: patch(ann, link, {"title": f"t{i}"}, If_Match='"v1"'), range(8)))
+    assert sorted(answer.status for answer in answers) == [200] + [412] * 7
+    for answer in answers:
+        if answer.status == 412:
+            expect(answer, 412)
+    for tag in ('W/"v2"', '"v1"', "v2", "nonsense", ""):
+        assert patch(ann, link, {"title": "x"}, If_Match=tag).status == 412, tag
+    assert ann.call("DELETE", f"/api/links/{link['id']}", headers={"If-Match": '"v1"'}).status == 412
+    assert patch(ann, link, {"title": "x"}, If_Match='"v7", "v2"').status == 200
+    assert patch(ann, link, {"title": "y"}, If_Match="*").status == 200
+
+
+def test_a_link_is_disabled_and_enabled(ann):
+    link = ann.create()
+    assert patch(ann, link, {"state": "DISABLED"}).json["link"]["state"] == "DISABLED"
+    assert patch(ann, link, {"state": "ACTIVE"}).json["link"]["state"] == "ACTIVE"
+
+
+def test_an_expired_link_comes_back_with_a_new_time_only(ann, database, expect):
+    link = ann.create(expires_at=in_seconds(3600))
+    database.run("UPDATE links SET expires_at = now() - interval '1 s' WHERE id = %s", link["id"])
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"]["state"] == "EXPIRED"
+    expect(patch(ann, link, {"state": "ACTIVE"}), 409, "/state")
+    assert patch(ann, link, {"title": "still expired"}).json["link"]["state"] == "EXPIRED"
+    database.run("UPDATE links SET state = 'EXPIRED' WHERE id = %s", link["id"])
+    assert patch(ann, link, {"expires_at": in_seconds(60)}).json["link"]["state"] == "ACTIVE"
+
+
+def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
+    link = ann.create(title="kept")
+    path = f"/api/links/{link['id']}"
+    deleted = ann.call("DELETE", path)
+    assert (deleted.status, deleted.body) == (204, b"")
+    for answer in (ann.call("GET", path), ann.call("DELETE", path), patch(ann, link, {}), ann.call("GET", f"{path}/stats")):
+        expect(answer, 404)
+    restored = ann.call("POST", f"{path}/restore")
+    assert restored.status == 200
+    assert (restored.json["link"]["state"], restored.json["link"]["title"]) == ("ACTIVE", "kept")
+    assert restored.headers["etag"] == '"v3"'
+    expect(ann.call("POST", f"{path}/restore"), 409, "")
+    ann.call("DELETE", path)
+    database.run("DELETE FROM links WHERE id = %s", link["id"])
+    expect(ann.call("POST", f"{path}/restore"), 404)
+
+
+def test_each_change_is_in_redis_when_it_is_acknowledged(ann):
+    cache = redis.Redis.from_url(os.environ["REDIS_URL"])
+    link = ann.create()
+    key = f"link:{link['slug']}"
+    values = [cache.dump(key)]
+    patch(ann, link, {"original_url": "https://example.com/other"})
+    values.append(cache.dump(key))
+    ann.call("DELETE", f"/api/links/{link['id']}")
+    values.append(cache.dump(key))
+    assert None not in values and len(set(values)) == 3
+    assert cache.ttl(key) > 20 * 3600
+
+
+# --- lists ---
+
+
+def test_lists_are_paged_newest_first(new_user, expect):
+    user = new_user()
+    assert user.call("GET", "/api/links").json == {
+        "links": [],
+        "pagination": {"page": 1, "limit": 20, "total": 0, "total_pages": 0, "next_cursor": None},
+    }
+    links = [user.create() for _ in range(5)][::-1]
+    assert user.call("GET", "/api/links").json["links"] == links
+    pages = [user.call("GET", f"/api/links?page={page}&limit=2").json for page in (1, 2, 3, 4)]
+    assert [link for page in pages for link in page["links"]] == links
+    assert pages[3]["pagination"] == {"page": 4, "limit": 2, "total": 5, "total_pages": 3, "next_cursor": None}
+    user.call("DELETE", f"/api/links/{links[0]['id']}")
+    assert user.call("GET", "/api/urls?limit=100").json["links"] == links[1:]
+    expect(user.call("GET", "/api/links?page=0&limit=101&sort=id"), 400, "/page", "/limit", "/sort")
+
+
+def test_the_greatest_page_of_the_greatest_links_fits_into_an_answer(new_user, database):
+    user = new_user()
+    id_ = user.call("GET", "/api/auth/me").json["user"]["id"]
+    database.run(
+        """INSERT INTO links (slug, link_type, original_url, expired_url, owner_id, title, tags)
+           SELECT 'big-' || %s || '-' || i, 'PERMANENT', 'https://e.example/' || repeat('u', 2030),
+                  'https://e.example/' || repeat('v', 2030), %s, repeat('😀', 200),
+                  (SELECT array_agg(repeat('😀', 48) || j) FROM generate_series(10, 29) AS j)
+           FROM generate_series(1, 100) AS i""",
+        id_,
+        id_,
+    )
+    answer = user.call("GET", "/api/links?limit=100")
+    assert answer.status == 200 and len(answer.json["links"]) == 100
+
+
+# --- without a login ---
+
+
+def test_an_anonymous_link_lives_eight_hours_and_comes_with_its_token(anonymous, database, expect):
+    answer = anonymous.call("POST", "/api/links/public", {"original_url": "https://example.com/", "title": "t"})
+    assert answer.status == 201
+    assert set(answer.json) == {"link", "claim_token"}
+    link = answer.json["link"]
+    assert answer.headers["location"] == link["short_url"]
+    assert (link["link_type"], link["title"]) == ("TEMPORARY", "t")
+    life = datetime.datetime.fromisoformat(link["expires_at"][:-1]) - datetime.datetime.fromisoformat(link["created_at"][:-1])
+    assert abs(life - datetime.timedelta(hours=8)) < datetime.timedelta(seconds=5)
+    stored = database.ask("SELECT claim_token_hash FROM links WHERE id = %s", link["id"])
+    assert bytes(stored) == hashlib.sha256(answer.json["claim_token"].encode()).digest()
+    wish = {"original_url": "https://example.com/", "expires_at": in_seconds(60)}
+    expect(anonymous.call("POST", "/api/links/public", wish), 400, "/expires_at")
+
+
+def test_an_anonymous_link_belongs_to_nobody(ann, anonymous):
+    ann_link = ann.call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json["link"]
+    assert ann_link["link_type"] == "TEMPORARY", "even with a token sent along"
+    assert ann.call("GET", f"/api/links/{ann_link['id']}").status == 404
+
+
+# --- statistics ---
+
+
+def test_statistics_are_what_was_counted(ann, bob, database):
+    link = ann.create()
+    path = f"/api/links/{link['id']}/stats"
+    empty = ann.call("GET", path).json
+    assert empty == {
+        "link_id": link["id"], "visit_count": 0, "bot_count": 0, "unique_visitors": 0, "last_visited_at": None,
+        "latency": {"count": 0, "mean_ms": 0.0, "stddev_ms": 0.0}, "as_of": empty["as_of"], "lag_ms": empty["lag_ms"],
+    }  # fmt: skip
+    before = ann.call("GET", "/api/stats").json
+    for id_ in (link["id"], 0):
+        database.run(
+            """INSERT INTO link_statistics (link_id, visit_count, bot_count, unique_visitors, last_visited_at,
+                   latency_count, latency_mean_ms, latency_m2)
+               VALUES (%s, 5, 2, 3, '2026-11-20T08:00:00.123Z', 7, 1.5, 6)""",
+            id_,
+        )
+    database.run(
+        """INSERT INTO consumer_offsets (topic, partition, next_offset, as_of)
+           VALUES ('waymark.redirects.v1', 0, 7, clock_timestamp() - interval '2 s')"""
+    )
+    stats = ann.call("GET", path).json
+    assert (stats["visit_count"], stats["bot_count"], stats["unique_visitors"]) == (5, 2, 3)
+    assert stats["last_visited_at"] == "2026-11-20T08:00:00.123Z"
+    assert stats["latency"] == {"count": 7, "mean_ms": 1.5, "stddev_ms": 1.0}
+    assert stats["as_of"] and stats["lag_ms"] >= 0
+
+    shown = ann.call("GET", f"/api/links/{link['id']}").json["link"]
+    assert (shown["visit_count"], shown["bot_count"], shown["last_visited_at"]) == (5, 2, "2026-11-20T08:00:00.123Z")
+    assert ann.call("GET", "/api/links?limit=1").json["links"] == [shown]
+
+    after = Api(bob.base).call("GET", "/api/stats").json
+    assert after == {"total_links": before["total_links"], "total_redirects": 7, "avg_latency_ms": 1.5}
+
+
+def test_the_platform_counts_links_that_are_not_deleted(ann):
+    before = ann.call("GET", "/api/stats").json["total_links"]
+    link = ann.create()
+    assert ann.call("GET", "/api/stats").json["total_links"] == before + 1
+    ann.call("DELETE", f"/api/links/{link['id']}")
+    assert ann.call("GET", "/api/stats").json["total_links"] == before
+
+
+def test_two_accounts_never_share_a_token(service):
+    one, two = Api(service.url), Api(service.url)
+    one.register_and_login(unique_email())
+    two.register_and_login(unique_email())
+    assert one.call("GET", "/api/auth/me").json["user"]["email"] == one.email
+    assert two.call("GET", "/api/auth/me").json["user"]["email"] == two.email

@@ -1,0 +1,112 @@
+"""links-api as operators meet it: starting, stopping, being ready, being wrong about its environment."""
+
+import subprocess
+import threading
+
+from doors import Api, ask, unique_email
+from service import BUILD, SECRET, Database, Service, wait_until
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [BUILD / "bin/links-api", *arguments], env=environment, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+GOOD = {
+    "PG_URL": "postgresql://127.0.0.1/x", "REDIS_URL": "redis://127.0.0.1", "KAFKA_BROKERS": "127.0.0.1:1",
+    "PUBLIC_BASE_URL": "https://wm.example", "JWT_SECRET": SECRET,
+}  # fmt: skip
+
+
+def test_every_wrong_variable_is_named_and_the_status_is_64():
+    done = run(**{**GOOD, "PG_URL": "", "JWT_SECRET": "short", "PUBLIC_BASE_URL": "wm.example", "HTTP_PORT": "x"})
+    assert done.returncode == 64
+    for name in ("PG_URL", "JWT_SECRET", "PUBLIC_BASE_URL", "HTTP_PORT"):
+        assert f"\n{name}: " in done.stderr, done.stderr
+    assert "short" not in done.stderr, "secrets are not shown"
+
+
+def test_a_configuration_can_be_checked_without_starting():
+    assert run("--check-config", **GOOD).returncode == 0
+    assert run("--check-config", **{**GOOD, "JWT_SECRET": "x" * 31}).returncode == 64
+    assert "JWT_SECRET" in run("--help").stdout
+    assert run("--version").stdout.startswith("links-api ")
+    assert run("--nonsense").returncode == 64
+
+
+def test_it_starts_before_its_backends_and_becomes_ready_with_them():
+    database = Database(create=False)
+    service = Service(database)
+    try:
+        assert ask(service.ops_url, "GET", "/livez").status == 200
+        assert ask(service.ops_url, "GET", "/readyz").status == 503
+        answer = Api(service.url).call("GET", "/api/stats")
+        assert answer.status == 503 and answer.headers["retry-after"] == "1"
+        database.create()
+        wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 20, "readiness")
+        api = Api(service.url)
+        api.register_and_login(unique_email())
+        api.create()
+        wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the change to be published")
+        service.stop()
+    finally:
+        service.process.kill()
+        database.drop()
+
+
+def test_redis_and_kafka_are_no_condition(start):
+    service = start(REDIS_URL="redis://127.0.0.1:1", KAFKA_BROKERS="127.0.0.1:1")
+    api = Api(service.url)
+    api.register_and_login(unique_email())
+    link = api.create()
+    assert api.call("PATCH", f"/api/links/{link['id']}", {"title": "x"}).status == 200
+    assert api.call("GET", "/api/links").status == 200
+
+
+def test_sigterm_ends_it_in_order_while_requests_are_under_way(start, database):
+    service = Service(database, PASSWORD_THREADS=1)
+    wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 20, "readiness")
+    email = unique_email()
+    Api(service.url).register_and_login(email)
+    statuses = []
+
+    def log_in():
+        api = Api(service.url)
+        wish = {"email": email, "password": "correct horse battery"}
+        statuses.append(api.call("POST", "/api/auth/login", wish).status)
+
+    threads = [threading.Thread(target=log_in) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(statuses) >= 1, 20, "the first of five slow requests")
+    service.stop()
+    for thread in threads:
+        thread.join()
+    assert statuses == [200] * 5, "each request under way was answered"
+
+
+def test_each_answer_has_the_request_id_that_the_log_has(service):
+    answer = ask(service.url, "GET", "/api/stats", {"X-Request-Id": "mine-1"})
+    assert answer.headers["x-request-id"] == "mine-1"
+    line = wait_until(
+        lambda: [e for e in service.events("request") if e["request_id"] == "mine-1"], 5, "the request in the log"
+    )[0]
+    assert (line["method"], line["route"], line["status"]) == ("GET", "/api/stats", 200)
+
+
+def test_its_role_may_do_no_more_than_it_needs(database):
+    import psycopg2
+
+    connection = psycopg2.connect(database.url("waymark_links_api"))
+    connection.autocommit = True
+    for statement in (
+        "DELETE FROM links", "UPDATE link_statistics SET visit_count = 1", "SELECT * FROM visitor_salts",
+        "INSERT INTO link_tombstones VALUES ('a', 1, 'DELETED', 1)", "DROP TABLE links",
+    ):  # fmt: skip
+        try:
+            connection.cursor().execute(statement)
+        except psycopg2.errors.InsufficientPrivilege:
+            continue
+        raise AssertionError(f"may do: {statement}")
+    connection.close()
