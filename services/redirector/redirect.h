@@ -35,7 +35,7 @@ struct redirect_config {
 	const char *public_base_url;
 	const char *root_url;
 	const char *cache_control;
-	const char *region;
+	const char *region; /* at most REDIRECT_EVENT_REGION_MAX bytes */
 	int64_t unknown_per_minute;
 	const struct clock *clock;
 	const struct log *log;
