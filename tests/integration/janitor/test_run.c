@@ -91,15 +91,15 @@ static void *contend(void *arg)
 	if (fenced_lock_init(&lock, "contended", "the same name") != OK)
 		return NULL;
 	struct run run = janitor_fixture_run(c->f, c->conn, &lock, 100);
-	int64_t deadline_us = clock_steady_us(clock_system()) + 30 * CLOCK_US_PER_S;
+	int64_t deadline_us = clock_steady_us(clock_system()) + 20 * CLOCK_US_PER_S;
 	while (c->batches < 20 && !c->overlapped && clock_steady_us(clock_system()) < deadline_us) {
 		if (run_start(&run) != OK)
 			continue;
 		enum err err;
 		do {
 			err = run_batch(&run, be_alone, &c->batches);
-		} while (err == OK);
-		c->overlapped = err != ERR_CONFLICT;
+		} while (err == OK && clock_steady_us(clock_system()) < deadline_us);
+		c->overlapped = err != OK && err != ERR_CONFLICT;
 	}
 	return NULL;
 }
