@@ -10,7 +10,7 @@ static const char spider[] = "Spider";
 /* In the user agent of something that is neither a computer nor a telephone, although its system may be one's. */
 static const char *const appliance_words[] = { "TV",     "Xbox",  "PlayStation", "Nintendo", "Roku/",       "CrKey",
 	                                       "BRAVIA", "AFTMM", "AFTT ",       "watchOS",  "Apple Watch", NULL };
-static const char *const tablet_words[] = { "iPad", "Tablet;", "; Tablet", "PlayBook", "Kindle", "Silk/", NULL };
+static const char *const tablet_words[] = { "iPad", "Tablet;", "Tablet)", "PlayBook", "Kindle", "Silk/", NULL };
 static const char *const mobile_words[] = { "Mobile", "Mobi/", "Opera Mini", "Opera Mobi", "MIDP", "Phone", NULL };
 
 /* Families of systems, by how they begin. */

@@ -1,0 +1,68 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "services/analytics-consumer/bot.h"
+
+#define CHROME                                                                                                         \
+	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+
+struct bot_case {
+	const char *user_agent;
+	enum device_class device;
+	enum redirect_method method;
+	bool prefetch;
+	const char *reason;
+};
+
+static void tells_why_a_click_is_a_bots(void **state)
+{
+	(void)state;
+	static const struct bot_case cases[] = {
+		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
+		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_HEAD, false, "head" },
+		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, true, "prefetch" },
+		{ CHROME, DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_HEAD, true, "prefetch" },
+		{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", DEVICE_CLASS_BOT,
+		  REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", DEVICE_CLASS_BOT,
+		  REDIRECT_METHOD_HEAD, true, "crawler" },
+		{ "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", DEVICE_CLASS_BOT,
+		  REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "WhatsApp/2.23.20.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", DEVICE_CLASS_BOT, REDIRECT_METHOD_GET,
+		  false, "link_preview" },
+		{ "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", DEVICE_CLASS_BOT,
+		  REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "TelegramBot (like TwitterBot)", DEVICE_CLASS_BOT, REDIRECT_METHOD_GET, false, "link_preview" },
+		{ "curl/7.88.1", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "python-requests/2.31.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "Go-http-client/2.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "okhttp/4.12.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "Wget/1.21.3", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, false, "http_library" },
+		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "empty_agent" },
+		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, true, "empty_agent" },
+		/* A name in the middle of a browser's is not the browser's. */
+		{ "Mozilla/5.0 (X11; Linux x86_64) curl/7.88", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
+		{ "SomethingNew/1.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct bot_case *c = &cases[i];
+		struct redirect_event click = { .method = c->method, .prefetch = c->prefetch };
+		snprintf(click.user_agent, sizeof(click.user_agent), "%s", c->user_agent);
+		struct user_agent agent = { .device = c->device,
+			                    .bot_reason = bot_agent_reason(c->user_agent, c->device) };
+		assert_string_equal(bot_reason(&click, &agent), c->reason);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(tells_why_a_click_is_a_bots) };
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

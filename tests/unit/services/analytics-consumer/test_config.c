@@ -1,0 +1,72 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "services/analytics-consumer/config.h"
+
+static void set_right_environment(void)
+{
+	clearenv();
+	setenv("PG_URL", "postgresql://consumer@127.0.0.1/waymark", 1);
+	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
+}
+
+/* The number of wrong variables; says is in the list of them. */
+static size_t count_problems(const char *says)
+{
+	struct config config = { 0 };
+	struct strbuf problems;
+	strbuf_init(&problems, 10000);
+	size_t wrong = env_read(config_program.vars, config_program.var_count, &config, &problems);
+	wrong += config_program.check(&config, &problems);
+	if (says && !strstr(problems.data, says))
+		print_error("no \"%s\" in:\n%s", says, problems.data);
+	assert_true(!says || strstr(problems.data, says));
+	strbuf_clear(&problems);
+	return wrong;
+}
+
+static void needs_only_the_servers(void **state)
+{
+	(void)state;
+	set_right_environment();
+	assert_int_equal(count_problems(NULL), 0);
+}
+
+static void names_every_wrong_variable(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *value, *says;
+	} cases[] = {
+		{ "PG_URL", "postgresql://[", "PG_URL: libpq cannot read it" },
+		{ "GEOIP_DB", "/does/not/exist", "GEOIP_DB: the file cannot be read" },
+		{ "UA_REGEXES", "/does/not/exist", "UA_REGEXES: the file cannot be read" },
+		{ "LOG_LEVEL", "loud", "LOG_LEVEL: is none of" },
+		{ "BATCH_EVENTS", "0", "BATCH_EVENTS" },
+		{ "BATCH_EVENTS", "100001", "BATCH_EVENTS" },
+		{ "BATCH_MS", "x", "BATCH_MS" },
+		{ "SESSION_TIMEOUT_MS", "5999", "SESSION_TIMEOUT_MS" },
+		{ "OPS_PORT", "65536", "OPS_PORT" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_right_environment();
+		setenv(cases[i].name, cases[i].value, 1);
+		assert_int_equal(count_problems(cases[i].says), 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(needs_only_the_servers),
+		cmocka_unit_test(names_every_wrong_variable),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

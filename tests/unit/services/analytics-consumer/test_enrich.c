@@ -1,0 +1,128 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "services/analytics-consumer/enrich.h"
+
+#define DAY 20777
+
+static struct redirect_event click_of_a_human(void)
+{
+	struct redirect_event click = {
+		.event_id = { 1, 2, 3 },
+		.occurred_at_us = DAY * CLOCK_US_PER_DAY + 5 * CLOCK_US_PER_HOUR,
+		.link_id = 42,
+		.link_version = 7,
+		.status = 302,
+		.latency_us = 1500,
+		.method = REDIRECT_METHOD_GET,
+		.has_visitor_hash = true,
+		.visitor_hash = { 9, 8, 7 },
+		.slug = "abc",
+		.client_network = "203.0.113.0/24",
+		.user_agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 "
+			      "(KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+		.referrer = "https://News.example.com/item?id=1",
+		.accept_language = "de-AT,en;q=0.5",
+		.query = "utm_source=letter&utm_medium=mail&utm_campaign=spring%20sale",
+		.region = "eu-1",
+	};
+	return click;
+}
+
+static void finds_every_fact_about_a_click(void **state)
+{
+	const struct redirect_event click = click_of_a_human();
+	struct visit visit;
+	memset(&visit, 0xff, sizeof(visit));
+	enrich_click(*state, &click, &visit);
+	assert_memory_equal(visit.event.event_id, click.event_id, sizeof(click.event_id));
+	assert_int_equal(visit.event.occurred_at_us, click.occurred_at_us);
+	assert_int_equal(visit.event.link_id, 42);
+	assert_string_equal(visit.event.slug, "abc");
+	assert_string_equal(visit.event.country, "");
+	assert_string_equal(visit.event.browser, "Mobile Safari");
+	assert_string_equal(visit.event.os, "iOS");
+	assert_string_equal(visit.event.device, "mobile");
+	assert_string_equal(visit.event.language, "de");
+	assert_string_equal(visit.event.referrer_host, "news.example.com");
+	assert_string_equal(visit.event.utm_source, "letter");
+	assert_string_equal(visit.event.utm_medium, "mail");
+	assert_string_equal(visit.event.utm_campaign, "spring sale");
+	assert_false(visit.event.is_bot);
+	assert_string_equal(visit.event.bot_reason, "");
+	assert_false(visit.event.unique);
+	assert_int_equal(visit.fate, VISIT_NEW);
+	assert_int_equal(visit.day, DAY);
+	assert_int_equal(visit.latency_us, 1500);
+	assert_int_equal(visit.status, 302);
+	assert_true(visit.has_visitor_hash);
+	assert_memory_equal(visit.visitor_hash, click.visitor_hash, sizeof(click.visitor_hash));
+	assert_string_equal(visit.client_network, "203.0.113.0/24");
+	assert_string_equal(visit.region, "eu-1");
+}
+
+static void flags_a_bot_with_its_reason(void **state)
+{
+	struct redirect_event click = click_of_a_human();
+	struct visit visit;
+	snprintf(click.user_agent, sizeof(click.user_agent), "curl/7.88.1");
+	enrich_click(*state, &click, &visit);
+	assert_true(visit.event.is_bot);
+	assert_string_equal(visit.event.bot_reason, "http_library");
+	click = click_of_a_human();
+	click.method = REDIRECT_METHOD_HEAD;
+	enrich_click(*state, &click, &visit);
+	assert_true(visit.event.is_bot);
+	assert_string_equal(visit.event.bot_reason, "head");
+}
+
+static void takes_a_click_that_says_nothing(void **state)
+{
+	const struct redirect_event click = { .occurred_at_us = 1, .link_id = 1, .method = REDIRECT_METHOD_GET };
+	struct visit visit;
+	enrich_click(*state, &click, &visit);
+	assert_string_equal(visit.event.browser, "Other");
+	assert_string_equal(visit.event.bot_reason, "empty_agent");
+	assert_string_equal(visit.event.referrer_host, "");
+	assert_false(visit.has_visitor_hash);
+	assert_int_equal(visit.day, 0);
+}
+
+static int set_up(void **state)
+{
+	static struct enrich_sources sources;
+	struct geoip *geoip = NULL;
+	struct user_agent_parser *parser = NULL;
+	if (geoip_open("", NULL, &geoip) != OK ||
+	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 100, NULL, &parser) != OK)
+		return -1;
+	sources = (struct enrich_sources){ .user_agents = parser, .geoip = geoip };
+	*state = &sources;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct enrich_sources *sources = *state;
+	user_agent_parser_free(sources->user_agents);
+	geoip_close((struct geoip *)sources->geoip);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_every_fact_about_a_click),
+		cmocka_unit_test(flags_a_bot_with_its_reason),
+		cmocka_unit_test(takes_a_click_that_says_nothing),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

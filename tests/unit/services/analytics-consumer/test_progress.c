@@ -1,0 +1,126 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/analytics-consumer/progress.h"
+
+/* Partition 3 has been counted to 100 and published to 90; nothing was ever counted of partition 1. */
+static int set_up(void **state)
+{
+	static struct progress progress;
+	const struct progress_partition rows[] = {
+		{ .partition = 3, .stored = 100, .published = 90 },
+		{ .partition = 1, .stored = PROGRESS_NO_ROW, .published = PROGRESS_NO_ROW },
+	};
+	progress = (struct progress){ 0 };
+	progress_assign(&progress, rows, 2);
+	*state = &progress;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	progress_clear(*state);
+	return 0;
+}
+
+static void knows_its_partitions_and_no_others(void **state)
+{
+	assert_int_equal(progress_find(*state, 1)->partition, 1);
+	assert_int_equal(progress_find(*state, 3)->stored, 100);
+	assert_null(progress_find(*state, 0));
+	assert_null(progress_find(*state, 2));
+	progress_clear(*state);
+	assert_null(progress_find(*state, 1));
+}
+
+static void does_not_move_without_records(void **state)
+{
+	assert_false(progress_moves_any(*state));
+}
+
+static void reaches_behind_the_last_record_whatever_gaps_there_are(void **state)
+{
+	struct progress_partition *p = progress_find(*state, 3);
+	progress_reach(p, 100);
+	progress_reach(p, 107);
+	assert_int_equal(p->next, 108);
+	assert_int_equal(p->stored, 100);
+	assert_int_equal(p->first, 100);
+	assert_true(progress_moves_any(*state));
+}
+
+static void does_not_move_over_records_that_were_counted(void **state)
+{
+	struct progress_partition *p = progress_find(*state, 3);
+	assert_true(progress_is_counted(p, 90));
+	assert_true(progress_is_counted(p, 99));
+	assert_false(progress_is_counted(p, 100));
+	progress_reach(p, 90);
+	progress_reach(p, 91);
+	assert_int_equal(p->next, 100);
+	assert_false(progress_moves_any(*state));
+}
+
+static void counts_every_record_of_a_partition_without_a_row(void **state)
+{
+	struct progress_partition *p = progress_find(*state, 1);
+	assert_false(progress_is_counted(p, 0));
+	progress_reach(p, 57);
+	assert_true(progress_moves(p));
+	assert_int_equal(p->first, 57);
+	assert_int_equal(p->next, 58);
+}
+
+static void keeps_what_was_stored(void **state)
+{
+	struct progress_partition *p = progress_find(*state, 1);
+	progress_reach(p, 57);
+	p->as_of_us = 5;
+	progress_keep(*state);
+	assert_int_equal(p->stored, 58);
+	assert_int_equal(p->next, 58);
+	assert_int_equal(p->as_of_us, 0);
+	assert_int_equal(p->first, -1);
+	assert_int_equal(progress_find(*state, 3)->stored, 100);
+	assert_false(progress_moves_any(*state));
+}
+
+static void forgets_what_was_thrown_away(void **state)
+{
+	struct progress_partition *p = progress_find(*state, 3);
+	progress_reach(p, 100);
+	p->as_of_us = 5;
+	progress_forget(*state);
+	assert_int_equal(p->stored, 100);
+	assert_int_equal(p->next, 100);
+	assert_int_equal(p->as_of_us, 0);
+	assert_false(progress_moves_any(*state));
+}
+
+static void counts_stranded_partitions(void **state)
+{
+	assert_int_equal(progress_stranded_count(*state), 0);
+	progress_find(*state, 3)->stranded = true;
+	progress_forget(*state);
+	assert_int_equal(progress_stranded_count(*state), 1);
+}
+
+int main(void)
+{
+#define WITH_TWO(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_TWO(knows_its_partitions_and_no_others),
+		WITH_TWO(does_not_move_without_records),
+		WITH_TWO(reaches_behind_the_last_record_whatever_gaps_there_are),
+		WITH_TWO(does_not_move_over_records_that_were_counted),
+		WITH_TWO(counts_every_record_of_a_partition_without_a_row),
+		WITH_TWO(keeps_what_was_stored),
+		WITH_TWO(forgets_what_was_thrown_away),
+		WITH_TWO(counts_stranded_partitions),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

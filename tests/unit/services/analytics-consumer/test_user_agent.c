@@ -1,0 +1,126 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/clicks/redirect_event.h"
+#include "services/analytics-consumer/user_agent.h"
+
+#define RULES "/usr/share/uap-core/regexes.yaml"
+
+struct agent_case {
+	const char *text, *browser, *os;
+	enum device_class device;
+	const char *bot_reason;
+};
+
+static const struct agent_case cases[] = {
+	{ "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	  "Chrome", "Windows", DEVICE_CLASS_DESKTOP, "" },
+	{ "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "Firefox", "Linux",
+	  DEVICE_CLASS_DESKTOP, "" },
+	{ "Mozilla/5.0 (Macintosh; Intel Mac OS X 14_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15",
+	  "Safari", "Mac OS X", DEVICE_CLASS_DESKTOP, "" },
+	{ "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	  "Chrome", "Chrome OS", DEVICE_CLASS_DESKTOP, "" },
+	{ "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0; Touch; Tablet PC 2.0)", "IE", "Windows",
+	  DEVICE_CLASS_DESKTOP, "" },
+	{ "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 "
+	  "Mobile/15E148 Safari/604.1",
+	  "Mobile Safari", "iOS", DEVICE_CLASS_MOBILE, "" },
+	{ "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
+	  "Chrome Mobile", "Android", DEVICE_CLASS_MOBILE, "" },
+	{ "Opera/9.80 (J2ME/MIDP; Opera Mini/9.80 (S60; SymbOS; U; en) Presto/2.5.25 Version/10.54", "Opera Mini",
+	  "Symbian OS", DEVICE_CLASS_MOBILE, "" },
+	{ "Mozilla/5.0 (iPad; CPU OS 12_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/12.1.2 "
+	  "Mobile/15E148 Safari/604.1",
+	  "Mobile Safari", "iOS", DEVICE_CLASS_TABLET, "" },
+	{ "Mozilla/5.0 (Linux; Android 13; SM-T870) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	  "Chrome", "Android", DEVICE_CLASS_TABLET, "" },
+	{ "Mozilla/5.0 (Android 13; Tablet; rv:127.0) Gecko/127.0 Firefox/127.0", "Firefox Mobile", "Android",
+	  DEVICE_CLASS_TABLET, "" },
+	{ "Mozilla/5.0 (SMART-TV; Linux; Tizen 6.0) AppleWebKit/538.1 (KHTML, like Gecko) Version/6.0 TV Safari/538.1",
+	  "Safari", "Tizen", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (Windows NT 10.0; Win64; x64; Xbox; Xbox One) AppleWebKit/537.36 (KHTML, like Gecko) "
+	  "Chrome/44.0.2403.157 Safari/537.36 Edge/13.10553",
+	  "Edge", "Windows", DEVICE_CLASS_OTHER, "" },
+	{ "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "Other",
+	  DEVICE_CLASS_BOT, "crawler" },
+	{ "Dalvik/2.1.0 (Linux; U; Android 9; SM-G960F Build/PPR1.180610.011)", "Android", "Android",
+	  DEVICE_CLASS_MOBILE, "" },
+	{ "curl/7.88.1", "curl", "Other", DEVICE_CLASS_OTHER, "http_library" },
+	{ "", "Other", "Other", DEVICE_CLASS_OTHER, "empty_agent" },
+	{ "\xe6\xb5\x8f\xe8\xa7\x88\xe5\x99\xa8", "Other", "Other", DEVICE_CLASS_OTHER, "" },
+};
+
+static void assert_case(struct user_agent_parser *parser, const struct agent_case *c)
+{
+	struct user_agent found;
+	user_agent_parse(parser, c->text, &found);
+	assert_string_equal(found.browser, c->browser);
+	assert_string_equal(found.os, c->os);
+	assert_string_equal(device_class_name(found.device), device_class_name(c->device));
+	assert_string_equal(found.bot_reason, c->bot_reason);
+}
+
+static void tells_browser_system_and_device(void **state)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_case(*state, &cases[i]);
+}
+
+static void tells_the_same_from_memory(void **state)
+{
+	/* The cache holds fewer than there are, so some come from it and some anew. */
+	for (int round = 0; round < 3; round++)
+		tells_browser_system_and_device(state);
+}
+
+static void takes_the_longest_text(void **state)
+{
+	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
+	struct user_agent first, second;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	user_agent_parse(*state, text, &first);
+	user_agent_parse(*state, text, &second);
+	assert_string_equal(first.browser, "Other");
+	assert_string_equal(second.browser, "Other");
+}
+
+static void says_why_it_cannot_begin(void **state)
+{
+	(void)state;
+	struct user_agent_parser *parser = NULL;
+	assert_int_equal(user_agent_parser_new("/does/not/exist", 10, NULL, &parser), ERR_NOT_FOUND);
+	assert_null(parser);
+}
+
+static int set_up(void **state)
+{
+	struct user_agent_parser *parser = NULL;
+	enum err err = user_agent_parser_new(RULES, 10, NULL, &parser);
+	*state = parser;
+	return err == OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	user_agent_parser_free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_browser_system_and_device),
+		cmocka_unit_test(tells_the_same_from_memory),
+		cmocka_unit_test(takes_the_longest_text),
+		cmocka_unit_test(says_why_it_cannot_begin),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,100 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "services/analytics-consumer/user_agent_cache.h"
+
+static void put(struct user_agent_cache *cache, int number)
+{
+	char text[32];
+	struct user_agent value = { .bot_reason = "" };
+	snprintf(text, sizeof(text), "agent-%d", number);
+	snprintf(value.browser, sizeof(value.browser), "browser-%d", number);
+	user_agent_cache_put(cache, text, &value);
+}
+
+static bool has(struct user_agent_cache *cache, int number)
+{
+	char text[32];
+	char browser[32];
+	snprintf(text, sizeof(text), "agent-%d", number);
+	snprintf(browser, sizeof(browser), "browser-%d", number);
+	const struct user_agent *value = user_agent_cache_get(cache, text);
+	if (value)
+		assert_string_equal(value->browser, browser);
+	return value != NULL;
+}
+
+static void remembers_what_was_put(void **state)
+{
+	(void)state;
+	struct user_agent_cache *cache = user_agent_cache_new(4);
+	assert_false(has(cache, 1));
+	put(cache, 1);
+	put(cache, 2);
+	assert_true(has(cache, 1));
+	assert_true(has(cache, 2));
+	assert_false(has(cache, 3));
+	user_agent_cache_free(cache);
+}
+
+static void forgets_what_was_used_longest_ago(void **state)
+{
+	(void)state;
+	struct user_agent_cache *cache = user_agent_cache_new(3);
+	for (int i = 1; i <= 3; i++)
+		put(cache, i);
+	assert_true(has(cache, 1));
+	put(cache, 4);
+	assert_false(has(cache, 2));
+	assert_true(has(cache, 1));
+	assert_true(has(cache, 3));
+	assert_true(has(cache, 4));
+	put(cache, 5);
+	assert_false(has(cache, 1));
+	user_agent_cache_free(cache);
+}
+
+static void works_with_room_for_one(void **state)
+{
+	(void)state;
+	struct user_agent_cache *cache = user_agent_cache_new(1);
+	for (int i = 0; i < 100; i++) {
+		put(cache, i);
+		assert_true(has(cache, i));
+		assert_false(has(cache, i - 1));
+	}
+	user_agent_cache_free(cache);
+}
+
+static void keeps_the_newest_of_very_many(void **state)
+{
+	(void)state;
+	enum { ROOM = 1000, MANY = 50000 };
+	struct user_agent_cache *cache = user_agent_cache_new(ROOM);
+	for (int i = 0; i < MANY; i++)
+		put(cache, i);
+	int kept = 0;
+	for (int i = 0; i < MANY; i++)
+		kept += has(cache, i);
+	assert_int_equal(kept, ROOM);
+	for (int i = MANY - ROOM; i < MANY; i++)
+		assert_true(has(cache, i));
+	user_agent_cache_free(cache);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(remembers_what_was_put),
+		cmocka_unit_test(forgets_what_was_used_longest_ago),
+		cmocka_unit_test(works_with_room_for_one),
+		cmocka_unit_test(keeps_the_newest_of_very_many),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

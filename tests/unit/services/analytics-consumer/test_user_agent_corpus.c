@@ -1,0 +1,138 @@
+/*
+ * uap-core's own tests against our reading of its rules: at least 99.9 % of the browsers, systems and devices must come
+ * out as they say. Every miss is printed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "services/analytics-consumer/user_agent_rules.h"
+#include "services/analytics-consumer/yaml_records.h"
+
+#define CORPUS "/usr/share/uap-core"
+#define MISSES_PER_10000_MAX 10
+#define MISSES_PRINTED_MAX 20
+
+struct corpus {
+	struct user_agent_rules *rules;
+	enum user_agent_rules_list list;
+	size_t cases;
+	size_t misses;
+};
+
+static const char *const field_names[USER_AGENT_RULES_LISTS][USER_AGENT_RULES_FIELDS_MAX] = {
+	{ "family", "major", "minor", "patch" },
+	{ "family", "major", "minor", "patch", "patch_minor" },
+	{ "family", "brand", "model" },
+};
+
+static void print_miss(const char *user_agent, const char *field, const char *expected, const char *found)
+{
+	printf("  %s\n    %s: expected '%s', found '%s'\n", user_agent, field, expected, found);
+}
+
+static enum err try_case(void *ctx, const struct yaml_record *record)
+{
+	struct corpus *corpus = ctx;
+	const char *user_agent = yaml_records_value(record, "user_agent_string");
+	assert_non_null(user_agent);
+	struct user_agent_match found;
+	user_agent_rules_match(corpus->rules, corpus->list, user_agent, strlen(user_agent), &found);
+	corpus->cases++;
+	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && field_names[corpus->list][f]; f++) {
+		const char *name = field_names[corpus->list][f];
+		const char *expected = yaml_records_value(record, name);
+		if (strcmp(expected ? expected : "", found.fields[f]) == 0)
+			continue;
+		if (corpus->misses++ < MISSES_PRINTED_MAX)
+			print_miss(user_agent, name, expected ? expected : "", found.fields[f]);
+		break;
+	}
+	return OK;
+}
+
+static void try_file(struct corpus *corpus, const char *path)
+{
+	struct strbuf problem;
+	strbuf_init(&problem, 1000);
+	enum err err = yaml_records_read(path, try_case, corpus, &problem);
+	if (err != OK)
+		printf("%s: %s\n", path, problem.data);
+	assert_int_equal(err, OK);
+	strbuf_clear(&problem);
+}
+
+static void judge(void **state, const char *what, enum user_agent_rules_list list, const char *const *files)
+{
+	struct corpus corpus = { .rules = *state, .list = list };
+	for (size_t i = 0; files[i]; i++)
+		try_file(&corpus, files[i]);
+	printf("uap-core %s: %zu of %zu right (%.3f %%)\n", what, corpus.cases - corpus.misses, corpus.cases,
+	       100.0 * (double)(corpus.cases - corpus.misses) / (double)corpus.cases);
+	assert_true(corpus.cases > 100);
+	assert_true(corpus.misses * 10000 <= corpus.cases * MISSES_PER_10000_MAX);
+}
+
+static void tells_browsers_as_the_corpus_says(void **state)
+{
+	static const char *const files[] = { CORPUS "/tests/test_ua.yaml",
+		                             CORPUS "/test_resources/firefox_user_agent_strings.yaml",
+		                             CORPUS "/test_resources/opera_mini_user_agent_strings.yaml",
+		                             CORPUS "/test_resources/pgts_browser_list.yaml",
+		                             CORPUS "/test_resources/podcasting_user_agent_strings.yaml",
+		                             NULL };
+	judge(state, "browsers", USER_AGENT_RULES_BROWSER, files);
+}
+
+static void tells_systems_as_the_corpus_says(void **state)
+{
+	static const char *const files[] = { CORPUS "/tests/test_os.yaml",
+		                             CORPUS "/test_resources/additional_os_tests.yaml", NULL };
+	judge(state, "systems", USER_AGENT_RULES_OS, files);
+}
+
+static void tells_devices_as_the_corpus_says(void **state)
+{
+	static const char *const files[] = { CORPUS "/tests/test_device.yaml", NULL };
+	judge(state, "devices", USER_AGENT_RULES_DEVICE, files);
+}
+
+static int load_rules(void **state)
+{
+	struct strbuf problem;
+	strbuf_init(&problem, 1000);
+	struct user_agent_rules *rules = NULL;
+	enum err err = user_agent_rules_load(CORPUS "/regexes.yaml", &rules, &problem);
+	if (err != OK)
+		printf("%s\n", problem.data);
+	strbuf_clear(&problem);
+	*state = rules;
+	return err == OK ? 0 : -1;
+}
+
+static int free_rules(void **state)
+{
+	user_agent_rules_free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	if (access(CORPUS "/tests/test_ua.yaml", R_OK) != 0) {
+		printf("skipped: the package uap-core with its tests is not installed\n");
+		return 0;
+	}
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_browsers_as_the_corpus_says),
+		cmocka_unit_test(tells_systems_as_the_corpus_says),
+		cmocka_unit_test(tells_devices_as_the_corpus_says),
+	};
+	return cmocka_run_group_tests(tests, load_rules, free_rules);
+}

@@ -1,0 +1,162 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "services/analytics-consumer/user_agent_rules.h"
+
+#define REST "os_parsers:\n  - regex: 'none'\ndevice_parsers:\n  - regex: 'none'\n"
+
+/* Rules from the text of a file; problem is left to the caller. */
+static enum err load(const char *text, struct user_agent_rules **out, struct strbuf *problem)
+{
+	char path[] = "/tmp/rules-XXXXXX";
+	int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	strbuf_init(problem, 1000);
+	enum err err = user_agent_rules_load(path, out, problem);
+	unlink(path);
+	return err;
+}
+
+static struct user_agent_rules *rules_of(const char *text)
+{
+	struct user_agent_rules *rules = NULL;
+	struct strbuf problem;
+	enum err err = load(text, &rules, &problem);
+	if (err != OK)
+		print_error("%s\n", problem.data);
+	assert_int_equal(err, OK);
+	strbuf_clear(&problem);
+	return rules;
+}
+
+static void assert_fields(const char *rules_text, const char *text, const char *family, const char *major)
+{
+	struct user_agent_rules *rules = rules_of(rules_text);
+	struct user_agent_match match;
+	user_agent_rules_match(rules, USER_AGENT_RULES_BROWSER, text, strlen(text), &match);
+	assert_string_equal(match.fields[0], family);
+	assert_string_equal(match.fields[1], major);
+	user_agent_rules_free(rules);
+}
+
+static void takes_the_first_rule_that_matches(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n  - regex: '(A)/(\\d)'\n" REST, "A/1 B/2", "B",
+	              "2");
+}
+
+static void says_other_when_none_matches(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n" REST, "A/1", "Other", "");
+}
+
+static void says_other_when_the_family_comes_out_empty(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: 'A(x?)/(\\d)'\n" REST, "A/1", "Other", "1");
+}
+
+static void inserts_groups_into_replacements(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: '(A)-(b)/(\\d)'\n    family_replacement: '$1 and $2$9!'\n"
+	              "    v1_replacement: 'v$3'\n" REST,
+	              "A-b/7", "A and b!", "v7");
+}
+
+static void leaves_a_dollar_without_number_alone(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: '(A)'\n    family_replacement: '$ $0 $x $'\n" REST, "A",
+	              "$ $0 $x $", "");
+}
+
+static void trims_results(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: 'A( +x +)/(\\d?)'\n" REST, "A  x  /", "x", "");
+}
+
+static void matches_case_unless_told_otherwise(void **state)
+{
+	(void)state;
+	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n" REST, "ABC", "Other", "");
+	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n    regex_flag: 'i'\n" REST, "ABC", "ABC", "");
+}
+
+static void cuts_a_long_field_at_a_character(void **state)
+{
+	(void)state;
+	char text[600];
+	char family[USER_AGENT_RULES_FIELD_SIZE];
+	text[0] = 'x';
+	for (size_t i = 1; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xa4", 3);
+	memcpy(family, text, sizeof(family) - 1);
+	family[sizeof(family) - 1] = '\0';
+	assert_fields("user_agent_parsers:\n  - regex: '^(.*)$'\n" REST, text, family, "");
+}
+
+static void gives_up_on_a_text_that_backtracks_for_ever(void **state)
+{
+	(void)state;
+	char text[400];
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_fields("user_agent_parsers:\n  - regex: '^((?:a+)+)+b'\n  - regex: '(a)'\n" REST, text, "a", "");
+}
+
+static void refuses_rules_that_cannot_be_used(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *problem;
+	} cases[] = {
+		{ "user_agent_parsers:\n  - regex: '(A'\n" REST, "line 2: missing closing parenthesis" },
+		{ "user_agent_parsers:\n  - family_replacement: 'A'\n" REST, "line 2: a rule without regex" },
+		{ REST, "no rules in user_agent_parsers" },
+		{ "", "no rules in user_agent_parsers" },
+		{ "- a\n- b\n", "line 1: not a mapping of lists of flat records" },
+		{ "user_agent_parsers:\n  - regex: {a: b}\n" REST, "line 2: not a mapping of lists of flat records" },
+		{ "user_agent_parsers: 'text'\n" REST, "line 1: not a mapping of lists of flat records" },
+		{ "user_agent_parsers:\n  - regex: 'unfinished\n", "line 3: found unexpected end of stream" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct user_agent_rules *rules = NULL;
+		struct strbuf problem;
+		assert_int_equal(load(cases[i].text, &rules, &problem), ERR_INVALID);
+		assert_string_equal(problem.data, cases[i].problem);
+		assert_null(rules);
+		strbuf_clear(&problem);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_the_first_rule_that_matches),
+		cmocka_unit_test(says_other_when_none_matches),
+		cmocka_unit_test(says_other_when_the_family_comes_out_empty),
+		cmocka_unit_test(inserts_groups_into_replacements),
+		cmocka_unit_test(leaves_a_dollar_without_number_alone),
+		cmocka_unit_test(trims_results),
+		cmocka_unit_test(matches_case_unless_told_otherwise),
+		cmocka_unit_test(cuts_a_long_field_at_a_character),
+		cmocka_unit_test(gives_up_on_a_text_that_backtracks_for_ever),
+		cmocka_unit_test(refuses_rules_that_cannot_be_used),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
