@@ -205,7 +205,8 @@ enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_
 	pg_params_time(&params, after_us);
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
-		conn, "SELECT count(*), min(created_at) FROM links WHERE owner_id = $1 AND created_at > $2", &params, &rows);
+		conn, "SELECT count(*), min(created_at) FROM links WHERE owner_id = $1 AND created_at > $2", &params,
+		&rows);
 	if (err == OK) {
 		*count = pg_result_int(rows, 0, 0);
 		*oldest_us = pg_result_time(rows, 0, 1);
