@@ -1,6 +1,7 @@
 #include "lib/net/kafka_consumer.h"
 
 #include <librdkafka/rdkafka.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
@@ -283,6 +284,22 @@ static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
 	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	return code;
+}
+
+enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size)
+{
+	rd_kafka_headers_t *headers = NULL;
+	const void *value = NULL;
+	size_t len = 0;
+	if (!c->borrowed || rd_kafka_message_headers(c->borrowed, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	    rd_kafka_header_get_last(headers, name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return ERR_NOT_FOUND;
+	if (len >= size)
+		return ERR_LIMIT;
+	if (len > 0)
+		memcpy(out, value, len);
+	out[len] = '\0';
+	return OK;
 }
 
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset)

@@ -73,6 +73,12 @@ enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct k
 enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
 
 /*
+ * The value of a header of the last polled record, with a NUL. ERR_NOT_FOUND: it has none of that name. ERR_LIMIT: it is
+ * longer than size - 1 bytes.
+ */
+enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size) MUST_CHECK;
+
+/*
  * Reads partition from offset again (after a batch was thrown away); no record from before the call is polled any more.
  * ERR_NOT_FOUND: the partition is not ours. ERR_UNAVAILABLE: it did not work within 5 s; rejoin.
  */
