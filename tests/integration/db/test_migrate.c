@@ -4,13 +4,18 @@
 #include <stdint.h>
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 #include "tests/integration/net/net_fixture.h"
+
+#define SETTINGS 3
 
 /* A database of its own, and a folder with two migrations. */
 struct migrate_fixture {
@@ -62,6 +67,17 @@ static int set_up(void **state)
 	return 0;
 }
 
+static void remove_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	assert_non_null(folder);
+	while ((entry = readdir(folder)))
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	closedir(folder);
+	assert_int_equal(rmdir(path), 0);
+}
+
 static int tear_down(void **state)
 {
 	struct migrate_fixture *f = *state;
@@ -69,29 +85,71 @@ static int tear_down(void **state)
 	snprintf(text, sizeof(text), "DROP DATABASE %s WITH (FORCE)", f->net->unique);
 	assert_int_equal(pg_conn_script(f->admin, text), OK);
 	pg_conn_close(f->admin);
-	snprintf(text, sizeof(text), "rm -r '%s'", f->folder);
-	assert_int_equal(system(text), 0);
+	remove_folder(f->folder);
 	void *net = f->net;
 	net_fixture_tear_down(&net);
 	free(f);
 	return 0;
 }
 
-static struct run run_with(const char *url, const char *folder, const char *settings, const char *argument)
+/* The environment of this process with other settings; free the array, not its texts. */
+static char **environment_with(char *const settings[SETTINGS])
 {
-	struct run run = { .status = -1 };
-	char command[1024];
-	char line[4096];
+	size_t count = 0;
+	while (environ[count])
+		count++;
+	char **environment = mem_array(count + SETTINGS + 1, sizeof(char *));
+	for (size_t i = 0; i < SETTINGS; i++)
+		environment[i] = settings[i];
+	size_t n = SETTINGS;
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(environ[i], "PG_URL=", 7) != 0)
+			environment[n++] = environ[i];
+	}
+	return environment;
+}
+
+/* Starts the program; its stdout and stderr go to the descriptor. */
+static pid_t start(char *const settings[SETTINGS], const char *argument, int output)
+{
+	char path[512];
 	const char *build = getenv("WAYMARK_BUILD_DIR");
 	assert_non_null(build);
-	snprintf(command, sizeof(command), "PG_URL='%s' MIGRATIONS_DIR='%s' %s '%s/bin/migrate' %s 2>&1", url, folder,
-	         settings, build, argument);
-	FILE *out = popen(command, "re");
-	assert_non_null(out);
+	snprintf(path, sizeof(path), "%s/bin/migrate", build);
+	char *const arguments[] = { path, *argument ? (char *)(uintptr_t)argument : NULL, NULL };
+	char **environment = environment_with(settings);
+	posix_spawn_file_actions_t actions;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, output, 1);
+	posix_spawn_file_actions_adddup2(&actions, output, 2);
+	pid_t pid = 0;
+	assert_int_equal(posix_spawn(&pid, path, &actions, NULL, arguments, environment), 0);
+	posix_spawn_file_actions_destroy(&actions);
+	free(environment);
+	return pid;
+}
+
+static struct run run_with(const char *url, const char *folder, const char *wait_s, const char *argument)
+{
+	struct run run = { .status = -1 };
+	char text[SETTINGS][600];
+	snprintf(text[0], sizeof(text[0]), "PG_URL=%s", url);
+	snprintf(text[1], sizeof(text[1]), "MIGRATIONS_DIR=%s", folder);
+	snprintf(text[2], sizeof(text[2]), "MIGRATE_WAIT_S=%s", wait_s);
+	int ends[2];
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid_t pid = start((char *const[SETTINGS]){ text[0], text[1], text[2] }, argument, ends[1]);
+	close(ends[1]);
 	strbuf_init(&run.output, 65536);
-	while (fgets(line, sizeof(line), out))
-		strbuf_add_text(&run.output, line);
-	run.status = WEXITSTATUS(pclose(out));
+	char bytes[4096];
+	ssize_t n;
+	while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
+		strbuf_add(&run.output, bytes, (size_t)n);
+	close(ends[0]);
+	int status = 0;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	run.status = WEXITSTATUS(status);
 	return run;
 }
 
@@ -234,7 +292,7 @@ static void lets_two_runs_at_once_apply_everything_once(void **state)
 static void lists_every_wrong_variable(void **state)
 {
 	(void)state;
-	struct run run = run_with("nonsense", "/nowhere", "MIGRATE_WAIT_S=x", "");
+	struct run run = run_with("nonsense", "/nowhere", "x", "");
 	assert_int_equal(run.status, 64);
 	assert_non_null(strstr(run.output.data, "PG_URL: "));
 	assert_non_null(strstr(run.output.data, "MIGRATIONS_DIR: /nowhere "));
@@ -250,7 +308,7 @@ static void waits_for_a_server_that_is_away(void **state)
 	struct tcp_proxy *proxy = net_fixture_proxy(url, sizeof(url));
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
 	int64_t begun_ms = net_fixture_now_ms();
-	struct run run = run_with(url, f->folder, "MIGRATE_WAIT_S=1", "");
+	struct run run = run_with(url, f->folder, "1", "");
 	assert_int_equal(run.status, 1);
 	assert_non_null(strstr(run.output.data, "could not be reached within 1 s"));
 	assert_in_range(net_fixture_now_ms() - begun_ms, 1000, 10000);

@@ -18,8 +18,10 @@
 static void copy_variable(const char *name, char *out, size_t size)
 {
 	const char *value = getenv(name);
-	if (!value)
+	if (!value) {
 		fail_msg("%s is not set: run this test inside a stack (tests/support/in-stack)", name);
+		return;
+	}
 	assert_true(strlen(value) < size);
 	snprintf(out, size, "%s", value);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,9 +154,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct folder *f = *state;
-	char command[96];
-	snprintf(command, sizeof(command), "rm -r '%s'", f->path);
-	int rc = system(command);
+	DIR *folder = opendir(f->path);
+	const struct dirent *entry;
+	while ((entry = readdir(folder)))
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	closedir(folder);
+	int rc = rmdir(f->path);
 	free(f);
 	return rc;
 }
