@@ -63,7 +63,7 @@ static int bind_one(const struct endpoint *endpoint, bool shared, int64_t stalle
 
 static uint16_t port_of(int fd)
 {
-	struct sockaddr_storage bound;
+	struct sockaddr_storage bound = { 0 };
 	socklen_t len = sizeof(bound);
 	if (getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
 		return 0;

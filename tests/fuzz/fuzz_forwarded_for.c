@@ -3,6 +3,7 @@
  * read back as the same one, and nobody who is not behind a trusted proxy may choose an address.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,10 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(is_same(&ip, &stranger));
 
 	/* whatever the visitor claims, the last entry was written by our proxy */
-	char *claimed = mem_zero(size + 32);
 	size_t len = strlen(header);
-	memcpy(claimed, header, len);
-	memcpy(claimed + len, ", 198.51.100.9", 15);
+	size_t room = len + 32;
+	char *claimed = mem_zero(room);
+	snprintf(claimed, room, "%s, 198.51.100.9", header);
 	ip = client_ip_of_request(&proxy, claimed, &trusted);
 	require(ip.known && ip.bytes[12] == 198 && ip.bytes[15] == 9);
 

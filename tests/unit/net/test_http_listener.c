@@ -53,7 +53,7 @@ static void listens_on_every_address(void **state)
 	(void)state;
 	struct http_listener_config config = config_of(NULL, 0, 1);
 	uint16_t port = 0;
-	int fd;
+	int fd = -1;
 	assert_int_equal(http_listener_open(&config, &fd, &port), OK);
 	assert_true(port > 0);
 	assert_true(can_connect(AF_INET, port));
@@ -66,7 +66,7 @@ static void shares_one_port_among_its_sockets(void **state)
 	(void)state;
 	struct http_listener_config config = config_of("127.0.0.1", 0, 3);
 	uint16_t port = 0;
-	int fds[3];
+	int fds[3] = { -1, -1, -1 };
 	assert_int_equal(http_listener_open(&config, fds, &port), OK);
 	for (size_t i = 0; i < 3; i++) {
 		struct sockaddr_in bound;
@@ -96,7 +96,7 @@ static void does_not_share_the_port_with_anybody_else(void **state)
 	for (size_t count = 1; count <= 2; count++) {
 		struct http_listener_config config = config_of("127.0.0.1", 0, count);
 		uint16_t port = 0, other = 7;
-		int fds[2], others[2];
+		int fds[2] = { -1, -1 }, others[2];
 		assert_int_equal(http_listener_open(&config, fds, &port), OK);
 		for (size_t other_count = 1; other_count <= 2; other_count++) {
 			config = config_of("127.0.0.1", port, other_count);

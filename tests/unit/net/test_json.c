@@ -109,8 +109,9 @@ static void refuses_deep_nesting_and_only_that(void **state)
 	}
 	/* brackets in strings are no nesting */
 	memset(text, '[', 1000);
-	memcpy(text, "[\"\\\"", 4);
-	memcpy(text + 1000, "\"]", 2);
+	text[1] = text[3] = text[1000] = '"';
+	text[2] = '\\';
+	text[1001] = ']';
 	assert_int_equal(parse(text, 1002, &value), OK);
 	json_free(value);
 }
