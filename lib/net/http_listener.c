@@ -5,11 +5,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKLOG 1024
+
+_Static_assert(offsetof(struct sockaddr_in6, sin6_port) == offsetof(struct sockaddr_in, sin_port), "port_of");
 
 struct endpoint {
 	struct sockaddr_storage address;
@@ -63,13 +66,9 @@ static int bind_one(const struct endpoint *endpoint, bool shared, int64_t stalle
 
 static uint16_t port_of(int fd)
 {
-	struct sockaddr_storage bound = { 0 };
+	struct sockaddr_in6 bound = { 0 }; /* the port is at the same place in both families */
 	socklen_t len = sizeof(bound);
-	if (getsockname(fd, (struct sockaddr *)&bound, &len) != 0)
-		return 0;
-	if (bound.ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)&bound)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)&bound)->sin_port);
+	return getsockname(fd, (struct sockaddr *)&bound, &len) == 0 ? ntohs(bound.sin6_port) : 0;
 }
 
 /* The first one is bound alone, which fails if anybody has the port; then it opens the port to its brothers. */

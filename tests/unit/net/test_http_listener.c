@@ -69,7 +69,7 @@ static void shares_one_port_among_its_sockets(void **state)
 	int fds[3] = { -1, -1, -1 };
 	assert_int_equal(http_listener_open(&config, fds, &port), OK);
 	for (size_t i = 0; i < 3; i++) {
-		struct sockaddr_in bound;
+		struct sockaddr_in bound = { 0 };
 		socklen_t len = sizeof(bound);
 		assert_int_equal(getsockname(fds[i], (struct sockaddr *)&bound, &len), 0);
 		assert_int_equal(ntohs(bound.sin_port), port);
