@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -135,8 +136,7 @@ static void add_normalised(struct strbuf *out, struct span span, const char *esc
 		unsigned char c = (unsigned char)span.text[i];
 		if (c == '%') {
 			char digits[3] = { span.text[i + 1], span.text[i + 2], '\0' };
-			unsigned value = 0;
-			(void)sscanf(digits, "%x", &value);
+			unsigned value = (unsigned)strtoul(digits, NULL, 16);
 			i += 2;
 			if (is_unreserved((unsigned char)value))
 				strbuf_add_char(out, (char)value);

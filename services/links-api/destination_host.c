@@ -161,7 +161,7 @@ static bool ends_in_number(const char *name)
 /* "127.1", "0x7f.1", "2130706433": the last number fills all bytes that are left. */
 static bool parse_ipv4(const char *name, char out[static DESTINATION_HOST_MAX + 1])
 {
-	uint64_t parts[4];
+	uint64_t parts[4] = { 0 };
 	size_t count = 0;
 	for (const char *part = name; *part;) {
 		size_t len = strcspn(part, ".");
@@ -170,6 +170,8 @@ static bool parse_ipv4(const char *name, char out[static DESTINATION_HOST_MAX + 
 		count++;
 		part += len + (part[len] == '.');
 	}
+	if (count == 0)
+		return false;
 	uint64_t address = 0;
 	for (size_t i = 0; i + 1 < count; i++) {
 		if (parts[i] > 255)
@@ -252,8 +254,8 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 		return OK;
 	}
 
-	char name[DESTINATION_HOST_INPUT_MAX + 1];
-	char ascii[DESTINATION_HOST_MAX + 1];
+	char name[DESTINATION_HOST_INPUT_MAX + 1] = "";
+	char ascii[DESTINATION_HOST_MAX + 1] = "";
 	if (!unescape(text, len, name) || !to_ascii(name, ascii) || !has_good_labels(ascii))
 		return refuse(reason, "has a host that is no valid name");
 	host.is_address = ends_in_number(ascii);

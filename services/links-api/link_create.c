@@ -98,8 +98,8 @@ static enum err check_quota(struct creation *c, struct pg_conn *conn)
 		return OK;
 	int64_t now_us = request_now_us(c->request);
 	int64_t window_us = rule.window_s * CLOCK_US_PER_S;
-	int64_t count;
-	int64_t oldest_us;
+	int64_t count = 0;
+	int64_t oldest_us = 0;
 	enum err err = user_store_lock(conn, owner_id);
 	if (err == OK)
 		err = link_store_count_created(conn, owner_id, now_us - window_us, &count, &oldest_us);
