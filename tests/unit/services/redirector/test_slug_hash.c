@@ -1,0 +1,72 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/links/slug.h"
+#include "services/redirector/slug_hash.h"
+
+#define SLOTS 1024
+#define SLUGS (SLOTS * 64)
+
+static void spreads_slugs_that_are_counted_up_evenly(void **state)
+{
+	(void)state;
+	struct slug_hash_key key;
+	slug_hash_key_draw(&key);
+	int low[SLOTS] = { 0 };
+	int high[SLOTS] = { 0 };
+	for (int i = 0; i < SLUGS; i++) {
+		char slug[SLUG_SIZE];
+		int len = snprintf(slug, sizeof(slug), "a%d", i);
+		uint64_t hash = slug_hash(&key, slug, (size_t)len);
+		low[hash % SLOTS]++;
+		high[hash >> 54]++;
+	}
+	/* 64 are expected, with a deviation of 8: six of them happen once in 10^9. */
+	for (int i = 0; i < SLOTS; i++) {
+		assert_in_range(low[i], 16, 112);
+		assert_in_range(high[i], 16, 112);
+	}
+}
+
+static void looks_at_every_byte_and_at_the_length(void **state)
+{
+	(void)state;
+	struct slug_hash_key key;
+	slug_hash_key_draw(&key);
+	char slug[SLUG_LENGTH_MAX];
+	memset(slug, 'a', sizeof(slug));
+	for (size_t len = 1; len < sizeof(slug); len++)
+		assert_true(slug_hash(&key, slug, len) != slug_hash(&key, slug, len + 1));
+	uint64_t plain = slug_hash(&key, slug, sizeof(slug));
+	for (size_t i = 0; i < sizeof(slug); i++) {
+		slug[i] = 'b';
+		assert_true(slug_hash(&key, slug, sizeof(slug)) != plain);
+		slug[i] = 'a';
+	}
+}
+
+static void cannot_be_foretold_without_the_key(void **state)
+{
+	(void)state;
+	struct slug_hash_key one, other;
+	slug_hash_key_draw(&one);
+	slug_hash_key_draw(&other);
+	assert_true(slug_hash(&one, "abc", 3) == slug_hash(&one, "abc", 3));
+	assert_true(slug_hash(&one, "abc", 3) != slug_hash(&other, "abc", 3));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(spreads_slugs_that_are_counted_up_evenly),
+		cmocka_unit_test(looks_at_every_byte_and_at_the_length),
+		cmocka_unit_test(cannot_be_foretold_without_the_key),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
