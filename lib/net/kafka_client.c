@@ -3,6 +3,7 @@
 #include <librdkafka/rdkafka.h>
 
 #define ERROR_TEXT_SIZE 512
+#define SILENCE_MAX_US 5000000
 #define LIBRARY_LEVEL_CRITICAL 2 /* of syslog.h, whose macros LOG_DEBUG, LOG_INFO … would hide our levels */
 /* A level of syslog(3), whose header would replace our own LOG_DEBUG by another number. */
 #define SYSLOG_CRITICAL 2
@@ -26,13 +27,33 @@ void kafka_client_answered(struct kafka_client *client)
 		log_info(client->log, "kafka_reachable_again");
 }
 
+/* The number that follows a name in librdkafka's statistics; from begins in the right object. */
+static int64_t number_after(const char *from, const char *name)
+{
+	const char *at = strstr(from, name);
+	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+}
+
+/*
+ * Only brokers have a state in capitals. A frozen one stays UP until its requests time out, which may take a minute: it is
+ * known by requests that wait and nothing that has come for a while.
+ */
+static bool any_broker_answers(const char *json)
+{
+	static const char up[] = "\"state\":\"UP\"";
+	for (const char *at = strstr(json, up); at; at = strstr(at + 1, up)) {
+		if (number_after(at, "\"waitresp_cnt\":") == 0 || number_after(at, "\"rxidle\":") < SILENCE_MAX_US)
+			return true;
+	}
+	return false;
+}
+
 static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 {
 	(void)rk;
 	(void)len;
 	struct kafka_client *client = opaque;
-	/* Only brokers have a state in capitals. */
-	if (strstr(json, "\"state\":\"UP\""))
+	if (any_broker_answers(json))
 		kafka_client_answered(client);
 	else
 		atomic_store(&client->reachable, false);

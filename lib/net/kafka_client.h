@@ -18,7 +18,7 @@ struct rd_kafka_conf_s;
 /* Every opaque pointer that librdkafka hands back points at one of these, the first member of its owner. */
 struct kafka_client {
 	const struct log *log;
-	atomic_bool reachable; /* a broker is connected; told once a second */
+	atomic_bool reachable; /* a broker is connected and answers; told once a second */
 	atomic_bool outage;    /* it was there, or was tried, and is not; logged once */
 	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */
 	void (*fatal)(struct kafka_client *client);

@@ -96,7 +96,7 @@ void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition,
 /* Leaves the group (revoked is told) and frees. */
 void kafka_consumer_free(struct kafka_consumer *c);
 
-/* As pg_pool_is_reachable. */
+/* As kafka_producer_is_reachable; told while kafka_consumer_poll is called. Safe from any thread. */
 bool kafka_consumer_is_reachable(void *c);
 
 #endif

@@ -74,7 +74,7 @@ enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms) MUST
 /* Gives up what is still queued (delivered is told) and frees. */
 void kafka_producer_free(struct kafka_producer *p);
 
-/* Whether a broker is connected; as pg_pool_is_reachable. */
+/* Whether a broker is connected and has not left a request unanswered for 5 s; told once a second. ctx is p. */
 bool kafka_producer_is_reachable(void *p);
 
 #endif

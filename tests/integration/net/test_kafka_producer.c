@@ -350,6 +350,24 @@ static void reports_what_a_broker_refuses_for_good(void **state)
 	free_mock(&m);
 }
 
+static void notices_a_broker_that_is_frozen(void **state)
+{
+	struct mock m = new_mock(*state, 1);
+	struct reports *reports = mem_zero(sizeof(*reports));
+	const struct kafka_producer_config config = config_of(m.net, reports);
+	struct kafka_producer *p = new_producer(&config);
+	send_numbered(p, m.net->unique, 0, 1);
+	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_true(kafka_producer_is_reachable(p));
+	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 20000);
+	send_numbered(p, m.net->unique, 1, 2);
+	net_fixture_wait(is_unreachable, p, 10000);
+	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 0);
+	kafka_producer_free(p);
+	free(reports);
+	free_mock(&m);
+}
+
 static void loses_nothing_while_the_broker_is_away(void **state)
 {
 	struct mock m = new_mock(*state, 1);
@@ -386,6 +404,7 @@ int main(void)
 		WITH_FIXTURE(sends_again_in_order_after_a_fatal_error),
 		WITH_FIXTURE(sends_again_what_a_broker_refuses_for_the_moment),
 		WITH_FIXTURE(reports_what_a_broker_refuses_for_good),
+		WITH_FIXTURE(notices_a_broker_that_is_frozen),
 		WITH_FIXTURE(loses_nothing_while_the_broker_is_away),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
