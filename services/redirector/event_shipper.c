@@ -10,7 +10,8 @@
 #include "lib/net/kafka_producer.h"
 
 #define SOURCE "/waymark/redirector"
-#define LINGER_MS 5
+/* Statistics are no worse for it, and the broker gets whole batches instead of handfuls. */
+#define LINGER_MS 20
 /* Fewer records than this never bound the queue before its bytes do. */
 #define EVENT_BYTES_LEAST 128
 

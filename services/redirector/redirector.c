@@ -11,8 +11,9 @@
 /* Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once per try. */
 #define REDIS_TIMEOUT_MS 30
 #define PG_CONNECT_TIMEOUT_MS 1000
-#define PG_STATEMENT_TIMEOUT_MS 1000
-#define PG_WAIT_MS 1000
+/* A visitor rather waits two seconds on a busy day than reads a 503. */
+#define PG_STATEMENT_TIMEOUT_MS 2000
+#define PG_WAIT_MS 2000
 #define HEADER_DEADLINE_MS 10000
 #define IDLE_MS 60000
 /* Of the time for draining, what requests under way may take; the rest is for Kafka. */
