@@ -80,7 +80,9 @@ def test_a_target_or_header_that_is_too_long_is_refused(env):
     assert long_header.split(b" ")[1] == b"431", long_header[:100]
 
 
-def test_a_header_value_of_the_visitor_never_breaks_the_answer(user, visitor):
+def test_odd_bytes_of_a_visitor_are_taken_and_control_bytes_are_refused(user, visitor):
     link = user.create()
-    answer = visitor.follow(link["slug"], agent="\x7f\xe9'\"<script>", Referer="\x01https://x.example/\xff")
+    answer = visitor.follow(link["slug"], agent="\xe9'\"<script>%00\\", Referer="https://x.example/\xff")
     assert answer.status == 302
+    refused = visitor.follow(link["slug"], Referer="https://x.example/\x01")
+    assert refused.status == 400 and refused.headers["connection"] == "close"
