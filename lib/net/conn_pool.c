@@ -4,10 +4,17 @@
 
 #include "lib/base/mem.h"
 
+/* Somebody who waits for a connection. They are served in the order of their coming. */
+struct waiter {
+	pthread_cond_t turn;
+	struct waiter *next;
+};
+
 struct conn_pool {
 	struct conn_pool_config config;
 	pthread_mutex_t mutex;
-	pthread_cond_t freed;      /* a connection or a place for one; or the server's state has changed */
+	pthread_condattr_t monotonic;
+	struct waiter *waiters;    /* the first is the next to be served */
 	pthread_cond_t probe_soon; /* the watch has a reason not to wait */
 	pthread_t watch;
 	void **idle;
@@ -35,6 +42,13 @@ static struct timespec in_ms(int64_t ms)
 	return t;
 }
 
+/* With the mutex held, after a connection or a place became free, or the server's state has changed. */
+static void wake_first(struct conn_pool *pool)
+{
+	if (pool->waiters)
+		pthread_cond_signal(&pool->waiters->turn);
+}
+
 /* With the mutex held; closing does not wait for the server. */
 static void drop_idle(struct conn_pool *pool)
 {
@@ -52,7 +66,7 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 		metrics_add(pool->connect_failures, 1);
 	pool->reachable = reachable;
 	pool->failing = !reachable;
-	pthread_cond_broadcast(&pool->freed);
+	wake_first(pool);
 }
 
 /* *hung: the server did not refuse, it did not answer. */
@@ -133,12 +147,9 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 	pool->config = *config;
 	pool->idle = mem_array(config->max, sizeof(void *));
 	register_metrics(pool, config->metrics);
-	pthread_condattr_t monotonic;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&pool->freed, &monotonic);
-	pthread_cond_init(&pool->probe_soon, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pthread_condattr_init(&pool->monotonic);
+	pthread_condattr_setclock(&pool->monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->probe_soon, &pool->monotonic);
 	pthread_mutex_init(&pool->mutex, NULL);
 	if (pthread_create(&pool->watch, NULL, watch_server, pool) != 0)
 		abort();
@@ -157,33 +168,63 @@ void conn_pool_free(struct conn_pool *pool)
 	pthread_join(pool->watch, NULL);
 	for (size_t i = 0; i < pool->idle_count; i++)
 		pool->config.kind->close(pool->idle[i]);
-	pthread_cond_destroy(&pool->freed);
 	pthread_cond_destroy(&pool->probe_soon);
+	pthread_condattr_destroy(&pool->monotonic);
 	pthread_mutex_destroy(&pool->mutex);
 	free(pool->idle);
 	free(pool);
 }
 
-/* With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller may open one, its place is taken. */
+/*
+ * With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller may open one, its place is taken.
+ * ERR_LIMIT: neither is to be had now.
+ */
+static enum err try_place(struct conn_pool *pool, void **conn)
+{
+	*conn = NULL;
+	if (pool->idle_count > 0) {
+		*conn = pool->idle[--pool->idle_count];
+		return OK;
+	}
+	if (pool->failing)
+		return ERR_UNAVAILABLE;
+	if (pool->open_count == pool->config.max)
+		return ERR_LIMIT;
+	pool->open_count++;
+	return OK;
+}
+
+static void leave_queue(struct conn_pool *pool, struct waiter *me)
+{
+	struct waiter **at = &pool->waiters;
+	while (*at != me)
+		at = &(*at)->next;
+	*at = me->next;
+	/* There may be enough for the next one, too. */
+	wake_first(pool);
+}
+
+/* With the mutex held; as try_place, but ERR_LIMIT only when it is too late. */
 static enum err wait_for_place(struct conn_pool *pool, const struct timespec *until, void **conn)
 {
-	int rc = 0;
-	for (;;) {
-		if (pool->idle_count > 0) {
-			*conn = pool->idle[--pool->idle_count];
-			return OK;
-		}
-		if (pool->failing)
-			return ERR_UNAVAILABLE;
-		if (pool->open_count < pool->config.max) {
-			pool->open_count++;
-			*conn = NULL;
-			return OK;
-		}
-		if (rc != 0)
-			return ERR_LIMIT;
-		rc = pthread_cond_timedwait(&pool->freed, &pool->mutex, until);
+	bool hopeless = pool->failing && pool->idle_count == 0;
+	enum err err = pool->waiters && !hopeless ? ERR_LIMIT : try_place(pool, conn);
+	if (err != ERR_LIMIT)
+		return err;
+	struct waiter me = { .next = NULL };
+	struct waiter **end = &pool->waiters;
+	while (*end)
+		end = &(*end)->next;
+	*end = &me;
+	pthread_cond_init(&me.turn, &pool->monotonic);
+	for (int rc = 0; err == ERR_LIMIT && rc == 0;) {
+		rc = pthread_cond_timedwait(&me.turn, &pool->mutex, until);
+		if (pool->waiters == &me)
+			err = try_place(pool, conn);
 	}
+	leave_queue(pool, &me);
+	pthread_cond_destroy(&me.turn);
+	return err;
 }
 
 /* Gives up the place of a connection that broke. */
@@ -199,7 +240,7 @@ static void discard(struct conn_pool *pool, void *conn)
 		drop_idle(pool);
 	}
 	pthread_cond_signal(&pool->probe_soon);
-	pthread_cond_signal(&pool->freed);
+	wake_first(pool);
 	pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -256,7 +297,7 @@ void conn_pool_give(struct conn_pool *pool, void *conn)
 	}
 	pthread_mutex_lock(&pool->mutex);
 	pool->idle[pool->idle_count++] = conn;
-	pthread_cond_signal(&pool->freed);
+	wake_first(pool);
 	pthread_mutex_unlock(&pool->mutex);
 }
 

@@ -98,6 +98,20 @@ void net_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_ms)
 	}
 }
 
+int64_t net_fixture_metric(struct metrics *metrics, const char *name)
+{
+	struct strbuf text;
+	char line[128];
+	strbuf_init(&text, 65536);
+	metrics_render(metrics, &text);
+	snprintf(line, sizeof(line), "\n%s ", name);
+	const char *at = strstr(text.data, line);
+	assert_non_null(at);
+	int64_t value = strtoll(at + strlen(line), NULL, 10);
+	strbuf_clear(&text);
+	return value;
+}
+
 struct pg_conn *net_fixture_pg(const struct net_fixture *f)
 {
 	struct pg_conn *conn = NULL;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/net/kafka_config.h"
 #include "lib/net/pg_conn.h"
 #include "tests/integration/net/tcp_proxy.h"
@@ -37,6 +38,9 @@ struct tcp_proxy *net_fixture_proxy(char *url, size_t size);
 void net_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_ms);
 
 int64_t net_fixture_now_ms(void);
+
+/* The value of a metric without labels, as the scrape shows it. */
+int64_t net_fixture_metric(struct metrics *metrics, const char *name);
 
 /* A connection to the shared database with a statement timeout of 5 s. */
 struct pg_conn *net_fixture_pg(const struct net_fixture *f);
