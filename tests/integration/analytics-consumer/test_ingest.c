@@ -1,0 +1,283 @@
+/* The whole way from Kafka to PostgreSQL and back to Kafka, with consumers that come, go and disagree. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/clicks/visit_event.h"
+#include "tests/integration/analytics-consumer/world.h"
+
+static void produce_clicks(struct world *world, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct redirect_event click = world_click(1 + i % 17, (uint32_t)i);
+		world_produce(world, &click);
+	}
+	world_flush(world);
+}
+
+static int64_t ask(struct world *world, const char *sql)
+{
+	return test_database_ask(world->database, sql);
+}
+
+static void await(struct world *world, const char *sql, int64_t wanted)
+{
+	test_database_await(world->database, sql, wanted, WORLD_DEADLINE_MS);
+}
+
+static void counts_every_click_once(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	struct ingest *ingest = world_start(world);
+	produce_clicks(world, 3000);
+	world_await_counted(world, 3000);
+	world_assert_books(world, 3000);
+	assert_true(ingest_kafka_is_reachable(ingest));
+	assert_true(ingest_has_no_stranded_partition(ingest));
+	assert_true(ingest_is_storing(ingest));
+	ingest_stop(ingest);
+}
+
+static void goes_on_where_it_stopped(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	produce_clicks(world, 500);
+	ingest_stop(world_start(world));
+	for (int round = 1; round <= 3; round++) {
+		produce_clicks(world, 500);
+		struct ingest *ingest = world_start(world);
+		world_await_counted(world, 500 + 500 * round);
+		ingest_stop(ingest);
+	}
+	world_assert_books(world, 2000);
+	/* An orderly end leaves nothing to publish again. */
+	assert_int_equal(ask(world, "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset"), 0);
+}
+
+static void drops_what_redirectors_send_again(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	struct ingest *ingest = world_start(world);
+	for (uint32_t i = 0; i < 300; i++) {
+		struct redirect_event click = world_click(1 + i % 3, i);
+		for (uint32_t again = 0; again <= i % 4; again++)
+			world_produce(world, &click);
+	}
+	world_flush(world);
+	await(world, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 750);
+	world_assert_books(world, 300);
+	ingest_stop(ingest);
+}
+
+static void starts_before_its_topics(void **state)
+{
+	struct world *world = *state;
+	struct ingest *ingest = world_start(world);
+	world_make_topics(world);
+	produce_clicks(world, 100);
+	world_await_counted(world, 100);
+	ingest_stop(ingest);
+	world_assert_books(world, 100);
+}
+
+static void says_up_to_when_it_has_counted(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	struct ingest *ingest = world_start(world);
+	struct redirect_event click = world_click(1, 1);
+	click.occurred_at_us -= 3600 * INT64_C(1000000);
+	world_produce(world, &click);
+	world_flush(world);
+	world_await_counted(world, 1);
+	/* Nothing else waits: soon everything up to now has been counted, although the click is old. */
+	await(world, "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'", 1);
+	ingest_stop(ingest);
+}
+
+/* The topic of visits as an integration sees it. */
+static size_t read_visits(struct world *world, size_t count)
+{
+	size_t n = world_read(world, world->visits, count);
+	for (size_t i = 0; i < n; i++) {
+		struct visit_event visit;
+		char id[ENTROPY_UUID_TEXT_SIZE];
+		assert_int_equal(visit_event_decode(world->records[i].bytes, world->records[i].len, &visit), OK);
+		entropy_uuid_format(visit.event_id, id);
+		assert_string_equal(world->records[i].id, id);
+		assert_string_equal(world->records[i].key, visit.slug);
+	}
+	return n;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return strcmp(((const struct world_record *)a)->id, ((const struct world_record *)b)->id);
+}
+
+static void publishes_each_counted_visit(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	struct ingest *ingest = world_start(world);
+	produce_clicks(world, 400);
+	struct redirect_event repeated = world_click(1, 1);
+	world_produce(world, &repeated);
+	world_produce(world, &repeated);
+	world_flush(world);
+	size_t n = read_visits(world, 401);
+	assert_int_equal(n, 401);
+	world_assert_books(world, 401);
+	struct visit_event visit;
+	assert_int_equal(visit_event_decode(world->records[0].bytes, world->records[0].len, &visit), OK);
+	assert_string_equal(visit.browser, "Chrome");
+	assert_string_equal(visit.device, "desktop");
+	assert_string_equal(visit.referrer_host, "news.example.com");
+	assert_string_equal(visit.utm_source, "letter");
+	assert_string_equal(visit.language, "de");
+	ingest_stop(ingest);
+}
+
+/* As if the process had died between its last commits and their visits' acknowledgements. */
+static void publishes_what_a_crash_left_over_with_the_same_content(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	produce_clicks(world, 200);
+	struct ingest *ingest = world_start(world);
+	world_await_counted(world, 200);
+	ingest_stop(ingest);
+	int64_t left_over = ask(world, "WITH moved AS (UPDATE consumer_offsets SET published_offset = next_offset / 2 "
+	                               "RETURNING next_offset - published_offset AS left_over) "
+	                               "SELECT sum(left_over)::bigint FROM moved");
+	assert_in_range(left_over, 100, 110);
+	/* Facts may have changed meanwhile; what was said stays said. */
+	test_database_run(world->database, "DELETE FROM link_day_visitors");
+	ingest = world_start(world);
+	produce_clicks(world, 10);
+	world_await_counted(world, 210);
+	size_t n = read_visits(world, 210 + (size_t)left_over);
+	ingest_stop(ingest);
+	assert_int_equal(n, 210 + left_over);
+	world_assert_books(world, 210);
+	qsort(world->records, n, sizeof(*world->records), by_id);
+	int64_t repeats = 0;
+	for (size_t i = 1; i < n; i++) {
+		if (strcmp(world->records[i - 1].id, world->records[i].id) != 0)
+			continue;
+		repeats++;
+		assert_int_equal(world->records[i - 1].len, world->records[i].len);
+		assert_memory_equal(world->records[i - 1].bytes, world->records[i].bytes, world->records[i].len);
+	}
+	assert_int_equal(repeats, left_over);
+}
+
+/* Two groups on one store: each believes for ever that all partitions are its own. */
+static void counts_once_although_two_owners_never_agree(void **state)
+{
+	struct world *world = *state;
+	char other_group[80];
+	world_make_topics(world);
+	struct ingest *first = world_start(world);
+	snprintf(other_group, sizeof(other_group), "%s-zombie", world->fixture->unique);
+	world->config.group = other_group;
+	struct ingest *second = world_start(world);
+	for (int i = 0; i < 30; i++) {
+		produce_clicks(world, 100);
+		await(world, "SELECT (sum(next_offset) > 0)::int FROM consumer_offsets", 1);
+	}
+	world_await_counted(world, 3000);
+	world_assert_books(world, 3000);
+	assert_true(net_fixture_logged(world->fixture, "batch_fenced") > 0);
+	ingest_stop(first);
+	ingest_stop(second);
+	world_assert_books(world, 3000);
+}
+
+static void shares_partitions_with_others_of_its_group(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	struct ingest *ingests[3];
+	for (size_t i = 0; i < 3; i++) {
+		ingests[i] = world_start(world);
+		produce_clicks(world, 300);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		world_await_counted(world, 900 + 300 * (int64_t)i);
+		ingest_stop(ingests[i]);
+		produce_clicks(world, 300);
+	}
+	assert_int_equal(world_counted(world), 1500);
+	struct ingest *last = world_start(world);
+	world_await_counted(world, 1800);
+	ingest_stop(last);
+	world_assert_books(world, 1800);
+}
+
+static bool is_stranded(void *ctx)
+{
+	return !ingest_has_no_stranded_partition(ctx);
+}
+
+static void stands_still_loudly_where_the_next_offset_does_not_exist(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	produce_clicks(world, 200);
+	struct ingest *ingest = world_start(world);
+	world_await_counted(world, 200);
+	ingest_stop(ingest);
+	/* The topic was made anew, or lost its end. */
+	test_database_run(world->database, "UPDATE consumer_offsets SET next_offset = next_offset + 1000000, "
+	                                   "published_offset = next_offset + 999990 WHERE partition = 2");
+	ingest = world_start(world);
+	net_fixture_wait(is_stranded, ingest, WORLD_DEADLINE_MS);
+	assert_true(net_fixture_logged(world->fixture, "\"partition_stranded\"") > 0);
+	assert_true(net_fixture_logged(world->fixture, "\"visits_cannot_be_published_again\"") > 0);
+	int64_t before = ask(world, "SELECT next_offset FROM consumer_offsets WHERE partition = 2");
+	/* The others go on, and nothing of this one is skipped. */
+	produce_clicks(world, 200);
+	int64_t elsewhere = 0;
+	await(world, "SELECT (sum(visit_count) > 200)::int FROM link_statistics WHERE link_id > 0", 1);
+	assert_int_equal(ask(world, "SELECT next_offset FROM consumer_offsets WHERE partition = 2"), before);
+	ingest_stop(ingest);
+	elsewhere = world_counted(world);
+	assert_in_range(elsewhere, 201, 399);
+	/* An operator decides to go on with what there is. */
+	test_database_run(world->database, "UPDATE consumer_offsets SET next_offset = next_offset - 1000000, "
+	                                   "published_offset = NULL WHERE partition = 2");
+	ingest = world_start(world);
+	world_await_counted(world, 400);
+	assert_true(ingest_has_no_stranded_partition(ingest));
+	ingest_stop(ingest);
+	world_assert_books(world, 400);
+}
+
+int main(void)
+{
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+	const struct CMUnitTest tests[] = {
+		IN_A_WORLD(counts_every_click_once),
+		IN_A_WORLD(goes_on_where_it_stopped),
+		IN_A_WORLD(drops_what_redirectors_send_again),
+		IN_A_WORLD(starts_before_its_topics),
+		IN_A_WORLD(says_up_to_when_it_has_counted),
+		IN_A_WORLD(publishes_each_counted_visit),
+		IN_A_WORLD(publishes_what_a_crash_left_over_with_the_same_content),
+		IN_A_WORLD(counts_once_although_two_owners_never_agree),
+		IN_A_WORLD(shares_partitions_with_others_of_its_group),
+		IN_A_WORLD(stands_still_loudly_where_the_next_offset_does_not_exist),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+#include "tests/integration/analytics-consumer/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/net/kafka_topics.h"
+
+#define QUIET_MS 500
+#define RULES "/usr/share/uap-core/regexes.yaml"
+
+static void open_sources(struct world *world)
+{
+	struct geoip *geoip = NULL;
+	assert_int_equal(geoip_open("", NULL, &geoip), OK);
+	world->sources.geoip = geoip;
+	assert_int_equal(user_agent_parser_new(RULES, 1000, world->fixture->log, &world->sources.user_agents), OK);
+}
+
+static void set_config(struct world *world)
+{
+	world->config = (struct ingest_config){ .kafka = &world->fixture->kafka,
+		                                .group = world->fixture->unique,
+		                                .topic = world->redirects,
+		                                .dead_letter_topic = world->dead_letters,
+		                                .visits_topic = world->visits,
+		                                .session_timeout_ms = 6000,
+		                                .batch_events = 1000,
+		                                .batch_ms = 20,
+		                                .sources = world->sources,
+		                                .clock = clock_system(),
+		                                .log = world->fixture->log };
+}
+
+int world_open(void **state)
+{
+	struct world *world = mem_zero(sizeof(*world));
+	if (net_fixture_set_up((void **)&world->fixture) != 0)
+		return -1;
+	const char *unique = world->fixture->unique;
+	world->database = test_database_new();
+	test_database_url(world->database, "waymark_consumer", world->pg_url);
+	snprintf(world->redirects, sizeof(world->redirects), "%s.redirects", unique);
+	snprintf(world->dead_letters, sizeof(world->dead_letters), "%s.dead-letters", unique);
+	snprintf(world->visits, sizeof(world->visits), "%s.visits", unique);
+	const struct kafka_producer_config producer = { .kafka = &world->fixture->kafka,
+		                                        .queue_max = 1000000,
+		                                        .queue_bytes_max = (size_t)256 << 20,
+		                                        .linger_ms = 1,
+		                                        .log = world->fixture->log };
+	assert_int_equal(kafka_producer_new(&producer, &world->producer), OK);
+	world->records = mem_array(WORLD_RECORDS_MAX, sizeof(*world->records));
+	open_sources(world);
+	set_config(world);
+	*state = world;
+	return 0;
+}
+
+int world_close(void **state)
+{
+	struct world *world = *state;
+	kafka_producer_free(world->producer);
+	user_agent_parser_free(world->sources.user_agents);
+	geoip_close((struct geoip *)world->sources.geoip);
+	world_close_pool(world);
+	free(world->records);
+	test_database_drop(world->database);
+	net_fixture_tear_down((void **)&world->fixture);
+	free(world);
+	return 0;
+}
+
+int world_reset(void **state)
+{
+	struct world *world = *state;
+	test_database_run(world->database, "TRUNCATE visit_log, link_statistics, visit_rollup_hour, link_day_visitors, "
+	                                   "consumer_offsets");
+	return 0;
+}
+
+void world_make_topics(struct world *world)
+{
+	const char *broker = getenv("BROKER");
+	if (broker && strcmp(broker, "embedded") == 0) {
+		print_message("skipped: the embedded broker cannot make topics, this test needs Apache Kafka\n");
+		skip();
+	}
+	struct kafka_topic topics[3] = { { .partitions = WORLD_PARTITIONS },
+		                         { .partitions = 1 },
+		                         { .partitions = WORLD_PARTITIONS } };
+	snprintf(topics[0].name, sizeof(topics[0].name), "%s", world->redirects);
+	snprintf(topics[1].name, sizeof(topics[1].name), "%s", world->dead_letters);
+	snprintf(topics[2].name, sizeof(topics[2].name), "%s", world->visits);
+	const struct kafka_topics_config config = { .kafka = &world->fixture->kafka,
+		                                    .replication = -1,
+		                                    .timeout_ms = WORLD_DEADLINE_MS,
+		                                    .log = world->fixture->log };
+	assert_int_equal(kafka_topics_ensure(&config, topics, 3), OK);
+}
+
+struct redirect_event world_click(int64_t link_id, uint32_t visitor)
+{
+	struct redirect_event click = { .occurred_at_us = clock_now_us(clock_system()),
+		                        .link_id = link_id,
+		                        .link_version = 1,
+		                        .status = 302,
+		                        .latency_us = 1000 + visitor % 100,
+		                        .method = REDIRECT_METHOD_GET,
+		                        .has_visitor_hash = true,
+		                        .client_network = "203.0.113.0/24",
+		                        .user_agent = WORLD_HUMAN,
+		                        .referrer = "https://news.example.com/",
+		                        .accept_language = "de",
+		                        .query = "utm_source=letter" };
+	entropy_uuid7(click.occurred_at_us, click.event_id);
+	memcpy(click.visitor_hash, &visitor, sizeof(visitor));
+	snprintf(click.slug, sizeof(click.slug), "link-%lld", (long long)(link_id % 1000000));
+	return click;
+}
+
+void world_produce_bytes(struct world *world, const char *key, const void *bytes, size_t len)
+{
+	const struct kafka_record record = {
+		.topic = world->redirects, .key = key, .key_len = strlen(key), .value = bytes, .value_len = len
+	};
+	assert_int_equal(kafka_producer_send(world->producer, &record), OK);
+}
+
+void world_produce(struct world *world, const struct redirect_event *click)
+{
+	struct strbuf encoded;
+	strbuf_init(&encoded, REDIRECT_EVENT_BYTES_MAX);
+	redirect_event_encode(click, &encoded);
+	world_produce_bytes(world, click->slug, encoded.data, encoded.len);
+	strbuf_clear(&encoded);
+}
+
+void world_flush(struct world *world)
+{
+	assert_int_equal(kafka_producer_flush(world->producer, WORLD_DEADLINE_MS), OK);
+}
+
+struct pg_pool *world_pool(struct world *world)
+{
+	const struct pg_pool_config config = { .url = world->pg_url,
+		                               .application_name = "test",
+		                               .max = 4,
+		                               .wait_ms = 5000,
+		                               .connect_timeout_ms = 5000,
+		                               .statement_timeout_ms = 5000,
+		                               .clock = clock_system(),
+		                               .log = world->fixture->log };
+	if (!world->pool)
+		world->pool = pg_pool_new(&config);
+	return world->pool;
+}
+
+void world_close_pool(struct world *world)
+{
+	pg_pool_free(world->pool);
+	world->pool = NULL;
+}
+
+struct ingest *world_start(struct world *world)
+{
+	struct ingest *ingest = NULL;
+	world->config.pool = world_pool(world);
+	assert_int_equal(ingest_start(&world->config, &ingest), OK);
+	return ingest;
+}
+
+#define COUNTED "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
+
+int64_t world_counted(struct world *world)
+{
+	return test_database_ask(world->database, COUNTED);
+}
+
+void world_await_counted(struct world *world, int64_t count)
+{
+	test_database_await(world->database, COUNTED, count, WORLD_DEADLINE_MS);
+}
+
+void world_assert_books(struct world *world, int64_t count)
+{
+	static const char *const books[] = {
+		COUNTED,
+		"SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
+		"SELECT coalesce(sum(latency_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
+		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_hour WHERE dimension = 'total'",
+		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_hour WHERE dimension = 'browser'",
+		"SELECT count(*) FROM visit_log",
+	};
+	for (size_t i = 0; i < sizeof(books) / sizeof(books[0]); i++)
+		assert_int_equal(test_database_ask(world->database, books[i]), count);
+	assert_int_equal(test_database_ask(world->database,
+	                                   "SELECT count(*) FROM (SELECT link_id, "
+	                                   "count(*) FILTER (WHERE NOT is_bot) AS humans, "
+	                                   "count(*) FILTER (WHERE is_bot) AS bots, "
+	                                   "count(*) FILTER (WHERE is_unique) AS uniques "
+	                                   "FROM visit_log GROUP BY link_id) log FULL JOIN link_statistics s "
+	                                   "USING (link_id) WHERE link_id > 0 AND (humans, bots, uniques) "
+	                                   "IS DISTINCT FROM (s.visit_count, s.bot_count, s.unique_visitors)"),
+	                 0);
+}
+
+static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	(void)ctx;
+	(void)partitions;
+	for (size_t i = 0; i < count; i++)
+		offsets[i] = KAFKA_CONSUMER_BEGINNING;
+	return OK;
+}
+
+static void ignore_revoked(void *ctx, bool lost)
+{
+	(void)ctx;
+	(void)lost;
+}
+
+static void ignore_stranded(void *ctx, int32_t partition, int64_t offset)
+{
+	(void)ctx;
+	(void)partition;
+	(void)offset;
+}
+
+static void copy_header(struct kafka_consumer *consumer, const char *name, char *out, size_t size)
+{
+	if (kafka_consumer_header(consumer, name, out, size) != OK)
+		out[0] = '\0';
+}
+
+static void copy_record(struct kafka_consumer *consumer, const struct kafka_message *m, struct world_record *out)
+{
+	*out = (struct world_record){ .len = m->value_len };
+	size_t key_len = m->key_len < sizeof(out->key) ? m->key_len : sizeof(out->key) - 1;
+	if (key_len > 0)
+		memcpy(out->key, m->key, key_len);
+	if (m->value_len > 0)
+		memcpy(out->bytes, m->value, m->value_len < sizeof(out->bytes) ? m->value_len : sizeof(out->bytes));
+	copy_header(consumer, "ce_id", out->id, sizeof(out->id));
+	copy_header(consumer, "reason", out->reason, sizeof(out->reason));
+	copy_header(consumer, "topic", out->topic, sizeof(out->topic));
+	copy_header(consumer, "partition", out->partition, sizeof(out->partition));
+	copy_header(consumer, "offset", out->offset, sizeof(out->offset));
+	copy_header(consumer, "bytes", out->original_bytes, sizeof(out->original_bytes));
+}
+
+size_t world_read(struct world *world, const char *topic, size_t count)
+{
+	char group[128];
+	struct kafka_consumer *consumer = NULL;
+	snprintf(group, sizeof(group), "%s.%lld", topic, (long long)clock_steady_us(clock_system()));
+	const struct kafka_consumer_config config = {
+		.kafka = &world->fixture->kafka,
+		.group = group,
+		.topic = topic,
+		.session_timeout_ms = 6000,
+		.events = { begin_at_the_beginning, ignore_revoked, ignore_stranded },
+		.log = world->fixture->log,
+	};
+	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);
+	int64_t deadline_ms = net_fixture_now_ms() + WORLD_DEADLINE_MS;
+	int64_t last_ms = net_fixture_now_ms();
+	size_t n = 0;
+	while (n < WORLD_RECORDS_MAX && (n < count || net_fixture_now_ms() - last_ms < QUIET_MS)) {
+		struct kafka_message message;
+		if (net_fixture_now_ms() > deadline_ms)
+			fail_msg("%s has %zu records, not %zu", topic, n, count);
+		if (kafka_consumer_poll(consumer, 50, &message) != OK)
+			continue;
+		copy_record(consumer, &message, &world->records[n++]);
+		last_ms = net_fixture_now_ms();
+	}
+	kafka_consumer_free(consumer);
+	return n;
+}
