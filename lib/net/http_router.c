@@ -46,29 +46,14 @@ static void allow(char list[static HTTP_ROUTER_ALLOW_SIZE], enum http_method met
 		allow(list, HTTP_HEAD);
 }
 
-static bool is_literal(const char *pattern)
-{
-	return strchr(pattern, '{') == NULL;
-}
-
-/* True when a pattern without names fits: then no pattern with names means this path. */
-static bool is_taken_literally(const struct http_route *routes, size_t count, const char *path)
-{
-	for (size_t i = 0; i < count; i++)
-		if (is_literal(routes[i].pattern) && strcmp(routes[i].pattern, path) == 0)
-			return true;
-	return false;
-}
-
 enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method, const char *path,
                           struct http_match *match)
 {
 	enum http_method wanted = method == HTTP_HEAD ? HTTP_GET : method;
-	bool literally = is_taken_literally(routes, count, path);
 	unsigned allowed = 0;
 	for (size_t i = 0; i < count; i++) {
 		char params[HTTP_ROUTER_PARAMS_MAX][HTTP_ROUTER_PARAM_SIZE] = { { 0 } };
-		if ((literally && !is_literal(routes[i].pattern)) || !path_fits(routes[i].pattern, path, params))
+		if (!path_fits(routes[i].pattern, path, params))
 			continue;
 		if (routes[i].method == wanted) {
 			*match = (struct http_match){ .route = &routes[i] };

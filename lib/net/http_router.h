@@ -1,7 +1,6 @@
 /*
  * Pure. Which route of a table a request means. Patterns are literal segments and `{name}` segments: "/api/links/{id}".
- * A `{name}` takes one non-empty raw segment (no percent-decoding), unless a pattern of literals alone fits the path. HEAD
- * is answered by GET's route.
+ * A `{name}` takes one non-empty raw segment (no percent-decoding). HEAD is answered by GET's route.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_ROUTER_H
 #define WAYMARK_LIB_NET_HTTP_ROUTER_H

@@ -12,26 +12,41 @@
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
 
-/* clang-format off */
+/* clang-format off: one row, one endpoint. Rows of one path stand together. */
 static const struct http_route table[] = {
-	{ HTTP_POST,   "/api/auth/register",      auth_handlers_register,  ROUTES_RIGHT_NONE,        true },
-	{ HTTP_POST,   "/api/auth/login",         auth_handlers_login,     ROUTES_RIGHT_NONE,        true },
-	{ HTTP_GET,    "/api/auth/me",            auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,     true },
-	{ HTTP_POST,   "/api/links/public",       link_create_public,      ROUTES_RIGHT_NONE,        true },
-	{ HTTP_POST,   "/api/links",              link_create_own,         ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_GET,    "/api/links",              link_handlers_list,      ROUTES_RIGHT_LINKS_READ,  true },
-	{ HTTP_GET,    "/api/links/{id}",         link_handlers_get,       ROUTES_RIGHT_LINKS_READ,  true },
-	{ HTTP_PATCH,  "/api/links/{id}",         link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_DELETE, "/api/links/{id}",         link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_POST,   "/api/links/{id}/restore", link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_GET,    "/api/links/{id}/stats",   stats_handlers_link,     ROUTES_RIGHT_STATS_READ,  true },
-	{ HTTP_GET,    "/api/stats",              stats_handlers_platform, ROUTES_RIGHT_NONE,        true },
+	{ HTTP_POST, "/api/auth/register", auth_handlers_register, ROUTES_RIGHT_NONE, true },
+	{ HTTP_POST, "/api/auth/login", auth_handlers_login, ROUTES_RIGHT_NONE, true },
+	{ HTTP_GET, "/api/auth/me", auth_handlers_me, ROUTES_RIGHT_ACCOUNT, true },
+	{ HTTP_POST, "/api/links/public", link_create_public, ROUTES_RIGHT_NONE, true },
+	{ HTTP_POST, "/api/links", link_create_own, ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_GET, "/api/links", link_handlers_list, ROUTES_RIGHT_LINKS_READ, true },
+	{ HTTP_GET, "/api/links/{id}", link_handlers_get, ROUTES_RIGHT_LINKS_READ, true },
+	{ HTTP_PATCH, "/api/links/{id}", link_handlers_patch, ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_DELETE, "/api/links/{id}", link_handlers_delete, ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_POST, "/api/links/{id}/restore", link_handlers_restore, ROUTES_RIGHT_LINKS_WRITE, true },
+	{ HTTP_GET, "/api/links/{id}/stats", stats_handlers_link, ROUTES_RIGHT_STATS_READ, true },
+	{ HTTP_GET, "/api/stats", stats_handlers_platform, ROUTES_RIGHT_NONE, true },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
 
 const struct http_route *routes_table(size_t *count)
 {
+	*count = TABLE_COUNT;
+	return table;
+}
+
+/* The rows of a path that the table names without a {name}: no other row may mean it, whatever the method. */
+static const struct http_route *rows_of(const char *path, size_t *count)
+{
+	*count = 0;
+	for (size_t i = 0; i < TABLE_COUNT; i++) {
+		if (strcmp(table[i].pattern, path) != 0)
+			continue;
+		while (i + *count < TABLE_COUNT && strcmp(table[i + *count].pattern, path) == 0)
+			(*count)++;
+		return &table[i];
+	}
 	*count = TABLE_COUNT;
 	return table;
 }
@@ -46,7 +61,9 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 		snprintf(renamed, sizeof(renamed), "/api/links%s", path + alias_len);
 		path = renamed;
 	}
-	return http_router_find(table, TABLE_COUNT, method, path, match);
+	size_t count;
+	const struct http_route *rows = rows_of(path, &count);
+	return http_router_find(rows, count, method, path, match);
 }
 
 static enum http_progress answer_no_route(struct request *r, enum err err)
