@@ -12,20 +12,21 @@
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
 
-/* clang-format off: one row, one endpoint. Rows of one path stand together. */
+/* One row, one endpoint; rows of one path stand together. */
+/* clang-format off */
 static const struct http_route table[] = {
-	{ HTTP_POST, "/api/auth/register", auth_handlers_register, ROUTES_RIGHT_NONE, true },
-	{ HTTP_POST, "/api/auth/login", auth_handlers_login, ROUTES_RIGHT_NONE, true },
-	{ HTTP_GET, "/api/auth/me", auth_handlers_me, ROUTES_RIGHT_ACCOUNT, true },
-	{ HTTP_POST, "/api/links/public", link_create_public, ROUTES_RIGHT_NONE, true },
-	{ HTTP_POST, "/api/links", link_create_own, ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_GET, "/api/links", link_handlers_list, ROUTES_RIGHT_LINKS_READ, true },
-	{ HTTP_GET, "/api/links/{id}", link_handlers_get, ROUTES_RIGHT_LINKS_READ, true },
-	{ HTTP_PATCH, "/api/links/{id}", link_handlers_patch, ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_DELETE, "/api/links/{id}", link_handlers_delete, ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_POST, "/api/links/{id}/restore", link_handlers_restore, ROUTES_RIGHT_LINKS_WRITE, true },
-	{ HTTP_GET, "/api/links/{id}/stats", stats_handlers_link, ROUTES_RIGHT_STATS_READ, true },
-	{ HTTP_GET, "/api/stats", stats_handlers_platform, ROUTES_RIGHT_NONE, true },
+	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
+	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
+	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
+	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
+	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
+	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true },
+	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
