@@ -92,15 +92,14 @@ static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char 
 	"SELECT unnest($2::integer[]) AS partition, unnest($3::bigint[]) AS from_offset, "                             \
 	"unnest($4::bigint[]) AS to_offset, nullif(unnest($5::timestamptz[]), 'epoch') AS as_of"
 
-/* The rows are locked in one order before any is changed. */
+/* The rows that stand where the batch expects them are locked, in one order, before any is changed. */
 static const char move_sql[] =
 	"WITH step AS MATERIALIZED (" STEPS "), "
 	"held AS MATERIALIZED (SELECT o.partition FROM consumer_offsets o JOIN step USING (partition) "
 	"WHERE o.topic = $1 AND o.next_offset = step.from_offset ORDER BY o.partition FOR UPDATE OF o) "
 	"UPDATE consumer_offsets o SET next_offset = step.to_offset, published_offset = step.from_offset, "
 	"as_of = greatest(o.as_of, step.as_of), updated_at = clock_timestamp() "
-	"FROM step JOIN held USING (partition) "
-	"WHERE o.topic = $1 AND o.partition = step.partition AND o.next_offset = step.from_offset";
+	"FROM step JOIN held USING (partition) WHERE o.topic = $1 AND o.partition = step.partition";
 
 /* from_offset is the first record that there was: nothing before it has to be published. */
 static const char make_sql[] = "INSERT INTO consumer_offsets (topic, partition, published_offset, next_offset, as_of) "

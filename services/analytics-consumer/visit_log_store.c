@@ -120,15 +120,6 @@ static void sort(struct visit_log_store *store, enum visit_fate fate, struct vis
 	qsort(store->sorted, store->sorted_count, sizeof(struct visit *), by_key);
 }
 
-void visit_log_store_mark_repeats(struct visit_log_store *store, struct visit *visits, size_t count)
-{
-	sort(store, VISIT_NEW, visits, count);
-	for (size_t i = 1; i < store->sorted_count; i++) {
-		if (compare_keys(store->sorted[i - 1], store->sorted[i]) == 0)
-			store->sorted[i]->fate = VISIT_REPEAT;
-	}
-}
-
 static void add_row(struct sql_column *columns, const struct visit *visit)
 {
 	const struct visit_event *event = &visit->event;

@@ -23,13 +23,8 @@ struct visit_log_store *visit_log_store_new(size_t visits_max);
 void visit_log_store_free(struct visit_log_store *store);
 
 /*
- * Sets VISIT_REPEAT on every new visit whose event_id comes a second time among visits; the first in their order stays.
- */
-void visit_log_store_mark_repeats(struct visit_log_store *store, struct visit *visits, size_t count);
-
-/*
  * Inserts the new visits in the order of (day, event_id), so that two writers never wait for each other in a circle.
- * Looks out: those that are in the log already become VISIT_REPEAT. Otherwise they are ERR_CONFLICT, and nothing in the
+ * Looks out: those that are in the log already, or come a second time, become VISIT_REPEAT. Otherwise they are ERR_CONFLICT, and nothing in the
  * transaction counts any more.
  */
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, bool looks_out,

@@ -173,10 +173,8 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch, const s
 	if (err != OK)
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
-	if (err == OK && progress_moves_any(progress)) {
-		visit_log_store_mark_repeats(store->visit_log, batch->visits, batch->count);
+	if (err == OK && progress_moves_any(progress))
 		err = add_new(store, conn, batch, progress);
-	}
 	pg_pool_give(store->config.pool, conn);
 	return err;
 }
