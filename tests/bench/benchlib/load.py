@@ -38,8 +38,8 @@ def read(output):
     return {
         "requests": int(number(r"(\d+) requests in")),
         "per_second": float(number(r"Requests/sec:\s+([0-9.]+)")),
-        "p50_ms": milliseconds(number(r"50%\s+(\S+)")),
-        "p99_ms": milliseconds(number(r"99%\s+(\S+)")),
+        "p50_ms": milliseconds(number(r"(?m)^\s+50%\s+(\S+)")),
+        "p99_ms": milliseconds(number(r"(?m)^\s+99%\s+(\S+)")),
         "not_redirects": int(number(r"Non-2xx or 3xx responses: (\d+)", "0")),
         "failures": sum(map(int, sockets.groups())) if sockets else 0,
     }
