@@ -37,6 +37,7 @@ struct config {
 
 	char journal_dir[512];
 	int64_t journal_max_bytes;
+	int64_t journal_fsync_ms; /* 0 = when the kernel likes */
 	int64_t drain_s;
 	char log_level[16];
 };

@@ -1,45 +1,74 @@
 #include "services/redirector/event_shipper.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/cloud_event.h"
 #include "lib/net/kafka_producer.h"
+#include "services/redirector/event_lane.h"
 
 #define SOURCE "/waymark/redirector"
-/* Statistics are no worse for it, and the broker gets whole batches instead of handfuls. */
-#define LINGER_MS 20
-/* Fewer records than this never bound the queue before its bytes do. */
-#define EVENT_BYTES_LEAST 128
+#define LINGER_MS 5
+/* A slug has one lane, so that its events stay in order; several lanes, so that threads seldom wait for one another. */
+#define LANES 4
+#define SEGMENT_BYTES_MOST (8 * 1024 * 1024)
+#define SEGMENT_BYTES_LEAST (64 * 1024)
+/* Records of a lane that Kafka may have without an ack. */
+#define IN_FLIGHT_MAX 65536
+#define PRODUCER_BYTES_MAX (64 * 1024 * 1024)
+/* How long the shipper sleeps when there is nothing to ship. */
+#define IDLE_US 2000
+/* Records of one lane before the next one has its turn. */
+#define TURN_RECORDS 1000
+/* The shipper gives way to the threads that answer visitors, above all when it works off an outage. */
+#define SHIPPER_NICE 5
 
 struct event_shipper {
 	struct kafka_producer *producer;
+	struct event_lane *lanes[LANES];
 	const struct log *log;
-	uint8_t instance[ENTROPY_UUID_SIZE];
-	pthread_mutex_t order; /* the sequence is the order in which records are sent */
-	uint64_t sequence;
-	struct strbuf record;
+	pthread_t thread;
+	atomic_bool is_stopping;
 	atomic_bool is_dropping;
-	atomic_uint_fast64_t accepted;
-	atomic_uint_fast64_t acked;
-	atomic_uint_fast64_t dropped;
+	atomic_uint_fast64_t refused; /* by Kafka, for good: acked to the journal, but dropped */
+	atomic_uint_fast64_t dropped; /* before they came to a journal */
 	struct metric *accepted_total;
 	struct metric *acked_total;
 	struct metric *queued;
 	struct metric *dropped_total;
+	struct metric *journal_bytes;
 };
 
-/* accepted is raised before its event can be acked or dropped, and is read after both: it is never too low. */
+/* Where an event stands that Kafka has not acked: a lane and its ticket in one pointer. */
+static void *opaque_of(size_t lane, uint64_t ticket)
+{
+	return (void *)(uintptr_t)(ticket * LANES + lane);
+}
+
+/* dropped and acked are read before what they are part of, so that queued is never negative. */
 struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper)
 {
-	struct event_shipper_counts counts;
-	counts.acked = atomic_load(&shipper->acked);
-	counts.dropped = atomic_load(&shipper->dropped);
-	counts.accepted = atomic_load(&shipper->accepted);
-	counts.queued = counts.accepted - counts.acked - counts.dropped;
+	struct event_shipper_counts counts = { 0 };
+	uint64_t refused = atomic_load(&shipper->refused);
+	uint64_t dropped = atomic_load(&shipper->dropped);
+	uint64_t appended = 0, acked = 0;
+	for (size_t i = 0; i < LANES; i++) {
+		struct journal_counts lane = journal_count(event_lane_journal(shipper->lanes[i]));
+		appended += lane.appended;
+		acked += lane.acked;
+	}
+	counts.acked = acked - refused;
+	counts.dropped = dropped + refused;
+	counts.queued = appended - acked;
+	counts.accepted = appended + dropped;
 	return counts;
 }
 
@@ -47,10 +76,14 @@ static void show_counts(void *ctx)
 {
 	struct event_shipper *shipper = ctx;
 	struct event_shipper_counts counts = event_shipper_count(shipper);
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < LANES; i++)
+		bytes += journal_count(event_lane_journal(shipper->lanes[i])).bytes;
 	metrics_set(shipper->accepted_total, (int64_t)counts.accepted);
 	metrics_set(shipper->acked_total, (int64_t)counts.acked);
 	metrics_set(shipper->queued, (int64_t)counts.queued);
 	metrics_set(shipper->dropped_total, (int64_t)counts.dropped);
+	metrics_set(shipper->journal_bytes, (int64_t)bytes);
 }
 
 static void register_metrics(struct event_shipper *shipper, struct metrics *m)
@@ -61,39 +94,130 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m)
 	shipper->queued = metrics_gauge(m, "waymark_events_queued", "Events that wait for Kafka's ack.", NULL);
 	shipper->dropped_total = metrics_counter(m, "waymark_events_dropped_total",
 	                                         "Events lost: no room to keep them, or Kafka refused them.", NULL);
+	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal's files.", NULL);
 	metrics_before_render(m, show_counts, shipper);
 }
 
 /* Logs once per row of losses, not once per loss: there may be thousands a second. */
-static void drop(struct event_shipper *shipper, enum err reason)
+static void log_loss(struct event_shipper *shipper, enum err reason)
 {
 	if (!atomic_exchange(&shipper->is_dropping, true))
 		log_error(shipper->log, "events_dropped", LOG_TEXT("reason", err_name(reason)));
-	atomic_fetch_add(&shipper->dropped, 1);
 }
 
+/* A producer that closes gives its records up: they stay in the journal. */
 static void delivered(void *ctx, void *opaque, enum err result)
 {
 	struct event_shipper *shipper = ctx;
-	(void)opaque;
-	if (result != OK) {
-		drop(shipper, result);
+	uint64_t place = (uint64_t)(uintptr_t)opaque;
+	if (result != OK && result != ERR_INVALID)
 		return;
-	}
-	if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed))
+	journal_ack(event_lane_journal(shipper->lanes[place % LANES]), place / LANES);
+	if (result == ERR_INVALID) {
+		atomic_fetch_add(&shipper->refused, 1);
+		log_loss(shipper, result);
+	} else if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed)) {
 		atomic_store(&shipper->is_dropping, false);
-	atomic_fetch_add(&shipper->acked, 1);
+	}
 }
 
-enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
+static enum err send(struct event_shipper *shipper, size_t lane, const struct event_lane_record *found)
 {
-	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
-	shipper->log = config->log;
-	entropy_uuid4(shipper->instance);
+	struct cloud_event headers;
+	struct kafka_record record = {
+		.topic = REDIRECT_EVENT_TOPIC,
+		.key = found->slug,
+		.key_len = strlen(found->slug),
+		.value = found->bytes,
+		.value_len = found->len,
+		.opaque = opaque_of(lane, found->ticket),
+	};
+	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
+	                    &record);
+	return kafka_producer_send(shipper->producer, &record);
+}
+
+static void maintain(struct event_shipper *shipper)
+{
+	for (size_t lane = 0; lane < LANES; lane++)
+		journal_maintain(event_lane_journal(shipper->lanes[lane]));
+}
+
+/* Sends one record, however long the producer has no room for it; false when the end came first. */
+static bool send_patiently(struct event_shipper *shipper, size_t lane, const struct event_lane_record *found)
+{
+	enum err e;
+	while ((e = send(shipper, lane, found)) == ERR_LIMIT) {
+		if (atomic_load(&shipper->is_stopping))
+			return false;
+		maintain(shipper);
+		usleep(IDLE_US);
+	}
+	if (e != OK)
+		delivered(shipper, opaque_of(lane, found->ticket), ERR_INVALID);
+	return true;
+}
+
+/* Ships a turn's worth of one lane; the number of records shipped. */
+static size_t ship(struct event_shipper *shipper, size_t lane)
+{
+	struct event_lane_record found;
+	size_t count = 0;
+	while (count < TURN_RECORDS && event_lane_next(shipper->lanes[lane], &found) &&
+	       send_patiently(shipper, lane, &found))
+		count++;
+	return count;
+}
+
+static void *run(void *arg)
+{
+	struct event_shipper *shipper = arg;
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), SHIPPER_NICE);
+	while (!atomic_load(&shipper->is_stopping)) {
+		size_t count = 0;
+		maintain(shipper);
+		for (size_t lane = 0; lane < LANES; lane++)
+			count += ship(shipper, lane);
+		if (count == 0)
+			usleep(IDLE_US);
+	}
+	return NULL;
+}
+
+static size_t segment_bytes_of(size_t lane_bytes)
+{
+	size_t bytes = (lane_bytes / 8) & ~(size_t)4095;
+	if (bytes > SEGMENT_BYTES_MOST)
+		return SEGMENT_BYTES_MOST;
+	return bytes < SEGMENT_BYTES_LEAST ? SEGMENT_BYTES_LEAST : bytes;
+}
+
+static void make_lanes(struct event_shipper *shipper, const struct event_shipper_config *config)
+{
+	if (mkdir(config->journal_dir, 0700) != 0 && errno != EEXIST)
+		log_error(config->log, "journal_folder_not_made", LOG_TEXT("path", config->journal_dir),
+		          LOG_TEXT("error", strerrordesc_np(errno)));
+	for (size_t i = 0; i < LANES; i++) {
+		char dir[600];
+		snprintf(dir, sizeof(dir), "%s/lane-%zu", config->journal_dir, i);
+		shipper->lanes[i] = event_lane_new(&(struct journal_config){
+			.dir = dir,
+			.segment_bytes = segment_bytes_of(config->bytes_max / LANES),
+			.bytes_max = config->bytes_max / LANES,
+			.in_flight_max = IN_FLIGHT_MAX,
+			.fsync_ms = config->fsync_ms,
+			.clock = config->clock,
+			.log = config->log,
+		});
+	}
+}
+
+static enum err make_producer(struct event_shipper *shipper, const struct event_shipper_config *config)
+{
 	struct kafka_producer_config producer = {
 		.kafka = config->kafka,
-		.queue_max = config->bytes_max / EVENT_BYTES_LEAST,
-		.queue_bytes_max = config->bytes_max,
+		.queue_max = (size_t)LANES * IN_FLIGHT_MAX,
+		.queue_bytes_max = PRODUCER_BYTES_MAX,
 		.linger_ms = LINGER_MS,
 		.message_timeout_ms = 0,
 		.delivered = delivered,
@@ -101,64 +225,68 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 		.log = config->log,
 		.metrics = config->metrics,
 	};
-	enum err e = kafka_producer_new(&producer, &shipper->producer);
+	return kafka_producer_new(&producer, &shipper->producer);
+}
+
+enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
+{
+	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
+	shipper->log = config->log;
+	enum err e = make_producer(shipper, config);
 	if (e != OK) {
 		free(shipper);
 		return e;
 	}
-	pthread_mutex_init(&shipper->order, NULL);
-	strbuf_init(&shipper->record, REDIRECT_EVENT_BYTES_MAX);
+	make_lanes(shipper, config);
 	register_metrics(shipper, config->metrics);
+	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
+		abort();
+	pthread_setname_np(shipper->thread, "event-shipper");
 	*out = shipper;
 	return OK;
 }
 
-static enum err send(struct event_shipper *shipper, const struct redirect_event *event)
-{
-	strbuf_reset(&shipper->record);
-	redirect_event_encode(event, &shipper->record);
-	enum err e = strbuf_status(&shipper->record);
-	if (e != OK)
-		return e;
-	struct cloud_event headers;
-	struct kafka_record record = {
-		.topic = REDIRECT_EVENT_TOPIC,
-		.key = event->slug,
-		.key_len = strlen(event->slug),
-		.value = shipper->record.data,
-		.value_len = shipper->record.len,
-	};
-	cloud_event_headers(&headers, event->event_id, event->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, event->slug,
-	                    &record);
-	return kafka_producer_send(shipper->producer, &record);
-}
-
 void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event)
 {
-	atomic_fetch_add(&shipper->accepted, 1);
-	memcpy(event->instance, shipper->instance, sizeof(event->instance));
-	pthread_mutex_lock(&shipper->order);
-	event->sequence = ++shipper->sequence;
-	enum err e = send(shipper, event);
-	pthread_mutex_unlock(&shipper->order);
-	if (e != OK)
-		drop(shipper, e);
+	size_t lane = XXH3_64bits(event->slug, strlen(event->slug)) % LANES;
+	enum err e = event_lane_append(shipper->lanes[lane], event);
+	if (e == OK)
+		return;
+	atomic_fetch_add(&shipper->dropped, 1);
+	log_loss(shipper, e);
+}
+
+bool event_shipper_can_write(void *arg)
+{
+	const struct event_shipper *shipper = arg;
+	for (size_t i = 0; i < LANES; i++)
+		if (!journal_can_write(event_lane_journal(shipper->lanes[i])))
+			return false;
+	return true;
 }
 
 enum err event_shipper_flush(struct event_shipper *shipper, int64_t timeout_ms)
 {
-	enum err e = kafka_producer_flush(shipper->producer, timeout_ms);
-	if (e != OK)
-		log_error(shipper->log, "events_left_behind", LOG_INT("events", event_shipper_count(shipper).queued));
-	return e;
+	int64_t until_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	while (event_shipper_count(shipper).queued > 0) {
+		if (clock_steady_us(clock_system()) > until_us) {
+			log_warning(shipper->log, "events_left_in_journal",
+			            LOG_INT("events", event_shipper_count(shipper).queued));
+			return ERR_UNAVAILABLE;
+		}
+		usleep(IDLE_US);
+	}
+	return OK;
 }
 
 void event_shipper_free(struct event_shipper *shipper)
 {
 	if (!shipper)
 		return;
+	atomic_store(&shipper->is_stopping, true);
+	pthread_join(shipper->thread, NULL);
 	kafka_producer_free(shipper->producer);
-	strbuf_clear(&shipper->record);
-	pthread_mutex_destroy(&shipper->order);
+	for (size_t i = 0; i < LANES; i++)
+		event_lane_free(shipper->lanes[i]);
 	free(shipper);
 }

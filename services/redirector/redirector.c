@@ -39,7 +39,7 @@ struct redirector {
 	struct unknown_limit *unknown_limit;
 	struct redirect *redirect;
 
-	struct ops_server_check checks[1];
+	struct ops_server_check checks[2];
 	struct ops_server *ops;
 	struct http_server *http;
 };
@@ -117,7 +117,10 @@ static enum err make_events(struct redirector *r)
 	return event_shipper_new(
 		&(struct event_shipper_config){
 			.kafka = &r->kafka,
+			.journal_dir = r->config->journal_dir,
 			.bytes_max = (size_t)r->config->journal_max_bytes,
+			.fsync_ms = r->config->journal_fsync_ms,
+			.clock = r->clock,
 			.log = r->log,
 			.metrics = r->metrics,
 		},
@@ -177,11 +180,13 @@ static bool can_lead(void *ctx)
 static enum err serve_operators(struct redirector *r)
 {
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_lead, .ctx = r };
+	r->checks[1] =
+		(struct ops_server_check){ .name = "journal", .ready = event_shipper_can_write, .ctx = r->events };
 	return ops_server_start(
 		&(struct ops_server_config){
 			.port = (uint16_t)r->config->ops_port,
 			.checks = r->checks,
-			.check_count = 1,
+			.check_count = 2,
 			.metrics = r->metrics,
 			.clock = r->clock,
 			.log = r->log,

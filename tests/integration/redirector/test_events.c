@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -82,7 +83,7 @@ static void assert_adds_up(struct world *world)
 	for (size_t i = 0; i < 4; i++) {
 		const char *found = strstr(text.data, names[i]);
 		assert_non_null(found);
-		assert_int_equal(sscanf(found + strlen(names[i]), "%lld", values[i]), 1);
+		*values[i] = found ? strtoll(found + strlen(names[i]), NULL, 10) : -1;
 	}
 	assert_true(queued >= 0);
 	assert_int_equal(accepted, acked + queued + dropped);
@@ -132,7 +133,9 @@ static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
 	struct world *world = *state;
 	struct event_shipper_config config = {
 		.kafka = &world->config.kafka,
-		.bytes_max = (size_t)1024 * 1024,
+		.journal_dir = world->journal_dir,
+		.bytes_max = (size_t)16 * 1024 * 1024,
+		.clock = clock_system(),
 		.log = world->log,
 		.metrics = world->metrics,
 	};
@@ -226,6 +229,51 @@ static void follow_with_hash(struct world *world, const char *name, const char *
 	} while (world_metric(world, "waymark_events_without_visitor_hash_total") > without);
 }
 
+/* As kill -9 leaves it: nothing is said to Kafka, the files stay as they are. */
+static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(void **state)
+{
+	static struct redirect_event events[20];
+	struct world *world = *state;
+	struct kafka_config nowhere = world->config.kafka;
+	snprintf(nowhere.brokers, sizeof(nowhere.brokers), WORLD_NOWHERE_KAFKA);
+	struct event_shipper_config config = {
+		.kafka = &nowhere,
+		.journal_dir = world->journal_dir,
+		.bytes_max = (size_t)16 * 1024 * 1024,
+		.clock = clock_system(),
+		.log = world->log,
+		.metrics = world->metrics,
+	};
+	struct event_shipper *shipper = NULL;
+	assert_int_equal(event_shipper_new(&config, &shipper), OK);
+	for (size_t i = 0; i < 20; i++) {
+		events[i] = (struct redirect_event){ .link_id = 1,
+			                             .link_version = 1,
+			                             .occurred_at_us = 1,
+			                             .status = 302,
+			                             .method = REDIRECT_METHOD_GET };
+		entropy_uuid7(1, events[i].event_id);
+		world_slug(world, "left", events[i].slug);
+		event_shipper_append(shipper, &events[i]);
+	}
+	event_shipper_free(shipper);
+
+	metrics_free(world->metrics);
+	world->metrics = metrics_new();
+	world_add_link(world, "left");
+	world_start(world);
+	assert_int_equal(world_follow(world, "left", ""), 302);
+	world_await_metric(world, ACKED, 21);
+	assert_int_equal(world_metric(world, ACCEPTED), 21);
+	static struct redirect_event found[21];
+	read_events(world, "left", found, 21);
+	for (size_t i = 0; i < 20; i++) {
+		assert_memory_equal(found[i].event_id, events[i].event_id, ENTROPY_UUID_SIZE);
+		assert_int_equal(found[i].sequence, i + 1);
+	}
+	assert_memory_not_equal(found[20].instance, found[19].instance, ENTROPY_UUID_SIZE);
+}
+
 static void tells_about_the_visitor_without_the_address(void **state)
 {
 	static struct redirect_event events[4];
@@ -272,6 +320,7 @@ int main(void)
 		TEST(makes_one_event_of_each_redirect_and_none_of_other_answers),
 		TEST(brings_every_event_to_kafka_before_it_ends),
 		TEST(redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up),
+		TEST(events_that_kafka_did_not_have_are_shipped_by_the_next_redirector),
 		TEST(adds_up_at_every_scrape_while_events_come_and_go),
 		TEST(tells_about_the_visitor_without_the_address),
 	};

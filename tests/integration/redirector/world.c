@@ -48,6 +48,7 @@ static void reset_config(struct world *world)
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	setenv("PUBLIC_BASE_URL", "https://sho.rt", 1);
+	setenv("JOURNAL_DIR", world->journal_dir, 1);
 	of_environment("PG_URL");
 	memset(&world->config, 0, sizeof(world->config));
 	if (env_read(config_program.vars, config_program.var_count, &world->config, &problems) != 0)
@@ -66,6 +67,7 @@ int world_reset(void **state)
 {
 	struct world *world = *state;
 	world->metrics = metrics_new();
+	test_folder_make(world->journal_dir);
 	struct redis_pool_config redis = {
 		.url = of_environment("REDIS_URL"),
 		.max = 2,
@@ -92,6 +94,7 @@ int world_stop(void **state)
 	link_cache_free(world->link_cache);
 	redis_pool_free(world->redis);
 	metrics_free(world->metrics);
+	test_folder_remove(world->journal_dir);
 	return 0;
 }
 
@@ -185,7 +188,7 @@ double world_metric(struct world *world, const char *series)
 	const char *found = strstr(text.data, line);
 	if (!found)
 		fail_msg("there is no metric %s", series);
-	double value = strtod(found + strlen(line), NULL);
+	double value = found ? strtod(found + strlen(line), NULL) : 0;
 	strbuf_clear(&text);
 	return value;
 }

@@ -11,6 +11,7 @@
 #include "lib/links/link_cache.h"
 #include "services/redirector/redirector.h"
 #include "tests/support/test_database.h"
+#include "tests/support/test_folder.h"
 #include "tests/unit/net/http_fixture.h"
 
 #define WORLD_DEADLINE_MS 15000
@@ -31,6 +32,7 @@ struct world {
 	struct http_fixture door; /* for the client functions of http_fixture.h: its port alone is set */
 	struct http_fixture_answer answer;
 	char prefix[9];
+	char journal_dir[TEST_FOLDER_SIZE];
 };
 
 /* Group set-up and tear-down. */

@@ -17,6 +17,7 @@ static void set_required(void)
 	setenv("REDIS_URL", "redis://127.0.0.1:6379", 1);
 	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
 	setenv("PUBLIC_BASE_URL", "https://sho.rt", 1);
+	setenv("JOURNAL_DIR", "/var/lib/waymark/journal", 1);
 }
 
 static int forget(void **state)
@@ -46,7 +47,7 @@ static void assert_refuses(const char *name, const char *value)
 	unsetenv(name);
 }
 
-static void needs_the_stores_the_brokers_and_its_public_address_only(void **state)
+static void needs_the_stores_the_brokers_its_public_address_and_a_journal_only(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -96,7 +97,7 @@ static void reads_the_networks_of_proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(needs_the_stores_the_brokers_and_its_public_address_only, forget),
+		cmocka_unit_test_setup(needs_the_stores_the_brokers_its_public_address_and_a_journal_only, forget),
 		cmocka_unit_test_setup(names_each_variable_whose_form_is_wrong, forget),
 		cmocka_unit_test_setup(reads_the_networks_of_proxies, forget),
 	};

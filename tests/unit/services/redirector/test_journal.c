@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,11 +15,12 @@
 
 #include "services/redirector/journal.h"
 #include "services/redirector/journal_segment.h"
+#include "tests/support/test_folder.h"
 
 #define SEGMENT_BYTES (64 * 1024)
 
 struct fixture {
-	char dir[64];
+	char dir[TEST_FOLDER_SIZE];
 	struct clock_fake clock;
 	struct journal_config config;
 };
@@ -28,8 +28,7 @@ struct fixture {
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof *f);
-	snprintf(f->dir, sizeof f->dir, "/tmp/waymark-journal-XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
+	test_folder_make(f->dir);
 	clock_fake_init(&f->clock, 0);
 	f->config = (struct journal_config){ .dir = f->dir,
 		                             .segment_bytes = SEGMENT_BYTES,
@@ -40,16 +39,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *place)
-{
-	(void)st, (void)type, (void)place;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	nftw(f->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	test_folder_remove(f->dir);
 	free(f);
 	return 0;
 }
@@ -221,6 +214,7 @@ static void refuses_beyond_bytes_max_and_goes_on_when_acks_made_room(void **stat
 		journal_maintain(j);
 	assert_in_range(accepted, 8 * SEGMENT_BYTES / 216 - 20, 8 * SEGMENT_BYTES / 216);
 	assert_false(journal_is_writable(j));
+	assert_true(journal_can_write(j));
 	assert_true(journal_count(j).bytes <= f->config.bytes_max);
 	for (uint64_t n = 0; n < accepted; n++) {
 		struct journal_record record;
@@ -262,6 +256,7 @@ static void a_folder_that_cannot_be_used_refuses_appends_and_heals(void **state)
 	f->config.dir = dir;
 	struct journal *j = journal_new(&f->config);
 	assert_false(journal_is_writable(j));
+	assert_false(journal_can_write(j));
 	assert_int_equal(ERR_LIMIT, journal_append(j, "x", 1));
 	assert_int_equal(0, mkdir(blocker, 0700));
 	clock_fake_advance(&f->clock, 2 * CLOCK_US_PER_S);

@@ -1,0 +1,89 @@
+#include "services/redirector/event_lane.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+/* What the shipper needs for key and headers stands in front of the message. */
+struct head {
+	uint8_t event_id[ENTROPY_UUID_SIZE];
+	int64_t occurred_at_us;
+	char slug[40]; /* 33, up to a multiple of 8 */
+};
+
+struct event_lane {
+	struct journal *journal;
+	uint8_t instance[ENTROPY_UUID_SIZE];
+	pthread_mutex_t order; /* the sequence is the order in the journal */
+	uint64_t sequence;
+	struct strbuf bytes;
+};
+
+struct event_lane *event_lane_new(const struct journal_config *config)
+{
+	struct event_lane *lane = mem_zero(sizeof(*lane));
+	lane->journal = journal_new(config);
+	entropy_uuid4(lane->instance);
+	pthread_mutex_init(&lane->order, NULL);
+	strbuf_init(&lane->bytes, sizeof(struct head) + REDIRECT_EVENT_BYTES_MAX);
+	return lane;
+}
+
+void event_lane_free(struct event_lane *lane)
+{
+	if (!lane)
+		return;
+	journal_free(lane->journal);
+	strbuf_clear(&lane->bytes);
+	pthread_mutex_destroy(&lane->order);
+	free(lane);
+}
+
+static enum err append(struct event_lane *lane, struct redirect_event *event)
+{
+	struct head head = { .occurred_at_us = event->occurred_at_us };
+	memcpy(event->instance, lane->instance, sizeof(event->instance));
+	event->sequence = lane->sequence + 1;
+	memcpy(head.event_id, event->event_id, sizeof(head.event_id));
+	memcpy(head.slug, event->slug, sizeof(event->slug));
+	strbuf_reset(&lane->bytes);
+	strbuf_add(&lane->bytes, &head, sizeof(head));
+	redirect_event_encode(event, &lane->bytes);
+	enum err e = strbuf_status(&lane->bytes);
+	if (e == OK)
+		e = journal_append(lane->journal, lane->bytes.data, lane->bytes.len);
+	if (e == OK)
+		lane->sequence++;
+	return e;
+}
+
+enum err event_lane_append(struct event_lane *lane, struct redirect_event *event)
+{
+	pthread_mutex_lock(&lane->order);
+	enum err e = append(lane, event);
+	pthread_mutex_unlock(&lane->order);
+	return e;
+}
+
+bool event_lane_next(struct event_lane *lane, struct event_lane_record *record)
+{
+	struct journal_record found;
+	if (!journal_next(lane->journal, &found))
+		return false;
+	const struct head *head = found.bytes;
+	*record = (struct event_lane_record){
+		.event_id = head->event_id,
+		.occurred_at_us = head->occurred_at_us,
+		.bytes = head + 1,
+		.len = found.len - sizeof(*head),
+		.ticket = found.ticket,
+	};
+	memcpy(record->slug, head->slug, sizeof(record->slug) - 1);
+	return true;
+}
+
+struct journal *event_lane_journal(struct event_lane *lane)
+{
+	return lane->journal;
+}

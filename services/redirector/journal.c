@@ -1,0 +1,299 @@
+#include "services/redirector/journal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "services/redirector/journal_folder.h"
+#include "services/redirector/journal_segment.h"
+
+#define RETRY_US (1 * CLOCK_US_PER_S)
+
+/* A record between journal_next and its release; its ticket is its index, counted without end. */
+struct in_flight {
+	struct journal_segment *segment;
+	size_t end;
+	_Atomic bool is_acked;
+};
+
+struct journal {
+	struct journal_config config;
+	char dir[256];
+	int lock_fd;
+	int64_t retry_at_us;          /* the shipper's: of opening the folder, of making a segment */
+	int64_t synced_at_us;         /* the shipper's */
+	_Atomic uint64_t next_number; /* of the next segment */
+	_Atomic bool is_open;         /* the folder is ours and recovery is over */
+	_Atomic bool is_writable;
+	_Atomic bool is_broken; /* the last segment could not be made, for a reason other than bytes_max */
+	_Atomic uint64_t bytes;
+
+	/*
+	 * One chain, oldest first: what an earlier process left, then our own. The shipper takes segments off its front; the
+	 * appender adds to its end. `sentinel` stands in front, so that neither end is ever missing.
+	 */
+	struct journal_segment sentinel;
+	struct journal_segment *last; /* the appender's, once recovery is over */
+	/* Made by the shipper, taken by the appender. Numbers must rise along the chain, so one thread makes at a time. */
+	struct journal_segment *standby;
+	pthread_mutex_t standby_lock;
+	struct journal_segment *reading; /* the shipper's; the sentinel: nothing was read yet */
+	uint64_t first_own_number;       /* segments below it were recovered */
+
+	struct in_flight *window;
+	uint64_t next_ticket;    /* the shipper's */
+	uint64_t release_ticket; /* the shipper's: the oldest that is not released */
+
+	_Atomic uint64_t appended;
+	_Atomic uint64_t acked;
+};
+
+/* --- segments --- */
+
+/* Within bytes_max. ERR_LIMIT: beyond it, or the disk is full. */
+static enum err make_segment(struct journal *j, struct journal_segment **out)
+{
+	size_t size = j->config.segment_bytes;
+	if (atomic_fetch_add(&j->bytes, size) + size > j->config.bytes_max) {
+		atomic_fetch_sub(&j->bytes, size);
+		return ERR_LIMIT;
+	}
+	enum err err = journal_segment_create(j->dir, atomic_fetch_add(&j->next_number, 1), size, j->config.log, out);
+	atomic_store(&j->is_broken, err != OK);
+	if (err != OK)
+		atomic_fetch_sub(&j->bytes, size);
+	return err;
+}
+
+static void add_to_chain(struct journal *j, struct journal_segment *s)
+{
+	atomic_store_explicit(&j->last->next, s, memory_order_release);
+	j->last = s;
+}
+
+static void recover(struct journal *j)
+{
+	struct journal_folder folder;
+	journal_folder_list(&folder, j->dir, j->config.log);
+	for (size_t i = 0; i < folder.count; i++) {
+		struct journal_segment *s = folder.segments[i];
+		atomic_fetch_add(&j->appended, folder.records[i]);
+		atomic_fetch_add(&j->bytes, s->size);
+		add_to_chain(j, s);
+	}
+	j->first_own_number = folder.next_number;
+	atomic_store(&j->next_number, folder.next_number);
+	journal_folder_clear(&folder);
+}
+
+/* Takes the folder and what is in it. Until then nobody appends. */
+static void open_folder(struct journal *j)
+{
+	if (journal_folder_lock(j->dir, j->config.log, &j->lock_fd) != OK)
+		return;
+	recover(j);
+	atomic_store_explicit(&j->is_open, true, memory_order_release);
+	atomic_store(&j->is_writable, true);
+}
+
+struct journal *journal_new(const struct journal_config *config)
+{
+	struct journal *j = mem_zero(sizeof *j);
+	j->config = *config;
+	j->lock_fd = -1;
+	pthread_mutex_init(&j->standby_lock, NULL);
+	snprintf(j->dir, sizeof j->dir, "%s", config->dir);
+	j->window = mem_array(config->in_flight_max, sizeof *j->window);
+	j->last = j->reading = &j->sentinel;
+	open_folder(j);
+	journal_maintain(j);
+	return j;
+}
+
+/* --- the appender --- */
+
+/* The segment that the next record goes into: the ready one, or, when the shipper was too slow, one made here. */
+static enum err take_standby(struct journal *j, struct journal_segment **out)
+{
+	enum err err = OK;
+	pthread_mutex_lock(&j->standby_lock);
+	if (j->standby == NULL)
+		err = atomic_load(&j->is_writable) ? make_segment(j, &j->standby) : ERR_LIMIT;
+	if (err == OK) {
+		*out = j->standby;
+		j->standby = NULL;
+	} else {
+		atomic_store(&j->is_writable, false);
+	}
+	pthread_mutex_unlock(&j->standby_lock);
+	return err;
+}
+
+enum err journal_append(struct journal *j, const void *bytes, size_t len)
+{
+	struct journal_segment *next;
+	enum err err = ERR_LIMIT;
+	if (!atomic_load_explicit(&j->is_open, memory_order_acquire))
+		return ERR_LIMIT;
+	bool is_own = j->last->number >= j->first_own_number;
+	if (is_own)
+		err = journal_segment_append(j->last, bytes, len);
+	if (err == ERR_LIMIT && take_standby(j, &next) == OK) {
+		err = journal_segment_append(next, bytes, len);
+		if (is_own)
+			journal_segment_close(j->last);
+		add_to_chain(j, next);
+	}
+	if (err == OK)
+		atomic_fetch_add_explicit(&j->appended, 1, memory_order_release);
+	return err;
+}
+
+/* --- the shipper --- */
+
+static struct in_flight *slot(struct journal *j, uint64_t ticket)
+{
+	return &j->window[ticket % j->config.in_flight_max];
+}
+
+/* Moves the reader on to the next segment; false: there is none yet. */
+static bool advance_reading(struct journal *j)
+{
+	struct journal_segment *next = atomic_load_explicit(&j->reading->next, memory_order_acquire);
+	if (next == NULL)
+		return false;
+	j->reading = next;
+	return true;
+}
+
+bool journal_next(struct journal *j, struct journal_record *record)
+{
+	size_t end = 0;
+	enum journal_segment_read read = JOURNAL_SEGMENT_END;
+	if (j->next_ticket - j->release_ticket >= j->config.in_flight_max)
+		return false;
+	do {
+		if (j->reading != &j->sentinel)
+			read = journal_segment_next(j->reading, j->reading->number < j->first_own_number,
+			                            &record->bytes, &record->len, &end);
+	} while (read == JOURNAL_SEGMENT_END && advance_reading(j));
+	if (read != JOURNAL_SEGMENT_RECORD)
+		return false;
+	struct in_flight *entry = slot(j, j->next_ticket);
+	entry->segment = j->reading;
+	entry->end = end;
+	atomic_store_explicit(&entry->is_acked, false, memory_order_relaxed);
+	record->ticket = j->next_ticket++;
+	return true;
+}
+
+void journal_ack(struct journal *j, uint64_t ticket)
+{
+	atomic_store_explicit(&slot(j, ticket)->is_acked, true, memory_order_release);
+	atomic_fetch_add(&j->acked, 1);
+}
+
+/* Writes into the segments how far they are done: the acked records that no unacked one stands before. */
+static void release_acked(struct journal *j)
+{
+	while (j->release_ticket < j->next_ticket) {
+		struct in_flight *oldest = slot(j, j->release_ticket);
+		if (!atomic_load_explicit(&oldest->is_acked, memory_order_acquire))
+			break;
+		journal_segment_release(oldest->segment, oldest->end);
+		j->release_ticket++;
+	}
+}
+
+static void remove_done_segments(struct journal *j)
+{
+	struct journal_segment *in_use =
+		j->release_ticket < j->next_ticket ? slot(j, j->release_ticket)->segment : j->reading;
+	struct journal_segment *front;
+	if (in_use == &j->sentinel)
+		return;
+	while ((front = atomic_load(&j->sentinel.next)) != in_use) {
+		atomic_store(&j->sentinel.next, atomic_load(&front->next));
+		atomic_fetch_sub(&j->bytes, front->size);
+		journal_segment_free(front, true);
+	}
+}
+
+static void prepare_standby(struct journal *j, int64_t now_us)
+{
+	if (!atomic_load(&j->is_writable) && now_us < j->retry_at_us)
+		return;
+	pthread_mutex_lock(&j->standby_lock);
+	bool is_there = j->standby != NULL || make_segment(j, &j->standby) == OK;
+	if (!is_there)
+		j->retry_at_us = now_us + RETRY_US;
+	atomic_store(&j->is_writable, is_there);
+	pthread_mutex_unlock(&j->standby_lock);
+}
+
+static void sync_if_due(struct journal *j, int64_t now_us)
+{
+	if (j->config.fsync_ms == 0 || now_us - j->synced_at_us < j->config.fsync_ms * CLOCK_US_PER_MS)
+		return;
+	for (struct journal_segment *s = j->reading; s != NULL;
+	     s = atomic_load_explicit(&s->next, memory_order_acquire)) {
+		if (s != &j->sentinel)
+			journal_segment_sync(s);
+	}
+	j->synced_at_us = now_us;
+}
+
+void journal_maintain(struct journal *j)
+{
+	int64_t now_us = clock_steady_us(j->config.clock);
+	if (!atomic_load(&j->is_open)) {
+		if (now_us < j->retry_at_us)
+			return;
+		j->retry_at_us = now_us + RETRY_US;
+		open_folder(j);
+		if (!atomic_load(&j->is_open))
+			return;
+	}
+	release_acked(j);
+	remove_done_segments(j);
+	prepare_standby(j, now_us);
+	sync_if_due(j, now_us);
+}
+
+void journal_free(struct journal *j)
+{
+	struct journal_segment *s, *next;
+	if (j == NULL)
+		return;
+	release_acked(j);
+	bool is_drained = atomic_load(&j->acked) == atomic_load(&j->appended);
+	for (s = atomic_load(&j->sentinel.next); s != NULL; s = next) {
+		next = atomic_load(&s->next);
+		journal_segment_free(s, is_drained);
+	}
+	journal_segment_free(j->standby, true);
+	pthread_mutex_destroy(&j->standby_lock);
+	if (j->lock_fd >= 0)
+		close(j->lock_fd);
+	free(j->window);
+	free(j);
+}
+
+bool journal_is_writable(const struct journal *j)
+{
+	return atomic_load(&j->is_writable);
+}
+
+bool journal_can_write(const struct journal *j)
+{
+	return atomic_load(&j->is_open) && !atomic_load(&j->is_broken);
+}
+
+struct journal_counts journal_count(const struct journal *j)
+{
+	struct journal_counts counts = { .acked = atomic_load(&j->acked) };
+	counts.appended = atomic_load(&j->appended);
+	counts.bytes = atomic_load(&j->bytes);
+	return counts;
+}
