@@ -28,6 +28,7 @@ static enum err start_relay(struct links_api *service)
 	struct outbox_relay_config relay = {
 		.pg_url = api->config->pg_url,
 		.kafka = &api->config->kafka,
+		.cache = api->cache,
 		.clock = api->clock,
 		.log = api->log,
 		.metrics = service->metrics,

@@ -17,6 +17,7 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/links/link_cache.h"
 #include "lib/net/kafka_config.h"
 
 #define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
@@ -26,6 +27,7 @@ struct outbox_relay;
 struct outbox_relay_config {
 	const char *pg_url;
 	const struct kafka_config *kafka;
+	struct link_cache *cache; /* borrowed */
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
