@@ -107,9 +107,9 @@ void dead_letter_list_add(struct dead_letter_list *list, const struct kafka_mess
 		.has_value = message->value != NULL,
 	};
 	letter->bytes = mem_zero(letter->len + letter->key_len);
-	if (letter->len > 0)
+	if (message->value && letter->len > 0)
 		memcpy(letter->bytes, message->value, letter->len);
-	if (letter->key_len > 0)
+	if (message->key && letter->key_len > 0)
 		memcpy(letter->bytes + letter->len, message->key, letter->key_len);
 	snprintf(letter->reason, sizeof(letter->reason), "%s", reason);
 	list->bytes += letter->len + letter->key_len;

@@ -5,9 +5,12 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "services/analytics-consumer/geoip.h"
@@ -28,31 +31,44 @@ static void write_file(const char *folder, const char *name, const char *text)
 	fclose(file);
 }
 
+static bool run_builder(struct fixture *f)
+{
+	char program[] = "tools/geoip/build-database";
+	char v4[64];
+	char v6[64];
+	char *const argv[] = { program, v4, v6, f->database, NULL };
+	pid_t pid = 0;
+	int status = -1;
+	snprintf(v4, sizeof(v4), "%s/v4", f->folder);
+	snprintf(v6, sizeof(v6), "%s/v6", f->folder);
+	return posix_spawn(&pid, argv[0], NULL, NULL, argv, environ) == 0 && waitpid(pid, &status, 0) == pid &&
+	       status == 0;
+}
+
 /* A database as tools/setup makes it, of a few ranges. */
 static int set_up(void **state)
 {
 	static struct fixture f;
-	char command[256];
 	snprintf(f.folder, sizeof(f.folder), "/tmp/geoip-XXXXXX");
 	assert_non_null(mkdtemp(f.folder));
 	snprintf(f.database, sizeof(f.database), "%s/country.mmdb", f.folder);
 	/* 8.8.8.0/24 and 93.184.216.0/24 as numbers, the way tor-geoipdb writes IPv4. */
 	write_file(f.folder, "v4", "134744064,134744319,US\n1572395008,1572395263,DE\n");
 	write_file(f.folder, "v6", "2a00:1450::,2a00:1450:ffff:ffff:ffff:ffff:ffff:ffff,IE\n");
-	snprintf(command, sizeof(command), "tools/geoip/build-database %s/v4 %s/v6 %s", f.folder, f.folder, f.database);
-	if (system(command) != 0)
-		return -1;
 	*state = &f;
-	return geoip_open(f.database, NULL, &f.geoip) == OK ? 0 : -1;
+	return run_builder(&f) && geoip_open(f.database, NULL, &f.geoip) == OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	char command[64];
 	geoip_close(f->geoip);
-	snprintf(command, sizeof(command), "rm -r %s", f->folder);
-	return system(command);
+	DIR *folder = opendir(f->folder);
+	assert_non_null(folder);
+	for (const struct dirent *entry; (entry = readdir(folder));)
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	closedir(folder);
+	return rmdir(f->folder);
 }
 
 static void tells_the_country_of_each_network(void **state)
