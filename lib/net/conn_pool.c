@@ -73,7 +73,8 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
 {
 	const struct conn_pool_config *c = &pool->config;
-	if (*watch && !c->kind->is_alive(*watch)) {
+	/* While somebody failed to connect, an old connection that still works proves nothing. */
+	if (*watch && (quiet || !c->kind->is_alive(*watch))) {
 		c->kind->close(*watch);
 		*watch = NULL;
 	}

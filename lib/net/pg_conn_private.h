@@ -34,8 +34,8 @@ enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadlin
 enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
 
 /*
- * Until the statement is done; the answer is its last result, or the first that is an error. Answers at once when the
- * server waits for COPY data. ERR_UNAVAILABLE: broken (logged).
+ * Until the statement is done; the answer is its last result, which is the error if there was one. Answers at once when
+ * the server waits for COPY data. ERR_UNAVAILABLE: broken (logged).
  */
 enum err pg_conn_wait_answer(struct pg_conn *conn, int64_t deadline_us, struct pg_result **answer) MUST_CHECK;
 

@@ -92,12 +92,6 @@ static enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, P
 	return err;
 }
 
-static bool pg_conn_wait_is_error(const PGresult *result)
-{
-	ExecStatusType status = PQresultStatus(result);
-	return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
-}
-
 enum err pg_conn_wait_answer(struct pg_conn *conn, int64_t deadline_us, struct pg_result **answer)
 {
 	PGresult *kept = NULL;
@@ -110,10 +104,6 @@ enum err pg_conn_wait_answer(struct pg_conn *conn, int64_t deadline_us, struct p
 		}
 		if (!next)
 			break;
-		if (kept && pg_conn_wait_is_error(kept)) {
-			PQclear(next);
-			continue;
-		}
 		PQclear(kept);
 		kept = next;
 		ExecStatusType status = PQresultStatus(kept);
