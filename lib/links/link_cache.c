@@ -127,6 +127,17 @@ static enum link_cache_answer read_value(const struct link_cache *cache, const c
 	return LINK_CACHE_ENTRY;
 }
 
+static enum link_cache_answer read_reply(const struct link_cache *cache, const struct redis_reply *reply,
+                                         const char *slug, struct link_entry *out)
+{
+	size_t len = 0;
+	const char *value = redis_reply_bytes(reply, &len);
+	enum link_cache_answer answer = read_value(cache, value, len, out);
+	if (answer == LINK_CACHE_ENTRY)
+		snprintf(out->slug, sizeof(out->slug), "%s", slug);
+	return answer;
+}
+
 enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
 {
 	char key[KEY_SIZE];
@@ -134,16 +145,44 @@ enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug
 	struct redis_reply *reply = NULL;
 	if (redis_pool_call(cache->redis, args, 2, &reply) != OK)
 		return LINK_CACHE_AWAY;
-	size_t len = 0;
-	struct link_entry entry;
-	const char *value = redis_reply_bytes(reply, &len);
-	enum link_cache_answer answer = read_value(cache, value, len, &entry);
+	enum link_cache_answer answer = read_reply(cache, reply, slug, out);
 	redis_reply_free(reply);
-	if (answer == LINK_CACHE_ENTRY) {
-		*out = entry;
-		snprintf(out->slug, sizeof(out->slug), "%s", slug);
-	}
 	return answer;
+}
+
+struct question {
+	struct link_cache *cache;
+	link_cache_told told;
+	void *ctx;
+	char slug[SLUG_SIZE];
+};
+
+static void answer_question(void *ctx, const struct redis_reply *reply)
+{
+	struct question *q = ctx;
+	struct link_entry entry;
+	enum link_cache_answer answer = LINK_CACHE_AWAY;
+	const char *error = redis_reply_error(reply);
+	if (error)
+		log_warning(q->cache->log, "link_cache_refused", LOG_TEXT("message", error));
+	else if (reply)
+		answer = read_reply(q->cache, reply, q->slug, &entry);
+	q->told(q->ctx, answer, &entry);
+	free(q);
+}
+
+enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
+                        link_cache_told told, void *ctx)
+{
+	char key[KEY_SIZE];
+	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
+	struct question *q = mem_zero(sizeof(*q));
+	*q = (struct question){ .cache = cache, .told = told, .ctx = ctx };
+	snprintf(q->slug, sizeof(q->slug), "%s", slug);
+	enum err err = redis_pipeline_call(pipeline, args, 2, answer_question, q);
+	if (err != OK)
+		free(q);
+	return err;
 }
 
 static int64_t jittered_ttl_s(void)

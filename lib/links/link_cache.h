@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/links/link.h"
+#include "lib/net/redis_pipeline.h"
 #include "lib/net/redis_pool.h"
 
 #define LINK_CACHE_TTL_S (24 * 3600) /* ± 10 %, so that entries made together do not end together */
@@ -27,6 +28,16 @@ enum link_cache_answer {
 };
 
 enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out);
+
+/* entry is borrowed (the callee may change it), and only there with LINK_CACHE_ENTRY. */
+typedef void (*link_cache_told)(void *ctx, enum link_cache_answer answer, struct link_entry *entry);
+
+/*
+ * As link_cache_get, without waiting: told is called once, later, in the pipeline's thread. Errors of redis_pipeline_call:
+ * Redis was not asked, told is not called.
+ */
+enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
+                        link_cache_told told, void *ctx) MUST_CHECK;
 
 /* Sets if newer. Deleted, disabled and expired links are entries too: they say so in state. ERR_CONFLICT: Redis holds the
  * same or a newer version. */

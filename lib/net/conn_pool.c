@@ -69,28 +69,42 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 	wake_first(pool);
 }
 
-/* *hung: the server did not refuse, it did not answer. */
-static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
+/* Asks over the watch's connection, and closes it if that fails. *hung: there was no answer in time. */
+static enum err ask(struct conn_pool *pool, void **watch, bool *hung)
 {
-	const struct conn_pool_config *c = &pool->config;
-	/* While somebody failed to connect, an old connection that still works proves nothing. */
-	if (*watch && (quiet || !c->kind->is_alive(*watch))) {
-		c->kind->close(*watch);
-		*watch = NULL;
-	}
-	if (!*watch) {
-		int64_t begun_us = clock_steady_us(c->clock);
-		enum err err = c->kind->open(c->ctx, quiet, true, watch);
-		*hung = err != OK && clock_steady_us(c->clock) - begun_us >= c->connect_timeout_ms * CLOCK_US_PER_MS;
-		return err;
-	}
-	enum err err = c->kind->probe(c->ctx, *watch);
+	const struct conn_pool_kind *kind = pool->config.kind;
+	enum err err = kind->probe(pool->config.ctx, *watch);
 	if (err != OK) {
-		*hung = c->kind->hung(*watch);
-		c->kind->close(*watch);
+		*hung = kind->hung(*watch);
+		kind->close(*watch);
 		*watch = NULL;
 	}
 	return err;
+}
+
+static enum err reconnect(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
+{
+	const struct conn_pool_config *c = &pool->config;
+	int64_t begun_us = clock_steady_us(c->clock);
+	if (*watch)
+		c->kind->close(*watch);
+	*watch = NULL;
+	enum err err = c->kind->open(c->ctx, quiet, true, watch);
+	*hung = err != OK && clock_steady_us(c->clock) - begun_us >= c->connect_timeout_ms * CLOCK_US_PER_MS;
+	/* The kernel of a frozen server still accepts: only an answer counts. */
+	return err == OK ? ask(pool, watch, hung) : err;
+}
+
+/* quiet: the last attempt failed. Then an old connection that still works proves nothing, nor ever does one that broke. */
+static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
+{
+	*hung = false;
+	if (*watch && !quiet && pool->config.kind->is_alive(*watch)) {
+		enum err err = ask(pool, watch, hung);
+		if (err == OK || *hung)
+			return err;
+	}
+	return reconnect(pool, quiet, watch, hung);
 }
 
 /* Until the next probe is due. With the mutex held. */

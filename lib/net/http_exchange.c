@@ -177,6 +177,11 @@ int64_t http_exchange_arrived_us(const struct http_exchange *x)
 	return x->arrived_us;
 }
 
+void *http_exchange_guest(const struct http_exchange *x)
+{
+	return x->loop->guest_state;
+}
+
 bool http_exchange_on_worker(const struct http_exchange *x)
 {
 	return x->on_worker;

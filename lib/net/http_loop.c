@@ -263,19 +263,31 @@ static int sleep_ms(const struct http_loop *loop)
 		until_us = earlier(until_us, loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
 	if (loop->draining)
 		until_us = earlier(until_us, loop->drain_until_us);
+	if (config->guest != NULL)
+		until_us = earlier(until_us, config->guest->deadline_us(loop->guest_state));
 	if (until_us <= loop->now_us)
 		return loop->draining ? 10 : 0;
 	int64_t ms = (until_us - loop->now_us) / CLOCK_US_PER_MS + 1;
 	return ms < TURN_MS_MAX ? (int)ms : TURN_MS_MAX;
 }
 
+/* Whether the guest's descriptor has something to be read. */
+static bool is_readable(const struct pollfd *entry)
+{
+	return (entry->revents & (POLLIN | POLLERR | POLLHUP)) != 0;
+}
+
 static void wait_for_events(struct http_loop *loop)
 {
-	struct pollfd entries[2 + HTTP_LINGER_MAX] = {
+	const struct http_guest *guest = loop->service->config.guest;
+	struct pollfd entries[3 + HTTP_LINGER_MAX] = {
 		{ .fd = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, .events = POLLIN },
 		{ .fd = loop->wake_fd, .events = POLLIN },
+		{ .fd = -1 },
 	};
-	size_t count = 2 + http_linger_poll_entries(&loop->linger, entries + 2);
+	if (guest != NULL)
+		entries[2].fd = guest->descriptor(loop->guest_state, &entries[2].events);
+	size_t count = 3 + http_linger_poll_entries(&loop->linger, entries + 3);
 	poll(entries, count, sleep_ms(loop));
 	if (entries[1].revents & POLLIN) {
 		uint64_t wakes;
@@ -287,6 +299,8 @@ static void wait_for_events(struct http_loop *loop)
 		 */
 		atomic_store(&loop->woken, false);
 	}
+	if (guest != NULL)
+		guest->receive(loop->guest_state, is_readable(&entries[2]));
 }
 
 static void turn(struct http_loop *loop)
@@ -294,6 +308,8 @@ static void turn(struct http_loop *loop)
 	wait_for_events(loop);
 	loop->now_us = clock_steady_us(loop->service->config.clock);
 	MHD_run(loop->daemon);
+	if (loop->service->config.guest != NULL)
+		loop->service->config.guest->send(loop->guest_state);
 	expire(loop);
 	if (loop->linger.count > 0)
 		http_linger_run(&loop->linger, loop->now_us);
@@ -304,8 +320,13 @@ static void turn(struct http_loop *loop)
 static void *run(void *arg)
 {
 	struct http_loop *loop = arg;
+	const struct http_guest *guest = loop->service->config.guest;
+	if (guest != NULL)
+		loop->guest_state = guest->enter(guest->ctx);
 	while (!loop->draining || loop->open > 0)
 		turn(loop);
+	if (guest != NULL)
+		guest->leave(loop->guest_state);
 	/* whoever has just resumed the last exchange may still be waking the daemon */
 	while (atomic_load(&loop->resumers) > 0)
 		sched_yield();

@@ -42,6 +42,7 @@ struct http_loop {
 	struct http_connection_list receiving, idle, busy;
 	struct http_connection *spare; /* records for connections to come, linked by next */
 	size_t open;
+	void *guest_state;
 	struct http_linger linger;
 	struct http_request_id_source ids;
 	_Atomic unsigned resumers; /* threads inside http_exchange_resume */

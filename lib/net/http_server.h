@@ -50,6 +50,21 @@ typedef void (*http_refusal)(void *ctx, struct http_exchange *x, unsigned status
 /* Told once per answered request, after it has been queued, in the loop thread. status is what was sent. */
 typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
 
+/*
+ * Something that lives in each loop's thread beside the connections: it waits for one descriptor, and works before and
+ * after the requests of a turn. enter runs before the first turn and gives the guest's state of that loop; leave runs after
+ * the last.
+ */
+struct http_guest {
+	void *(*enter)(void *ctx);
+	int (*descriptor)(void *state, short *events); /* for poll; -1: none */
+	int64_t (*deadline_us)(void *state);           /* steady: the next turn is no later; INT64_MAX = whenever */
+	void (*receive)(void *state, bool is_readable);
+	void (*send)(void *state);
+	void (*leave)(void *state);
+	void *ctx;
+};
+
 struct http_server_config {
 	const char *name;          /* thread names and metrics label: "public", "ops" */
 	const char *address;       /* NULL = all addresses, IPv4 and IPv6 */
@@ -66,7 +81,8 @@ struct http_server_config {
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
 	http_refusal refusal;
-	http_observer observer; /* may be NULL */
+	http_observer observer;         /* may be NULL */
+	const struct http_guest *guest; /* borrowed; may be NULL */
 	void *ctx;
 	const struct clock *clock;
 	const struct log *log;
@@ -108,6 +124,8 @@ const char *http_exchange_request_id(const struct http_exchange *x);
 /* Steady and wall time at which the request line arrived. */
 int64_t http_exchange_arrived_steady_us(const struct http_exchange *x);
 int64_t http_exchange_arrived_us(const struct http_exchange *x);
+/* The guest's state in the loop that x belongs to; for handlers in the loop's thread. NULL without a guest. */
+void *http_exchange_guest(const struct http_exchange *x);
 bool http_exchange_on_worker(const struct http_exchange *x);
 
 /* A slot for the handler's own state between HTTP_BLOCKS or HTTP_PENDING and the end; release runs at the very end. */

@@ -64,38 +64,7 @@ static enum err finish_connecting(struct redis_conn *conn, int64_t deadline_us)
 	return error == 0 ? OK : fail(conn, strerrordesc_np(error));
 }
 
-static enum err send_all(struct redis_conn *conn, int64_t deadline_us)
-{
-	for (int done = 0; !done;) {
-		enum err err = wait_for(conn, POLLOUT, deadline_us);
-		if (err != OK)
-			return err;
-		if (redisBufferWrite(conn->wire, &done) != REDIS_OK)
-			return fail(conn, conn->wire->errstr);
-	}
-	return OK;
-}
-
-static enum err receive(struct redis_conn *conn, int64_t deadline_us, struct redis_reply **reply)
-{
-	for (;;) {
-		void *got = NULL;
-		if (redisGetReplyFromReader(conn->wire, &got) != REDIS_OK)
-			return fail(conn, conn->wire->errstr);
-		if (got) {
-			*reply = got;
-			return OK;
-		}
-		enum err err = wait_for(conn, POLLIN, deadline_us);
-		if (err != OK)
-			return err;
-		if (redisBufferRead(conn->wire) != REDIS_OK)
-			return fail(conn, conn->wire->errstr);
-	}
-}
-
-static enum err call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us,
-                     struct redis_reply **reply)
+enum err redis_conn_push(struct redis_conn *conn, const struct redis_arg *args, size_t count)
 {
 	const char **argv = mem_array(count, sizeof(*argv));
 	size_t *lens = mem_array(count, sizeof(*lens));
@@ -106,9 +75,71 @@ static enum err call(struct redis_conn *conn, const struct redis_arg *args, size
 	int appended = redisAppendCommandArgv(conn->wire, (int)count, argv, lens);
 	free(argv);
 	free(lens);
-	if (appended != REDIS_OK)
+	return appended == REDIS_OK ? OK : fail(conn, conn->wire->errstr);
+}
+
+enum err redis_conn_write(struct redis_conn *conn, bool *is_done)
+{
+	int done = 0;
+	if (redisBufferWrite(conn->wire, &done) != REDIS_OK)
 		return fail(conn, conn->wire->errstr);
-	enum err err = send_all(conn, deadline_us);
+	*is_done = done;
+	return OK;
+}
+
+enum err redis_conn_read(struct redis_conn *conn)
+{
+	return redisBufferRead(conn->wire) == REDIS_OK ? OK : fail(conn, conn->wire->errstr);
+}
+
+enum err redis_conn_pull(struct redis_conn *conn, struct redis_reply **reply)
+{
+	void *got = NULL;
+	if (redisGetReplyFromReader(conn->wire, &got) != REDIS_OK)
+		return fail(conn, conn->wire->errstr);
+	if (!got)
+		return ERR_NOT_FOUND;
+	*reply = got;
+	return OK;
+}
+
+int redis_conn_descriptor(const struct redis_conn *conn)
+{
+	return conn->wire->fd;
+}
+
+static enum err send_all(struct redis_conn *conn, int64_t deadline_us)
+{
+	for (bool is_done = false; !is_done;) {
+		enum err err = wait_for(conn, POLLOUT, deadline_us);
+		if (err == OK)
+			err = redis_conn_write(conn, &is_done);
+		if (err != OK)
+			return err;
+	}
+	return OK;
+}
+
+static enum err receive(struct redis_conn *conn, int64_t deadline_us, struct redis_reply **reply)
+{
+	for (;;) {
+		enum err err = redis_conn_pull(conn, reply);
+		if (err != ERR_NOT_FOUND)
+			return err;
+		err = wait_for(conn, POLLIN, deadline_us);
+		if (err == OK)
+			err = redis_conn_read(conn);
+		if (err != OK)
+			return err;
+	}
+}
+
+static enum err call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us,
+                     struct redis_reply **reply)
+{
+	enum err err = redis_conn_push(conn, args, count);
+	if (err == OK)
+		err = send_all(conn, deadline_us);
 	return err == OK ? receive(conn, deadline_us, reply) : err;
 }
 

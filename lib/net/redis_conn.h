@@ -38,6 +38,17 @@ void redis_conn_close(struct redis_conn *conn);
 enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t timeout_ms,
                          struct redis_reply **reply) MUST_CHECK;
 
+/*
+ * The parts of a call, for who cannot wait (redis_pipeline): push queues a command, write sends what the socket takes
+ * (is_done: all of it), read takes what has come, pull gives the next whole reply (ERR_NOT_FOUND: not yet).
+ * ERR_UNAVAILABLE: the connection can only be closed.
+ */
+enum err redis_conn_push(struct redis_conn *conn, const struct redis_arg *args, size_t count) MUST_CHECK;
+enum err redis_conn_write(struct redis_conn *conn, bool *is_done) MUST_CHECK;
+enum err redis_conn_read(struct redis_conn *conn) MUST_CHECK;
+enum err redis_conn_pull(struct redis_conn *conn, struct redis_reply **reply) MUST_CHECK;
+int redis_conn_descriptor(const struct redis_conn *conn);
+
 /* Makes it unusable: it leads to a server that is no longer the right one. */
 void redis_conn_spoil(struct redis_conn *conn);
 

@@ -199,7 +199,9 @@ static void publish(struct ingest *in)
 		err = visit_publisher_send(in->publisher, in->batch.visits, in->batch.count, &done);
 		/* What is left over when we end is published by the next owner. */
 	} while (err == ERR_LIMIT && !pause_ms(in, QUEUE_PAUSE_MS));
-	if (err != OK && err != ERR_LIMIT) {
+	if (err == OK) {
+		progress_publish(&in->ownership.progress);
+	} else if (err != ERR_LIMIT) {
 		log_error(in->config.log, "visit_refused", LOG_TEXT("result", err_name(err)));
 		ownership_rejoin(&in->ownership);
 	}

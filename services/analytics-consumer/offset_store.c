@@ -38,11 +38,12 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 	return err;
 }
 
-/* One row of parameters per partition: which, where it stands, where it goes, up to when it is counted. */
+/* One row of parameters per partition: which, where it stands, where it goes, what is published, up to when it counts. */
 struct steps {
 	struct sql_column partition;
 	struct sql_column from;
 	struct sql_column to;
+	struct sql_column published;
 	struct sql_column as_of;
 };
 
@@ -51,6 +52,7 @@ static void steps_init(struct steps *steps)
 	sql_column_init(&steps->partition, SQL_COLUMN_INT4, COLUMN_BYTES_MAX);
 	sql_column_init(&steps->from, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
 	sql_column_init(&steps->to, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
+	sql_column_init(&steps->published, SQL_COLUMN_INT8, COLUMN_BYTES_MAX);
 	sql_column_init(&steps->as_of, SQL_COLUMN_TIME, COLUMN_BYTES_MAX);
 }
 
@@ -59,18 +61,20 @@ static void steps_clear(struct steps *steps)
 	sql_column_clear(&steps->partition);
 	sql_column_clear(&steps->from);
 	sql_column_clear(&steps->to);
+	sql_column_clear(&steps->published);
 	sql_column_clear(&steps->as_of);
 }
 
-static void steps_add(struct steps *steps, const struct progress_partition *p, int64_t from)
+static void steps_add(struct steps *steps, const struct progress_partition *p, int64_t published, int64_t as_of_us)
 {
 	sql_column_add_int(&steps->partition, p->partition);
-	sql_column_add_int(&steps->from, from);
+	sql_column_add_int(&steps->from, p->stored);
 	sql_column_add_int(&steps->to, p->next);
-	sql_column_add_time(&steps->as_of, p->as_of_us);
+	sql_column_add_int(&steps->published, published);
+	sql_column_add_time(&steps->as_of, as_of_us);
 }
 
-/* Runs sql with the topic and the four columns; ERR_CONFLICT unless it changed a row for each step. */
+/* Runs sql with the topic and the columns; ERR_CONFLICT unless it changed a row for each step. */
 static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char *topic, const char *sql)
 {
 	if (steps->partition.count == 0)
@@ -78,7 +82,8 @@ static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char 
 	struct pg_params params = { 0 };
 	pg_params_text(&params, topic);
 	if (sql_column_param(&steps->partition, &params) != OK || sql_column_param(&steps->from, &params) != OK ||
-	    sql_column_param(&steps->to, &params) != OK || sql_column_param(&steps->as_of, &params) != OK)
+	    sql_column_param(&steps->to, &params) != OK || sql_column_param(&steps->published, &params) != OK ||
+	    sql_column_param(&steps->as_of, &params) != OK)
 		return ERR_LIMIT;
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, &params, &rows);
@@ -90,20 +95,21 @@ static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char 
 
 #define STEPS                                                                                                          \
 	"SELECT unnest($2::integer[]) AS partition, unnest($3::bigint[]) AS from_offset, "                             \
-	"unnest($4::bigint[]) AS to_offset, nullif(unnest($5::timestamptz[]), 'epoch') AS as_of"
+	"unnest($4::bigint[]) AS to_offset, unnest($5::bigint[]) AS published, "                                       \
+	"nullif(unnest($6::timestamptz[]), 'epoch') AS as_of"
 
 /* The rows that stand where the batch expects them are locked, in one order, before any is changed. */
 static const char move_sql[] =
 	"WITH step AS MATERIALIZED (" STEPS "), "
 	"held AS MATERIALIZED (SELECT o.partition FROM consumer_offsets o JOIN step USING (partition) "
 	"WHERE o.topic = $1 AND o.next_offset = step.from_offset ORDER BY o.partition FOR UPDATE OF o) "
-	"UPDATE consumer_offsets o SET next_offset = step.to_offset, published_offset = step.from_offset, "
+	"UPDATE consumer_offsets o SET next_offset = step.to_offset, published_offset = step.published, "
 	"as_of = greatest(o.as_of, step.as_of), updated_at = clock_timestamp() "
 	"FROM step JOIN held USING (partition) WHERE o.topic = $1 AND o.partition = step.partition";
 
-/* from_offset is the first record that there was: nothing before it has to be published. */
-static const char make_sql[] = "INSERT INTO consumer_offsets (topic, partition, published_offset, next_offset, as_of) "
-			       "SELECT $1, step.* FROM (" STEPS ") step ORDER BY partition ON CONFLICT DO NOTHING";
+static const char make_sql[] = "INSERT INTO consumer_offsets (topic, partition, next_offset, published_offset, as_of) "
+			       "SELECT $1, partition, to_offset, published, as_of FROM (" STEPS ") step "
+			       "ORDER BY partition ON CONFLICT DO NOTHING";
 
 enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct progress *progress)
 {
@@ -114,10 +120,11 @@ enum err offset_store_advance(struct pg_conn *conn, const char *topic, const str
 		const struct progress_partition *p = &progress->partitions[i];
 		if (!progress_moves(p))
 			continue;
+		/* Before the first record that there was nothing has to be published. */
 		if (p->stored == PROGRESS_NO_ROW)
-			steps_add(&made, p, p->first);
+			steps_add(&made, p, p->first, p->as_of_us);
 		else
-			steps_add(&moved, p, p->stored);
+			steps_add(&moved, p, p->published, p->as_of_us);
 	}
 	enum err err = steps_run(&moved, conn, topic, move_sql);
 	if (err == OK)
@@ -161,7 +168,7 @@ enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, cons
 }
 
 static const char mark_sql[] =
-	"UPDATE consumer_offsets o SET published_offset = o.next_offset, as_of = greatest(o.as_of, step.as_of) "
+	"UPDATE consumer_offsets o SET published_offset = step.published, as_of = greatest(o.as_of, step.as_of) "
 	"FROM (" STEPS ") step "
 	"WHERE o.topic = $1 AND o.partition = step.partition AND o.next_offset = step.from_offset";
 
@@ -171,11 +178,9 @@ enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, co
 	struct steps steps;
 	steps_init(&steps);
 	for (size_t i = 0; i < progress->count; i++) {
-		struct progress_partition p = progress->partitions[i];
-		if (p.stored == PROGRESS_NO_ROW || p.stranded)
-			continue;
-		p.as_of_us = as_of_us;
-		steps_add(&steps, &p, p.stored);
+		const struct progress_partition *p = &progress->partitions[i];
+		if (p->stored != PROGRESS_NO_ROW && progress_is_published(p) && !p->stranded)
+			steps_add(&steps, p, p->stored, as_of_us);
 	}
 	enum err err = steps_run(&steps, conn, topic, mark_sql);
 	steps_clear(&steps);

@@ -18,8 +18,8 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
                            struct progress_partition *out) MUST_CHECK;
 
 /*
- * The fence. Moves every partition that the batch moves from stored to next, in the order of partition, and says that
- * everything before the batch is published. ERR_CONFLICT: at least one stands elsewhere; the transaction must be rolled
+ * The fence. Moves every partition that the batch moves from stored to next, in the order of partition. What was handed
+ * to Kafka must have been acknowledged: the row says from then on that it is published. ERR_CONFLICT: at least one stands elsewhere; the transaction must be rolled
  * back and the batch thrown away.
  */
 enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct progress *progress) MUST_CHECK;
@@ -35,8 +35,8 @@ enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, cons
                                    enum offset_store_outcome *out) MUST_CHECK;
 
 /*
- * Everything up to stored is published; partitions that somebody else has moved are left alone. as_of_us: up to then
- * all clicks that Kafka has were counted; 0 = not known.
+ * Says of the partitions whose visits were all handed to Kafka (and acknowledged) that they are published; those that
+ * somebody else has moved are left alone. as_of_us: up to then all clicks that Kafka has were counted; 0 = not known.
  */
 enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, const struct progress *progress,
                                      int64_t as_of_us) MUST_CHECK;

@@ -51,7 +51,7 @@ void ownership_take_stray(struct ownership *o, int32_t partition);
 void ownership_resume(struct ownership *o);
 
 /*
- * Everything that was stored is published, and was acknowledged. as_of_us: all clicks up to then are counted; 0 = not
+ * Everything that was handed to Kafka has been acknowledged: says so in the store. as_of_us: all clicks up to then are counted; 0 = not
  * known. Best effort: without the mark the visits of the last batch are published once more.
  */
 void ownership_mark_published(struct ownership *o, int64_t as_of_us);

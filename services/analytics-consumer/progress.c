@@ -45,6 +45,8 @@ void progress_reach(struct progress_partition *partition, int64_t offset)
 		partition->first = offset;
 	if (offset >= partition->next)
 		partition->next = offset + 1;
+	if (offset >= partition->reached)
+		partition->reached = offset + 1;
 }
 
 bool progress_is_counted(const struct progress_partition *partition, int64_t offset)
@@ -70,15 +72,27 @@ void progress_keep(struct progress *progress)
 {
 	for (size_t i = 0; i < progress->count; i++)
 		progress->partitions[i].stored = progress->partitions[i].next;
-	progress_forget(progress);
+}
+
+void progress_publish(struct progress *progress)
+{
+	for (size_t i = 0; i < progress->count; i++)
+		progress->partitions[i].published = progress->partitions[i].reached;
+}
+
+bool progress_is_published(const struct progress_partition *partition)
+{
+	return partition->published >= partition->stored;
 }
 
 void progress_forget(struct progress *progress)
 {
 	for (size_t i = 0; i < progress->count; i++) {
-		progress->partitions[i].first = -1;
-		progress->partitions[i].next = progress->partitions[i].stored;
-		progress->partitions[i].as_of_us = 0;
+		struct progress_partition *p = &progress->partitions[i];
+		p->first = -1;
+		p->next = p->stored;
+		p->reached = p->published;
+		p->as_of_us = 0;
 	}
 }
 

@@ -21,9 +21,10 @@
 struct progress_partition {
 	int32_t partition;
 	int64_t stored;    /* the next offset to count; PROGRESS_NO_ROW */
-	int64_t published; /* when we got it: all visits before it were published; at most stored; PROGRESS_NO_ROW */
+	int64_t published; /* the visits of all records before it were handed to Kafka; PROGRESS_NO_ROW */
 	int64_t first;     /* the first offset of the batch; -1 = it has none */
 	int64_t next;      /* what stored becomes when the batch is stored */
+	int64_t reached;   /* what published becomes when the batch's visits are handed to Kafka; may be below stored */
 	int64_t as_of_us;  /* the newest click of the batch; 0 = none */
 	bool stranded;     /* the offset to read next does not exist; an operator has to decide */
 	bool resumes;      /* only visits to publish again were lost: reading goes on at stored */
@@ -52,7 +53,11 @@ bool progress_moves_any(const struct progress *progress);
 
 /* The batch was stored: stored becomes next. */
 void progress_keep(struct progress *progress);
-/* The batch was thrown away. */
+/* Its visits were handed to Kafka: published becomes what it reached. */
+void progress_publish(struct progress *progress);
+/* True when nothing that was stored remains to be handed over. */
+bool progress_is_published(const struct progress_partition *partition);
+/* The batch is over, or was thrown away: the next one begins. */
 void progress_forget(struct progress *progress);
 
 size_t progress_stranded_count(const struct progress *progress);

@@ -7,8 +7,8 @@
  * event ids beside the offset (200 kB that are rewritten with every batch), and a second offset. We take the second
  * offset, because the topic of redirects already is a log of what has to be published:
  *
- *   - A batch is committed only after the visits of the batch before it are acknowledged. Its commit therefore says for
- *     free that everything before it is published: consumer_offsets.published_offset = the batch's start.
+ *   - A batch is committed only after the visits of the batches before it are acknowledged. Its commit therefore says for
+ *     free up to where all is published: consumer_offsets.published_offset.
  *   - Whoever gets a partition begins to read at published_offset. Records before next_offset are counted already: their
  *     visits are taken from visit_log, as they were stored, and published again, not counted again.
  *   - An orderly end, and a consumer that has caught up, set published_offset = next_offset.

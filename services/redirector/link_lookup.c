@@ -25,6 +25,8 @@ struct link_lookup {
 struct round {
 	struct link_lookup *lookup;
 	struct flight *flight;
+	int64_t read_at_us;   /* steady; before Redis was asked */
+	int64_t seen_version; /* that memory knew then */
 	bool is_redis_away;
 	bool is_redis_behind;
 };
@@ -120,22 +122,24 @@ static void answer_with(struct round *round, struct link_entry *entry, int64_t r
 	land(round, OK, entry);
 }
 
-static void ask_redis(void *arg)
+/* What has to be known before the question goes out. */
+static void prepare_to_ask(struct round *round)
 {
-	struct round *round = arg;
 	struct link_lookup *lookup = round->lookup;
 	const char *slug = round->flight->slug;
-	if (is_answered_by_memory(round))
-		return;
-
-	int64_t read_at_us = clock_steady_us(lookup->clock);
-	int64_t seen_version = memory_cache_version(lookup->memory, slug, strlen(slug));
+	round->read_at_us = clock_steady_us(lookup->clock);
+	round->seen_version = memory_cache_version(lookup->memory, slug, strlen(slug));
 	flight_table_ask(lookup->flights, round->flight);
-	struct link_entry entry;
-	enum link_cache_answer answer = link_cache_get(lookup->redis, slug, &entry);
-	if (answer == LINK_CACHE_ENTRY && entry.version >= seen_version) {
-		answer_with(round, &entry, read_at_us, lookup->from_redis);
-	} else if (answer == LINK_CACHE_UNKNOWN && seen_version == 0) {
+}
+
+/* A link_cache_told. */
+static void take_answer_of_redis(void *ctx, enum link_cache_answer answer, struct link_entry *entry)
+{
+	struct round *round = ctx;
+	struct link_lookup *lookup = round->lookup;
+	if (answer == LINK_CACHE_ENTRY && entry->version >= round->seen_version) {
+		answer_with(round, entry, round->read_at_us, lookup->from_redis);
+	} else if (answer == LINK_CACHE_UNKNOWN && round->seen_version == 0) {
 		metrics_add(lookup->from_redis, 1);
 		land(round, ERR_NOT_FOUND, NULL);
 	} else {
@@ -143,6 +147,17 @@ static void ask_redis(void *arg)
 		round->is_redis_behind = answer == LINK_CACHE_ENTRY;
 		pass_on(round, lookup->postgres_workers, ask_postgres);
 	}
+}
+
+static void ask_redis(void *arg)
+{
+	struct round *round = arg;
+	struct link_entry entry;
+	if (is_answered_by_memory(round))
+		return;
+	prepare_to_ask(round);
+	enum link_cache_answer answer = link_cache_get(round->lookup->redis, round->flight->slug, &entry);
+	take_answer_of_redis(round, answer, &entry);
 }
 
 /* A connection that broke while it was idle says so at its first use: the second try gets a new one. */
@@ -206,8 +221,8 @@ static void ask_postgres(void *arg)
 	}
 }
 
-void link_lookup_fetch(struct link_lookup *lookup, const char *slug, size_t slug_len, flight_landed landed, void *ctx,
-                       void *passenger)
+void link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
+                       flight_landed landed, void *ctx, void *passenger)
 {
 	struct flight *flight = flight_table_board(lookup->flights, slug, slug_len, clock_steady_us(lookup->clock),
 	                                           landed, ctx, passenger);
@@ -215,5 +230,10 @@ void link_lookup_fetch(struct link_lookup *lookup, const char *slug, size_t slug
 		return;
 	struct round *round = mem_zero(sizeof(*round));
 	*round = (struct round){ .lookup = lookup, .flight = flight };
+	if (pipeline) {
+		prepare_to_ask(round);
+		if (link_cache_ask(lookup->redis, pipeline, flight->slug, take_answer_of_redis, round) == OK)
+			return;
+	}
 	pass_on(round, lookup->redis_workers, ask_redis);
 }

@@ -2,7 +2,8 @@
  * Safe from any thread. Click path 2/9. Where a slug leads: memory → Redis → PostgreSQL.
  *
  *   memory      answers in the loop thread, while what it holds is fresh
- *   Redis       asked by threads of its own; holds what links-api and the redirectors put there, for a day
+ *   Redis       asked through the loop's pipeline, all questions of a turn in one write; holds what links-api and the
+ *               redirectors put there, for a day
  *   PostgreSQL  asked by other threads, so that a hung PostgreSQL delays nobody whom Redis can answer
  *
  * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that it
@@ -33,7 +34,7 @@ struct link_lookup_config {
 	struct memory_cache *memory; /* these three are borrowed */
 	struct link_cache *redis;
 	struct pg_pool *postgres;
-	size_t workers;     /* threads for Redis, and as many for PostgreSQL */
+	size_t workers;     /* threads for PostgreSQL, and as many for Redis when there is no pipeline */
 	size_t flights_max; /* that may wait for a thread; beyond: ERR_UNAVAILABLE */
 	const struct clock *clock;
 	struct metrics *metrics;
@@ -48,10 +49,11 @@ enum err link_lookup_recall(struct link_lookup *lookup, const char *slug, size_t
                             struct link_entry *out) MUST_CHECK;
 
 /*
- * Never waits: landed is told once, as a rule later and from another thread, with OK and the entry, ERR_NOT_FOUND (never
- * issued, or purged) or ERR_UNAVAILABLE.
+ * Never waits: landed is told once, as a rule later and perhaps from another thread, with OK and the entry, ERR_NOT_FOUND
+ * (never issued, or purged) or ERR_UNAVAILABLE. pipeline: the way to Redis of the calling thread's loop; NULL, or while it
+ * has no connection: a worker asks Redis.
  */
-void link_lookup_fetch(struct link_lookup *lookup, const char *slug, size_t slug_len, flight_landed landed, void *ctx,
-                       void *passenger);
+void link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
+                       flight_landed landed, void *ctx, void *passenger);
 
 #endif

@@ -158,7 +158,7 @@ static enum http_progress follow(struct redirect *redirect, struct http_exchange
 		unknown_limit_wait_s(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
 	if (wait_s > 0)
 		return answer_limited(redirect, x, wait_s);
-	link_lookup_fetch(redirect->config.lookup, slug, slug_len, landed, redirect, x);
+	link_lookup_fetch(redirect->config.lookup, http_exchange_guest(x), slug, slug_len, landed, redirect, x);
 	return HTTP_PENDING;
 }
 

@@ -6,6 +6,7 @@
 #include "lib/net/ops_server.h"
 #include "services/redirector/page.h"
 #include "services/redirector/redirect.h"
+#include "services/redirector/redis_guest.h"
 
 #define FLIGHTS_MAX 16384
 /* Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once per try. */
@@ -41,6 +42,8 @@ struct redirector {
 
 	struct ops_server_check checks[2];
 	struct ops_server *ops;
+	struct redis_pipeline_config pipeline;
+	struct http_guest guest;
 	struct http_server *http;
 };
 
@@ -196,6 +199,14 @@ static enum err serve_operators(struct redirector *r)
 
 static enum err serve_visitors(struct redirector *r)
 {
+	r->pipeline = (struct redis_pipeline_config){
+		.url = r->config->redis_url,
+		.timeout_ms = REDIS_TIMEOUT_MS,
+		.in_flight_max = FLIGHTS_MAX,
+		.clock = r->clock,
+		.log = r->log,
+	};
+	r->guest = redis_guest(&r->pipeline);
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
@@ -210,6 +221,7 @@ static enum err serve_visitors(struct redirector *r)
 			.handler = redirect_handle,
 			.refusal = page_refusal,
 			.observer = redirect_observe,
+			.guest = &r->guest,
 			.ctx = r->redirect,
 			.clock = r->clock,
 			.log = r->log,
