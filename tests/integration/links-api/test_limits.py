@@ -3,8 +3,10 @@
 import concurrent.futures
 import secrets
 
+import psycopg2
 import pytest
 from doors import Api, unique_email
+from service import wait_until
 
 WISH = {"original_url": "https://example.com/"}
 
@@ -50,11 +52,19 @@ def test_refused_links_are_not_counted(new_user):
     assert [create(user).status for _ in range(4)] == [201, 201, 201, 429]
 
 
-def test_links_made_at_once_do_not_pass_the_quota(new_user):
+def test_links_made_at_once_do_not_pass_the_quota(new_user, database):
+    """All requests have come past the counting, or wait for their turn to count, before the first link can be made."""
     user = new_user()
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        statuses = sorted(pool.map(lambda _: create(user).status, range(12)))
-    assert statuses == [201] * 3 + [429] * 9
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")
+    waiting = """SELECT count(*) FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        answers = [pool.submit(create, user) for _ in range(6)]
+        wait_until(lambda: database.ask(waiting) == 6, 10, "six requests to wait")
+        blocker.rollback()
+    assert sorted(answer.result().status for answer in answers) == [201] * 3 + [429] * 3
+    blocker.close()
 
 
 def test_a_network_makes_so_many_links_without_a_login(service, expect):
