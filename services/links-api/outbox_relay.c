@@ -314,7 +314,8 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 	init_waiting(relay);
 	enum err err = name_lock(relay);
 	if (err == OK)
-		err = outbox_publisher_new(config->kafka, config->cache, config->log, config->metrics, &relay->publisher);
+		err = outbox_publisher_new(config->kafka, config->cache, config->log, config->metrics,
+		                           &relay->publisher);
 	if (err != OK) {
 		free_relay(relay);
 		return err;
