@@ -43,7 +43,7 @@ static void counts_every_click_once(void **state)
 	assert_true(ingest_kafka_is_reachable(ingest));
 	assert_true(ingest_has_no_stranded_partition(ingest));
 	assert_true(ingest_is_storing(ingest));
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 }
 
 static void goes_on_where_it_stopped(void **state)
@@ -51,12 +51,12 @@ static void goes_on_where_it_stopped(void **state)
 	struct world *world = *state;
 	world_make_topics(world);
 	produce_clicks(world, 500);
-	ingest_stop(world_start(world));
+	world_stop(world, world_start(world));
 	for (int round = 1; round <= 3; round++) {
 		produce_clicks(world, 500);
 		struct ingest *ingest = world_start(world);
 		world_await_counted(world, 500 + 500 * round);
-		ingest_stop(ingest);
+		world_stop(world, ingest);
 	}
 	world_assert_books(world, 2000);
 	/* An orderly end leaves nothing to publish again. */
@@ -76,7 +76,7 @@ static void drops_what_redirectors_send_again(void **state)
 	world_flush(world);
 	await(world, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 750);
 	world_assert_books(world, 300);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 }
 
 static void starts_before_its_topics(void **state)
@@ -86,7 +86,7 @@ static void starts_before_its_topics(void **state)
 	world_make_topics(world);
 	produce_clicks(world, 100);
 	world_await_counted(world, 100);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_assert_books(world, 100);
 }
 
@@ -102,7 +102,7 @@ static void says_up_to_when_it_has_counted(void **state)
 	world_await_counted(world, 1);
 	/* Nothing else waits: soon everything up to now has been counted, although the click is old. */
 	await(world, "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'", 1);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 }
 
 /* The topic of visits as an integration sees it. */
@@ -118,6 +118,17 @@ static size_t read_visits(struct world *world, size_t count)
 		assert_string_equal(world->records[i].key, visit.slug);
 	}
 	return n;
+}
+
+struct waiting {
+	const struct net_fixture *fixture;
+	int assignments;
+};
+
+static bool has_been_assigned(void *ctx)
+{
+	const struct waiting *waiting = ctx;
+	return net_fixture_logged(waiting->fixture, "kafka_partitions_assigned") >= waiting->assignments;
 }
 
 static int by_id(const void *a, const void *b)
@@ -145,7 +156,7 @@ static void publishes_each_counted_visit(void **state)
 	assert_string_equal(visit.referrer_host, "news.example.com");
 	assert_string_equal(visit.utm_source, "letter");
 	assert_string_equal(visit.language, "de");
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 }
 
 /* As if the process had died between its last commits and their visits' acknowledgements. */
@@ -156,7 +167,7 @@ static void publishes_what_a_crash_left_over_with_the_same_content(void **state)
 	produce_clicks(world, 200);
 	struct ingest *ingest = world_start(world);
 	world_await_counted(world, 200);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	int64_t left_over = ask(world, "WITH moved AS (UPDATE consumer_offsets SET published_offset = next_offset / 2 "
 	                               "RETURNING next_offset - published_offset AS left_over) "
 	                               "SELECT sum(left_over)::bigint FROM moved");
@@ -167,7 +178,7 @@ static void publishes_what_a_crash_left_over_with_the_same_content(void **state)
 	produce_clicks(world, 10);
 	world_await_counted(world, 210);
 	size_t n = read_visits(world, 210 + (size_t)left_over);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	assert_int_equal(n, 210 + left_over);
 	world_assert_books(world, 210);
 	qsort(world->records, n, sizeof(*world->records), by_id);
@@ -180,6 +191,63 @@ static void publishes_what_a_crash_left_over_with_the_same_content(void **state)
 		assert_memory_equal(world->records[i - 1].bytes, world->records[i].bytes, world->records[i].len);
 	}
 	assert_int_equal(repeats, left_over);
+}
+
+/* Owners that end, in good order, while they are still publishing what a crash left over. */
+static void publishes_all_that_was_left_over_however_often_it_is_stopped(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	produce_clicks(world, 400);
+	struct ingest *ingest = world_start(world);
+	world_await_counted(world, 400);
+	world_stop(world, ingest);
+	test_database_run(world->database, "UPDATE consumer_offsets SET published_offset = 0");
+	world->config.batch_events = 3;
+	for (int i = 0; i < 4; i++) {
+		int assigned = net_fixture_logged(world->fixture, "kafka_partitions_assigned");
+		struct waiting waiting = { world->fixture, assigned + 1 };
+		ingest = world_start(world);
+		net_fixture_wait(has_been_assigned, &waiting, WORLD_DEADLINE_MS);
+		world_stop(world, ingest);
+	}
+	ingest = world_start(world);
+	await(world, "SELECT count(*) FROM consumer_offsets WHERE published_offset <> next_offset", 0);
+	world_stop(world, ingest);
+	world_assert_books(world, 400);
+	size_t n = read_visits(world, 800);
+	qsort(world->records, n, sizeof(*world->records), by_id);
+	/* Each id stands there once from the first time, and at least once from the second. */
+	size_t ids = 0;
+	for (size_t i = 0; i < n; ids++) {
+		size_t first = i;
+		while (i < n && strcmp(world->records[i].id, world->records[first].id) == 0)
+			i++;
+		assert_true(i - first >= 2);
+	}
+	assert_int_equal(ids, 400);
+}
+
+static bool has_been_refused(void *ctx)
+{
+	return net_fixture_logged(((struct world *)ctx)->fixture, "\"visits_refused\"") >= 2;
+}
+
+/* A counted visit that nobody hears of would be the worse failure. */
+static void waits_loudly_while_kafka_refuses_visits(void **state)
+{
+	struct world *world = *state;
+	world->visits_bytes_max = "50";
+	world_make_topics(world);
+	world->config.batch_events = 10;
+	produce_clicks(world, 500);
+	struct ingest *ingest = world_start(world);
+	net_fixture_wait(has_been_refused, world, WORLD_DEADLINE_MS);
+	int64_t counted = world_counted(world);
+	assert_in_range(counted, 1, 400);
+	world_stop(world, ingest);
+	world_assert_books(world, counted);
+	assert_int_equal(ask(world, "SELECT count(*) FROM consumer_offsets WHERE published_offset = next_offset"), 0);
 }
 
 /* Two groups on one store: each believes for ever that all partitions are its own. */
@@ -199,8 +267,8 @@ static void counts_once_although_two_owners_never_agree(void **state)
 	world_await_counted(world, 3000);
 	world_assert_books(world, 3000);
 	assert_true(net_fixture_logged(world->fixture, "batch_fenced") > 0);
-	ingest_stop(first);
-	ingest_stop(second);
+	world_stop(world, first);
+	world_stop(world, second);
 	world_assert_books(world, 3000);
 }
 
@@ -215,13 +283,13 @@ static void shares_partitions_with_others_of_its_group(void **state)
 	}
 	for (size_t i = 0; i < 3; i++) {
 		world_await_counted(world, 900 + 300 * (int64_t)i);
-		ingest_stop(ingests[i]);
+		world_stop(world, ingests[i]);
 		produce_clicks(world, 300);
 	}
 	assert_int_equal(world_counted(world), 1500);
 	struct ingest *last = world_start(world);
 	world_await_counted(world, 1800);
-	ingest_stop(last);
+	world_stop(world, last);
 	world_assert_books(world, 1800);
 }
 
@@ -237,7 +305,7 @@ static void stands_still_loudly_where_the_next_offset_does_not_exist(void **stat
 	produce_clicks(world, 200);
 	struct ingest *ingest = world_start(world);
 	world_await_counted(world, 200);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	/* The topic was made anew, or lost its end. */
 	test_database_run(world->database, "UPDATE consumer_offsets SET next_offset = next_offset + 1000000, "
 	                                   "published_offset = next_offset + 999990 WHERE partition = 2");
@@ -251,7 +319,7 @@ static void stands_still_loudly_where_the_next_offset_does_not_exist(void **stat
 	int64_t elsewhere = 0;
 	await(world, "SELECT (sum(visit_count) > 200)::int FROM link_statistics WHERE link_id > 0", 1);
 	assert_int_equal(ask(world, "SELECT next_offset FROM consumer_offsets WHERE partition = 2"), before);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	elsewhere = world_counted(world);
 	assert_in_range(elsewhere, 201, 399);
 	/* An operator decides to go on with what there is. */
@@ -260,7 +328,7 @@ static void stands_still_loudly_where_the_next_offset_does_not_exist(void **stat
 	ingest = world_start(world);
 	world_await_counted(world, 400);
 	assert_true(ingest_has_no_stranded_partition(ingest));
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_assert_books(world, 400);
 }
 
@@ -275,6 +343,8 @@ int main(void)
 		IN_A_WORLD(says_up_to_when_it_has_counted),
 		IN_A_WORLD(publishes_each_counted_visit),
 		IN_A_WORLD(publishes_what_a_crash_left_over_with_the_same_content),
+		IN_A_WORLD(publishes_all_that_was_left_over_however_often_it_is_stopped),
+		IN_A_WORLD(waits_loudly_while_kafka_refuses_visits),
 		IN_A_WORLD(counts_once_although_two_owners_never_agree),
 		IN_A_WORLD(shares_partitions_with_others_of_its_group),
 		IN_A_WORLD(stands_still_loudly_where_the_next_offset_does_not_exist),

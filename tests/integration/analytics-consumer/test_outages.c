@@ -30,7 +30,7 @@ static void starts_before_postgres(void **state)
 	assert_int_equal(world_counted(world), 0);
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
 	world_await_counted(world, 500);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_assert_books(world, 500);
 	world_close_pool(world);
 	tcp_proxy_free(proxy);
@@ -49,7 +49,7 @@ static void keeps_its_batch_while_postgres_is_frozen(void **state)
 	assert_int_equal(world_counted(world), 500);
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
 	world_await_counted(world, 5500);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_assert_books(world, 5500);
 	world_close_pool(world);
 	tcp_proxy_free(proxy);
@@ -72,7 +72,7 @@ static void counts_once_while_connections_are_cut(void **state)
 		tcp_proxy_cut(proxy);
 	}
 	world_await_counted(world, 1 + CUTS * CLICKS_PER_CUT);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_assert_books(world, 1 + CUTS * CLICKS_PER_CUT);
 	world_close_pool(world);
 	tcp_proxy_free(proxy);
@@ -98,7 +98,7 @@ static void counts_once_when_nobody_knows_what_became_of_a_commit(void **state)
 	assert_int_equal(net_fixture_logged(world->fixture, "batch_fenced"), 0);
 	size_t published = world_read(world, world->visits, (size_t)clicks);
 	assert_int_equal(published, clicks);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_close_pool(world);
 	commit_cutter_free(cutter);
 }
@@ -114,12 +114,12 @@ static void ends_at_once_while_postgres_is_away(void **state)
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
 	produce_clicks(world, 100);
 	int64_t began_ms = net_fixture_now_ms();
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	assert_true(net_fixture_now_ms() - began_ms < 15000);
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
 	ingest = world_start(world);
 	world_await_counted(world, 200);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	world_assert_books(world, 200);
 	world_close_pool(world);
 	tcp_proxy_free(proxy);

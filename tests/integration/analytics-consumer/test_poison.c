@@ -115,7 +115,7 @@ static void keeps_each_poisoned_message_once_and_counts_the_rest(void **state)
 	test_database_await(world->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets",
 	                    21 * (int64_t)count, WORLD_DEADLINE_MS);
 	/* The next owner finds them passed. */
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	ingest = world_start(world);
 	struct redirect_event last = world_click(1, 1);
 	world_produce(world, &last);
@@ -129,7 +129,7 @@ static void keeps_each_poisoned_message_once_and_counts_the_rest(void **state)
 		assert_letter(world, find(world->records, letters, key), &poison[i]);
 	}
 	world_assert_books(world, 20 * (int64_t)count + 1);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	for (size_t i = 0; i < count; i++)
 		strbuf_clear(&poison[i].bytes);
 }
@@ -151,7 +151,7 @@ static void survives_a_topic_full_of_poison(void **state)
 	test_database_await(world->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 261,
 	                    WORLD_DEADLINE_MS);
 	assert_int_equal(world_read(world, world->dead_letters, 260), 260);
-	ingest_stop(ingest);
+	world_stop(world, ingest);
 	free(large);
 }
 
@@ -179,8 +179,8 @@ static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 	test_database_await(world->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 200,
 	                    WORLD_DEADLINE_MS);
 	assert_int_equal(world_read(world, world->dead_letters, 100), 100);
-	ingest_stop(first);
-	ingest_stop(second);
+	world_stop(world, first);
+	world_stop(world, second);
 }
 
 int main(void)

@@ -77,6 +77,8 @@ static enum err store(struct owner *owner)
 static void go_on(struct owner *owner)
 {
 	progress_keep(&owner->progress);
+	progress_publish(&owner->progress);
+	progress_forget(&owner->progress);
 	batch_reset(&owner->batch);
 }
 
@@ -145,6 +147,29 @@ static void goes_on_over_gaps_between_offsets(void **state)
 	world_assert_books(world, 20);
 	assert_int_equal(ask(world, OFFSET("next_offset", 0)), 510);
 	assert_int_equal(ask(world, OFFSET("published_offset", 0)), 10);
+	close_owner(&owner);
+}
+
+static void calls_published_only_what_was_handed_over(void **state)
+{
+	struct world *world = *state;
+	struct owner owner;
+	open_owner(&owner, world, PROGRESS_NO_ROW);
+	take_clicks(&owner, 0, 0, 10);
+	assert_int_equal(store(&owner), OK);
+	close_owner(&owner);
+	/* The next owner publishes again from 0, and has come to 7 when new clicks follow in the same batch. */
+	open_owner(&owner, world, 10);
+	owner.progress.partitions[0].published = 7;
+	progress_forget(&owner.progress);
+	take_clicks(&owner, 0, 7, 6);
+	assert_int_equal(store(&owner), OK);
+	assert_int_equal(ask(world, OFFSET("next_offset", 0)), 13);
+	assert_int_equal(ask(world, OFFSET("published_offset", 0)), 7);
+	go_on(&owner);
+	take_clicks(&owner, 0, 13, 1);
+	assert_int_equal(store(&owner), OK);
+	assert_int_equal(ask(world, OFFSET("published_offset", 0)), 13);
 	close_owner(&owner);
 }
 
@@ -491,6 +516,7 @@ int main(void)
 		IN_A_NEW_WORLD(stores_visits_sums_and_offsets_together),
 		IN_A_NEW_WORLD(makes_a_partitions_row_with_its_first_batch),
 		IN_A_NEW_WORLD(goes_on_over_gaps_between_offsets),
+		IN_A_NEW_WORLD(calls_published_only_what_was_handed_over),
 		IN_A_NEW_WORLD(drops_events_that_were_counted),
 		IN_A_NEW_WORLD(stores_a_batch_of_nothing_but_repeats),
 		IN_A_NEW_WORLD(counts_a_visitor_once_per_link_and_day),

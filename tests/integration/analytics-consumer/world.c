@@ -67,6 +67,8 @@ int world_open(void **state)
 int world_close(void **state)
 {
 	struct world *world = *state;
+	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++)
+		ingest_stop(world->ingests[i]);
 	kafka_producer_free(world->producer);
 	user_agent_parser_free(world->sources.user_agents);
 	geoip_close((struct geoip *)world->sources.geoip);
@@ -99,6 +101,12 @@ void world_make_topics(struct world *world)
 	snprintf(topics[0].name, sizeof(topics[0].name), "%s", world->redirects);
 	snprintf(topics[1].name, sizeof(topics[1].name), "%s", world->dead_letters);
 	snprintf(topics[2].name, sizeof(topics[2].name), "%s", world->visits);
+	if (world->visits_bytes_max) {
+		topics[2].setting_count = 1;
+		snprintf(topics[2].settings[0].name, sizeof(topics[2].settings[0].name), "max.message.bytes");
+		snprintf(topics[2].settings[0].value, sizeof(topics[2].settings[0].value), "%s",
+		         world->visits_bytes_max);
+	}
 	const struct kafka_topics_config config = { .kafka = &world->fixture->kafka,
 		                                    .replication = -1,
 		                                    .timeout_ms = WORLD_DEADLINE_MS,
@@ -171,10 +179,22 @@ void world_close_pool(struct world *world)
 
 struct ingest *world_start(struct world *world)
 {
-	struct ingest *ingest = NULL;
+	size_t i = 0;
+	while (i < WORLD_INGESTS_MAX && world->ingests[i])
+		i++;
+	assert_true(i < WORLD_INGESTS_MAX);
 	world->config.pool = world_pool(world);
-	assert_int_equal(ingest_start(&world->config, &ingest), OK);
-	return ingest;
+	assert_int_equal(ingest_start(&world->config, &world->ingests[i]), OK);
+	return world->ingests[i];
+}
+
+void world_stop(struct world *world, struct ingest *ingest)
+{
+	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++) {
+		if (world->ingests[i] == ingest)
+			world->ingests[i] = NULL;
+	}
+	ingest_stop(ingest);
 }
 
 #define COUNTED "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"

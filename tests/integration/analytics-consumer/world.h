@@ -17,6 +17,7 @@
 #include "tests/support/test_database.h"
 
 #define WORLD_PARTITIONS 4
+#define WORLD_INGESTS_MAX 4
 #define WORLD_DEADLINE_MS 60000
 #define WORLD_HUMAN                                                                                                    \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
@@ -42,10 +43,12 @@ struct world {
 	char redirects[80];
 	char dead_letters[80];
 	char visits[80];
+	const char *visits_bytes_max; /* of the topic of visits, before it is made; NULL = the broker's */
 	struct kafka_producer *producer;
 	struct enrich_sources sources;
 	struct pg_pool *pool;
-	struct ingest_config config;  /* change it before world_start */
+	struct ingest_config config; /* change it before world_start */
+	struct ingest *ingests[WORLD_INGESTS_MAX];
 	struct world_record *records; /* room for WORLD_RECORDS_MAX that world_read gives */
 };
 
@@ -70,8 +73,9 @@ struct pg_pool *world_pool(struct world *world);
 /* Before a proxy that it leads through ends. */
 void world_close_pool(struct world *world);
 
-/* A consumer in this process; end it with ingest_stop. */
+/* A consumer in this process; world_close ends those that the test has not. */
 struct ingest *world_start(struct world *world);
+void world_stop(struct world *world, struct ingest *ingest);
 
 /* Humans and bots of all links, and the same sum by every other book. */
 int64_t world_counted(struct world *world);

@@ -81,7 +81,10 @@ static void keeps_what_was_stored(void **state)
 	progress_reach(p, 57);
 	p->as_of_us = 5;
 	progress_keep(*state);
+	progress_publish(*state);
+	progress_forget(*state);
 	assert_int_equal(p->stored, 58);
+	assert_int_equal(p->published, 58);
 	assert_int_equal(p->next, 58);
 	assert_int_equal(p->as_of_us, 0);
 	assert_int_equal(p->first, -1);
@@ -99,6 +102,30 @@ static void forgets_what_was_thrown_away(void **state)
 	assert_int_equal(p->next, 100);
 	assert_int_equal(p->as_of_us, 0);
 	assert_false(progress_moves_any(*state));
+}
+
+static void is_published_only_when_all_that_was_counted_is(void **state)
+{
+	struct progress_partition *p = progress_find(*state, 3);
+	assert_false(progress_is_published(p));
+	/* A batch of visits that were counted before, but not all of them. */
+	progress_reach(p, 90);
+	progress_reach(p, 94);
+	progress_keep(*state);
+	assert_int_equal(p->published, 90);
+	progress_publish(*state);
+	progress_forget(*state);
+	assert_int_equal(p->published, 95);
+	assert_int_equal(p->stored, 100);
+	assert_false(progress_is_published(p));
+	/* The rest of them, and new ones, stored but not handed over. */
+	progress_reach(p, 99);
+	progress_reach(p, 105);
+	progress_keep(*state);
+	assert_int_equal(p->stored, 106);
+	assert_false(progress_is_published(p));
+	progress_publish(*state);
+	assert_true(progress_is_published(p));
 }
 
 static void counts_stranded_partitions(void **state)
@@ -120,6 +147,7 @@ int main(void)
 		WITH_TWO(counts_every_record_of_a_partition_without_a_row),
 		WITH_TWO(keeps_what_was_stored),
 		WITH_TWO(forgets_what_was_thrown_away),
+		WITH_TWO(is_published_only_when_all_that_was_counted_is),
 		WITH_TWO(counts_stranded_partitions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
