@@ -119,8 +119,8 @@ static void poll_exactly(struct member *m, int count)
 static void starts_at_the_offsets_it_is_given(void **state)
 {
 	const struct net_fixture *f = *state;
-	struct kafka_fixture_record *all = mem_array(RECORDS_MAX, sizeof(*all));
 	kafka_fixture_make_topic(f, 2);
+	struct kafka_fixture_record *all = mem_array(RECORDS_MAX, sizeof(*all));
 	kafka_fixture_fill(f, "k", 100);
 	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 2, all, RECORDS_MAX), 100);
 	int in_first = 0;
