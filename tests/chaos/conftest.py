@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import sys
 
 import pytest
@@ -11,6 +12,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from rig import BUILD, Stack  # noqa: E402
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Lets fixtures know how their test went: the logs of a failed one are kept."""
+    report = (yield).get_result()
+    if call.when == "call":
+        item.passed = report.passed
+
+
 @pytest.fixture
 def run_stack(request):
     """run_stack(build) starts a stack of that build's programs."""
@@ -18,7 +27,7 @@ def run_stack(request):
 
     def start(build):
         # PostgreSQL of a stack runs as another user, who must reach the folder.
-        stack = Stack(BUILD / "stacks" / f"chaos-{os.getpid()}-{len(started)}-{request.node.name[:20]}", build)
+        stack = Stack(BUILD / "stacks" / f"chaos-{os.getpid()}-{len(started)}", build)
         started.append(stack)
         stack.up()
         return stack
@@ -26,6 +35,8 @@ def run_stack(request):
     yield start
     for stack in started:
         stack.run("down")
+        if request.node.passed:
+            shutil.rmtree(stack.state)
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""A stack of its own, visitors who click all the time, and hands that kill and freeze consumers."""
+"""A stack of its own, visitors who click all the time, and hands that kill and freeze consumers.
+
+CHAOS_CLICKS, CHAOS_KILLS, CHAOS_FREEZES change the size, CHAOS_SEED repeats a run.
+"""
 
 import collections
 import http.client
@@ -17,12 +20,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STACK = str(ROOT / "tools/stack")
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
 
+CLICKS = int(os.environ.get("CHAOS_CLICKS", "20000"))
+KILLS = int(os.environ.get("CHAOS_KILLS", "10"))
+FREEZES = int(os.environ.get("CHAOS_FREEZES", "5"))
+SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 1_000_000))
+
 # The shortest that brokers allow by default (group.min.session.timeout.ms).
 SESSION_TIMEOUT_S = 6
 FREEZE_S = SESSION_TIMEOUT_S + 2
 CONSUMERS = 3
 LINKS = 50
 VISITORS = 4
+CLICKS_PER_S = 400
 AGENTS = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
     "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0",
@@ -190,6 +199,18 @@ class Hands:
         self.stack.run("kill", "-STOP", name)
         time.sleep(FREEZE_S)  # the act itself: the group must have given its partitions away
         self.stack.run("kill", "-CONT", name)
+
+
+def click_through_trouble(stack, clicks, kills, freezes):
+    """The store after everything was answered, and Kafka's address."""
+    addresses = stack.addresses()
+    store = Store(addresses["ADMIN_PG_URL"])
+    visitors = Visitors(addresses["REDIRECTOR_URLS"].split(), store.make_links(), clicks, CLICKS_PER_S)
+    visitors.start()
+    Hands(stack, store, visitors, SEED).disturb(kills, freezes)
+    visitors.join()
+    assert visitors.answered == {302: clicks}
+    return store, addresses["KAFKA_BROKERS"]
 
 
 def published_ids(brokers, wanted, seconds):
