@@ -5,101 +5,11 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/links/link_event.h"
-#include "lib/links/link_store.h"
-#include "lib/links/outbox.h"
-#include "tests/support/test_database.h"
-
-/* One database for all tests of this program: each has slugs of its own, and the queues are emptied before it. */
-struct fixture {
-	struct test_database *db;
-	struct pg_conn *api;     /* with the rights of links-api */
-	struct pg_conn *janitor; /* with those of the janitor */
-	struct link link;
-	struct link other;
-};
-
-static int set_up(void **state)
-{
-	struct fixture *f = mem_zero(sizeof(*f));
-	f->db = test_database_new();
-	f->api = test_database_connect(f->db, "waymark_links_api");
-	f->janitor = test_database_connect(f->db, "waymark_janitor");
-	test_database_run(
-		f->db,
-		"INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x'), ('b@example.com', 'x')");
-	*state = f;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct fixture *f = *state;
-	pg_conn_close(f->api);
-	pg_conn_close(f->janitor);
-	test_database_drop(f->db);
-	free(f);
-	return 0;
-}
-
-static int empty(void **state)
-{
-	struct fixture *f = *state;
-	test_database_run(f->db, "TRUNCATE outbox, link_tombstones, links");
-	return 0;
-}
-
-static struct link_store_new plain(const char *slug)
-{
-	return (struct link_store_new){
-		.slug = slug,
-		.original_url = "https://example.com/",
-		.redirect_status = 302,
-		.owner_id = 1,
-	};
-}
-
-static enum err create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
-{
-	assert_int_equal(pg_conn_begin(conn), OK);
-	enum err err = link_store_create(conn, new_link, out);
-	assert_int_equal(pg_conn_commit(conn), OK);
-	return err;
-}
-
-static void make(struct fixture *f, const char *slug)
-{
-	struct link_store_new new_link = plain(slug);
-	assert_int_equal(create(f->api, &new_link, &f->link), OK);
-}
-
-/* Changes the link of that id as its owner would. */
-static void change(struct fixture *f, int64_t id, enum link_state state, enum link_change kind)
-{
-	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_lock(f->api, id, 1, &f->link), OK);
-	f->link.entry.state = state;
-	assert_int_equal(link_store_write(f->api, &f->link, kind), OK);
-	assert_int_equal(pg_conn_commit(f->api), OK);
-}
-
-/* The event at a place in the outbox. */
-static struct link_event *recorded(struct fixture *f, size_t place)
-{
-	struct outbox_batch batch;
-	struct link_event *event = mem_zero(sizeof(*event));
-	assert_int_equal(outbox_read(f->api, 100, &batch), OK);
-	assert_true(place < batch.count);
-	assert_int_equal(link_event_decode(batch.rows[place].payload, batch.rows[place].payload_len, event), OK);
-	assert_string_equal(batch.rows[place].slug, event->link.entry.slug);
-	outbox_batch_clear(&batch);
-	return event;
-}
+#include "tests/integration/links/link_fixture.h"
 
 static void assert_same_link(const struct link *a, const struct link *b)
 {
@@ -123,15 +33,15 @@ static void assert_same_link(const struct link *a, const struct link *b)
 
 static void keeps_every_field_of_a_new_link_and_records_it(void **state)
 {
-	struct fixture *f = *state;
+	struct link_fixture *f = *state;
 	struct link_tags tags = { .count = 3, .tag = { "a,b \"c\" {d}", "\xf0\x9f\x94\x97", "NULL" } };
-	struct link_store_new new_link = plain("every-field");
+	struct link_store_new new_link = link_fixture_plain("every-field");
 	new_link.expired_url = "https://example.com/late";
 	new_link.title = "It's \\ a \"title\"";
 	new_link.tags = &tags;
 	new_link.redirect_status = 308;
 	new_link.expires_at_us = INT64_C(4102444800123456);
-	assert_int_equal(create(f->api, &new_link, &f->link), OK);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 
 	assert_int_equal(f->link.entry.version, 1);
 	assert_int_equal(f->link.entry.state, LINK_STATE_ACTIVE);
@@ -147,7 +57,7 @@ static void keeps_every_field_of_a_new_link_and_records_it(void **state)
 
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 1, &f->other), OK);
 	assert_same_link(&f->other, &f->link);
-	struct link_event *event = recorded(f, 0);
+	struct link_event *event = link_fixture_recorded(f, 0);
 	assert_int_equal(event->change, LINK_CHANGE_CREATED);
 	assert_same_link(&event->link, &f->link);
 	free(event);
@@ -155,8 +65,8 @@ static void keeps_every_field_of_a_new_link_and_records_it(void **state)
 
 static void gives_visitors_what_an_answer_takes(void **state)
 {
-	struct fixture *f = *state;
-	make(f, "for-visitors");
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "for-visitors");
 	struct pg_conn *redirector = test_database_connect(f->db, "waymark_redirector");
 	struct link_entry entry = { 0 };
 	assert_int_equal(link_store_find_entry(redirector, "for-visitors", &entry), OK);
@@ -173,9 +83,9 @@ static void gives_visitors_what_an_answer_takes(void **state)
 
 static void lets_the_transaction_go_on_after_a_taken_slug(void **state)
 {
-	struct fixture *f = *state;
-	make(f, "taken");
-	struct link_store_new again = plain("taken"), free_one = plain("free");
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "taken");
+	struct link_store_new again = link_fixture_plain("taken"), free_one = link_fixture_plain("free");
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_create(f->api, &again, &f->link), ERR_CONFLICT);
 	assert_int_equal(link_store_create(f->api, &free_one, &f->link), OK);
@@ -186,22 +96,22 @@ static void lets_the_transaction_go_on_after_a_taken_slug(void **state)
 
 static void tells_links_apart_by_the_case_of_their_slugs(void **state)
 {
-	struct fixture *f = *state;
-	make(f, "case");
-	make(f, "CASE");
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "case");
+	link_fixture_make(f, "CASE");
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 2);
 }
 
 static void makes_a_temporary_link_without_an_owner_only_with_an_end(void **state)
 {
-	struct fixture *f = *state;
+	struct link_fixture *f = *state;
 	static const uint8_t hash[DIGEST_SIZE] = { 1, 2, 3 };
-	struct link_store_new new_link = plain("temporary");
+	struct link_store_new new_link = link_fixture_plain("temporary");
 	new_link.owner_id = 0;
 	new_link.claim_token_hash = hash;
-	assert_int_equal(create(f->api, &new_link, &f->link), ERR_INVALID);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_INVALID);
 	new_link.expires_at_us = INT64_C(4102444800000000);
-	assert_int_equal(create(f->api, &new_link, &f->link), OK);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 	assert_int_equal(f->link.type, LINK_TYPE_TEMPORARY);
 	assert_int_equal(f->link.owner_id, 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT get_byte(claim_token_hash, 2) FROM links"), 3);
@@ -209,27 +119,27 @@ static void makes_a_temporary_link_without_an_owner_only_with_an_end(void **stat
 
 static void refuses_a_link_of_nobody_known_or_with_a_tag_that_cannot_be_kept(void **state)
 {
-	struct fixture *f = *state;
-	struct link_store_new new_link = plain("refused");
+	struct link_fixture *f = *state;
+	struct link_store_new new_link = link_fixture_plain("refused");
 	new_link.owner_id = 999;
-	assert_int_equal(create(f->api, &new_link, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_NOT_FOUND);
 	struct link_tags tags = { .count = 1, .tag = { "" } };
-	new_link = plain("refused");
+	new_link = link_fixture_plain("refused");
 	new_link.tags = &tags;
-	assert_int_equal(create(f->api, &new_link, &f->link), ERR_INVALID);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_INVALID);
 	memcpy(tags.tag[0],
 	       "a\x1f"
 	       "b",
 	       4);
-	assert_int_equal(create(f->api, &new_link, &f->link), ERR_INVALID);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), ERR_INVALID);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
 static void hides_links_of_others_as_if_they_were_missing(void **state)
 {
-	struct fixture *f = *state;
-	make(f, "mine");
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "mine");
 	int64_t id = f->link.entry.id;
 	assert_int_equal(link_store_get(f->api, id, 2, &f->other), ERR_NOT_FOUND);
 	assert_int_equal(link_store_get(f->api, id + 1000, 1, &f->other), ERR_NOT_FOUND);
@@ -240,8 +150,8 @@ static void hides_links_of_others_as_if_they_were_missing(void **state)
 
 static void raises_the_version_with_each_write_and_records_it(void **state)
 {
-	struct fixture *f = *state;
-	make(f, "written");
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "written");
 	int64_t created_at_us = f->link.created_at_us, updated_at_us = f->link.updated_at_us;
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
@@ -258,7 +168,7 @@ static void raises_the_version_with_each_write_and_records_it(void **state)
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 1, &f->other), OK);
 	assert_same_link(&f->other, &f->link);
 	assert_string_equal(f->other.entry.original_url, "https://example.org/");
-	struct link_event *event = recorded(f, 1);
+	struct link_event *event = link_fixture_recorded(f, 1);
 	assert_int_equal(event->change, LINK_CHANGE_UPDATED);
 	assert_same_link(&event->link, &f->link);
 	free(event);
@@ -266,10 +176,10 @@ static void raises_the_version_with_each_write_and_records_it(void **state)
 
 static void refuses_to_write_a_version_that_is_not_there_any_more(void **state)
 {
-	struct fixture *f = *state;
-	make(f, "stale");
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "stale");
 	f->other = f->link;
-	change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_write(f->api, &f->other, LINK_CHANGE_UPDATED), ERR_CONFLICT);
 	pg_conn_rollback(f->api);
@@ -278,8 +188,8 @@ static void refuses_to_write_a_version_that_is_not_there_any_more(void **state)
 
 static void takes_back_what_was_rolled_back_with_its_event(void **state)
 {
-	struct fixture *f = *state;
-	struct link_store_new new_link = plain("undone");
+	struct link_fixture *f = *state;
+	struct link_store_new new_link = link_fixture_plain("undone");
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_create(f->api, &new_link, &f->link), OK);
 	pg_conn_rollback(f->api);
@@ -289,14 +199,14 @@ static void takes_back_what_was_rolled_back_with_its_event(void **state)
 
 static void lists_pages_of_the_owner_newest_first_without_deleted_ones(void **state)
 {
-	struct fixture *f = *state;
+	struct link_fixture *f = *state;
 	const char *const slugs[] = { "one", "two", "three", "four", "five" };
 	for (size_t i = 0; i < 5; i++)
-		make(f, slugs[i]);
-	change(f, f->link.entry.id - 1, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	struct link_store_new foreign = plain("foreign");
+		link_fixture_make(f, slugs[i]);
+	link_fixture_change(f, f->link.entry.id - 1, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	struct link_store_new foreign = link_fixture_plain("foreign");
 	foreign.owner_id = 2;
-	assert_int_equal(create(f->api, &foreign, &f->link), OK);
+	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
 
 	struct link *links = mem_array(LINK_STORE_LIMIT_MAX, sizeof(*links));
 	size_t count = 0;
@@ -325,194 +235,9 @@ static void lists_pages_of_the_owner_newest_first_without_deleted_ones(void **st
 	free(links);
 }
 
-/* Moves the end of a link to so many seconds from the database's now. */
-static void end_in(struct fixture *f, const char *slug, const char *seconds)
-{
-	char sql[256];
-	snprintf(sql, sizeof(sql),
-	         "UPDATE links SET expires_at = clock_timestamp() + %s * interval '1 s' WHERE slug = '%s'", seconds,
-	         slug);
-	test_database_run(f->db, sql);
-}
-
-static int64_t expire(struct fixture *f, int64_t limit)
-{
-	int64_t expired = -1;
-	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_expire_batch(f->janitor, limit, &expired), OK);
-	assert_int_equal(pg_conn_commit(f->janitor), OK);
-	return expired;
-}
-
-static int64_t purge(struct fixture *f, int64_t expired_grace_s, int64_t deleted_grace_s)
-{
-	int64_t purged = -1;
-	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, expired_grace_s, deleted_grace_s, 1000, &purged), OK);
-	assert_int_equal(pg_conn_commit(f->janitor), OK);
-	return purged;
-}
-
-static void expires_what_is_due_and_nothing_else(void **state)
-{
-	struct fixture *f = *state;
-	const char *const slugs[] = { "due", "later", "never", "disabled-and-due" };
-	for (size_t i = 0; i < 4; i++)
-		make(f, slugs[i]);
-	change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
-	end_in(f, "due", "-1");
-	end_in(f, "later", "60");
-	end_in(f, "disabled-and-due", "-1");
-	test_database_run(f->db, "TRUNCATE outbox");
-
-	assert_int_equal(expire(f, 1000), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'due' "
-	                                          "AND version = 2 AND state_since > created_at"),
-	                 1);
-	struct link_event *event = recorded(f, 0);
-	assert_int_equal(event->change, LINK_CHANGE_EXPIRED);
-	assert_int_equal(event->link.entry.state, LINK_STATE_EXPIRED);
-	assert_int_equal(event->link.entry.version, 2);
-	free(event);
-	assert_int_equal(expire(f, 1000), 0);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
-}
-
-static void expires_the_oldest_first_and_not_more_than_asked(void **state)
-{
-	struct fixture *f = *state;
-	make(f, "older");
-	make(f, "old");
-	end_in(f, "older", "-100");
-	end_in(f, "old", "-10");
-	assert_int_equal(expire(f, 1), 1);
-	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'older'"), 1);
-	assert_int_equal(expire(f, 1), 1);
-	assert_int_equal(expire(f, 1), 0);
-}
-
-static void passes_by_what_somebody_else_holds(void **state)
-{
-	struct fixture *f = *state;
-	make(f, "held");
-	end_in(f, "held", "-1");
-	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
-	assert_int_equal(expire(f, 1000), 0);
-	assert_int_equal(pg_conn_commit(f->api), OK);
-	assert_int_equal(expire(f, 1000), 1);
-	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
-	assert_int_equal(purge(f, 0, 0), 0);
-	assert_int_equal(pg_conn_commit(f->api), OK);
-	assert_int_equal(purge(f, 0, 0), 1);
-}
-
-static void purges_only_after_the_grace_that_follows_the_mark(void **state)
-{
-	struct fixture *f = *state;
-	make(f, "expired");
-	make(f, "deleted");
-	change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	/* Over for a day, but marked only now. */
-	end_in(f, "expired", "-86400");
-	assert_int_equal(purge(f, 0, 60), 0);
-	assert_int_equal(expire(f, 1000), 1);
-	assert_int_equal(purge(f, 900, 60), 0);
-	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '61 s'");
-	assert_int_equal(purge(f, 900, 60), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE slug = 'expired'"), 1);
-	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '900 s'");
-	assert_int_equal(purge(f, 900, 60), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
-}
-
-static void counts_the_grace_anew_when_a_link_was_restored_meanwhile(void **state)
-{
-	struct fixture *f = *state;
-	make(f, "restored");
-	int64_t id = f->link.entry.id;
-	change(f, id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '1 h'");
-	change(f, id, LINK_STATE_ACTIVE, LINK_CHANGE_RESTORED);
-	assert_int_equal(purge(f, 0, 0), 0);
-	change(f, id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	assert_int_equal(purge(f, 60, 60), 0);
-	/* A change that is none of the state does not begin it anew. */
-	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '1 h'");
-	change(f, id, LINK_STATE_DELETED, LINK_CHANGE_UPDATED);
-	assert_int_equal(purge(f, 60, 60), 1);
-}
-
-static void leaves_a_tombstone_and_an_event_of_a_purged_link(void **state)
-{
-	struct fixture *f = *state;
-	make(f, "purged");
-	int64_t id = f->link.entry.id;
-	end_in(f, "purged", "-1");
-	assert_int_equal(expire(f, 1000), 1);
-	assert_int_equal(purge(f, 0, 0), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT link_id FROM link_tombstones WHERE slug = 'purged' "
-	                                          "AND last_state = 'EXPIRED' AND version = 3"),
-	                 id);
-	struct link_event *event = recorded(f, 2);
-	assert_int_equal(event->change, LINK_CHANGE_PURGED);
-	assert_int_equal(event->link.entry.id, id);
-	assert_int_equal(event->link.entry.version, 3);
-	assert_int_equal(event->link.entry.state, LINK_STATE_DELETED);
-	free(event);
-	struct link_store_new again = plain("purged");
-	assert_int_equal(create(f->api, &again, &f->link), ERR_CONFLICT);
-	struct link_entry entry;
-	assert_int_equal(link_store_find_entry(f->api, "purged", &entry), ERR_NOT_FOUND);
-}
-
-struct attempt {
-	struct pg_conn *conn;
-	enum err result;
-	struct link link;
-};
-
-static void *create_in_thread(void *arg)
-{
-	struct attempt *attempt = arg;
-	struct link_store_new new_link = plain("raced");
-	attempt->result = pg_conn_begin(attempt->conn);
-	if (attempt->result == OK)
-		attempt->result = link_store_create(attempt->conn, &new_link, &attempt->link);
-	if (pg_conn_commit(attempt->conn) != OK)
-		attempt->result = ERR_INTERNAL;
-	return NULL;
-}
-
-static void refuses_a_slug_whose_purge_is_not_committed_yet(void **state)
-{
-	struct fixture *f = *state;
-	make(f, "raced");
-	change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	int64_t purged = 0;
-	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, 0, 0, 10, &purged), OK);
-	assert_int_equal(purged, 1);
-
-	struct attempt *attempt = mem_zero(sizeof(*attempt));
-	attempt->conn = f->api;
-	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, create_in_thread, attempt), 0);
-	test_database_await(f->db,
-	                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-	                    "AND wait_event_type = 'Lock'",
-	                    1, 10000);
-	assert_int_equal(pg_conn_commit(f->janitor), OK);
-	pthread_join(thread, NULL);
-	assert_int_equal(attempt->result, ERR_CONFLICT);
-	free(attempt);
-}
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, empty)
+#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
 	const struct CMUnitTest tests[] = {
 		TEST(keeps_every_field_of_a_new_link_and_records_it),
 		TEST(gives_visitors_what_an_answer_takes),
@@ -525,13 +250,6 @@ int main(void)
 		TEST(refuses_to_write_a_version_that_is_not_there_any_more),
 		TEST(takes_back_what_was_rolled_back_with_its_event),
 		TEST(lists_pages_of_the_owner_newest_first_without_deleted_ones),
-		TEST(expires_what_is_due_and_nothing_else),
-		TEST(expires_the_oldest_first_and_not_more_than_asked),
-		TEST(passes_by_what_somebody_else_holds),
-		TEST(purges_only_after_the_grace_that_follows_the_mark),
-		TEST(counts_the_grace_anew_when_a_link_was_restored_meanwhile),
-		TEST(leaves_a_tombstone_and_an_event_of_a_purged_link),
-		TEST(refuses_a_slug_whose_purge_is_not_committed_yet),
 	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

@@ -1,0 +1,61 @@
+#include "tests/integration/analytics-consumer/owner.h"
+
+#include "lib/base/clock.h"
+
+#define BATCH_MAX 2000
+#define TOPIC "redirects"
+
+void owner_open(struct owner *owner, struct world *world, int64_t stored)
+{
+	const struct visit_store_config config = { .pool = world_pool(world),
+		                                   .producer = world->producer,
+		                                   .topic = TOPIC,
+		                                   .visits_max = BATCH_MAX,
+		                                   .log = world->fixture->log };
+	const struct progress_partition partitions[] = { { .partition = 0, .stored = stored, .published = stored },
+		                                         { .partition = 1, .stored = stored, .published = stored } };
+	*owner = (struct owner){ .world = world, .store = visit_store_new(&config) };
+	batch_init(&owner->batch, BATCH_MAX, TOPIC, "dead-letters");
+	progress_assign(&owner->progress, partitions, 2);
+	strbuf_init(&owner->encoded, REDIRECT_EVENT_BYTES_MAX);
+}
+
+void owner_close(struct owner *owner)
+{
+	strbuf_clear(&owner->encoded);
+	progress_clear(&owner->progress);
+	batch_clear(&owner->batch);
+	visit_store_free(owner->store);
+}
+
+void owner_take(struct owner *owner, int32_t partition, int64_t offset, const struct redirect_event *click)
+{
+	strbuf_reset(&owner->encoded);
+	redirect_event_encode(click, &owner->encoded);
+	const struct kafka_message message = {
+		.partition = partition, .offset = offset, .value = owner->encoded.data, .value_len = owner->encoded.len
+	};
+	batch_add(&owner->batch, &owner->world->sources, &message, progress_find(&owner->progress, partition),
+	          clock_now_us(clock_system()));
+}
+
+void owner_take_clicks(struct owner *owner, int32_t partition, int64_t first_offset, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct redirect_event click = world_click(1 + i % 7, (uint32_t)i);
+		owner_take(owner, partition, first_offset + i, &click);
+	}
+}
+
+enum err owner_store(struct owner *owner)
+{
+	return visit_store_add(owner->store, &owner->batch, &owner->progress);
+}
+
+void owner_go_on(struct owner *owner)
+{
+	progress_keep(&owner->progress);
+	progress_publish(&owner->progress);
+	progress_forget(&owner->progress);
+	batch_reset(&owner->batch);
+}

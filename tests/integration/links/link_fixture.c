@@ -1,0 +1,88 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "tests/integration/links/link_fixture.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/outbox.h"
+
+int link_fixture_set_up(void **state)
+{
+	struct link_fixture *f = mem_zero(sizeof(*f));
+	f->db = test_database_new();
+	f->api = test_database_connect(f->db, "waymark_links_api");
+	f->janitor = test_database_connect(f->db, "waymark_janitor");
+	test_database_run(
+		f->db,
+		"INSERT INTO users (email, password_hash) VALUES ('a@example.com', 'x'), ('b@example.com', 'x')");
+	*state = f;
+	return 0;
+}
+
+int link_fixture_tear_down(void **state)
+{
+	struct link_fixture *f = *state;
+	pg_conn_close(f->api);
+	pg_conn_close(f->janitor);
+	test_database_drop(f->db);
+	free(f);
+	return 0;
+}
+
+int link_fixture_empty(void **state)
+{
+	struct link_fixture *f = *state;
+	test_database_run(f->db, "TRUNCATE outbox, link_tombstones, links");
+	return 0;
+}
+
+struct link_store_new link_fixture_plain(const char *slug)
+{
+	return (struct link_store_new){
+		.slug = slug,
+		.original_url = "https://example.com/",
+		.redirect_status = 302,
+		.owner_id = 1,
+	};
+}
+
+enum err link_fixture_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+{
+	assert_int_equal(pg_conn_begin(conn), OK);
+	enum err err = link_store_create(conn, new_link, out);
+	assert_int_equal(pg_conn_commit(conn), OK);
+	return err;
+}
+
+void link_fixture_make(struct link_fixture *f, const char *slug)
+{
+	struct link_store_new new_link = link_fixture_plain(slug);
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
+}
+
+void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state state, enum link_change kind)
+{
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_store_lock(f->api, id, 1, &f->link), OK);
+	f->link.entry.state = state;
+	assert_int_equal(link_store_write(f->api, &f->link, kind), OK);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+}
+
+struct link_event *link_fixture_recorded(struct link_fixture *f, size_t place)
+{
+	struct outbox_batch batch;
+	struct link_event *event = mem_zero(sizeof(*event));
+	assert_int_equal(outbox_read(f->api, 100, &batch), OK);
+	assert_true(place < batch.count);
+	assert_int_equal(link_event_decode(batch.rows[place].payload, batch.rows[place].payload_len, event), OK);
+	assert_string_equal(batch.rows[place].slug, event->link.entry.slug);
+	outbox_batch_clear(&batch);
+	return event;
+}

@@ -1,0 +1,214 @@
+/* How links end: expired, purged, and never to come back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "tests/integration/links/link_fixture.h"
+
+/* Moves the end of a link to so many seconds from the database's now. */
+static void end_in(struct link_fixture *f, const char *slug, const char *seconds)
+{
+	char sql[256];
+	snprintf(sql, sizeof(sql),
+	         "UPDATE links SET expires_at = clock_timestamp() + %s * interval '1 s' WHERE slug = '%s'", seconds,
+	         slug);
+	test_database_run(f->db, sql);
+}
+
+static int64_t expire(struct link_fixture *f, int64_t limit)
+{
+	int64_t expired = -1;
+	assert_int_equal(pg_conn_begin(f->janitor), OK);
+	assert_int_equal(link_store_expire_batch(f->janitor, limit, &expired), OK);
+	assert_int_equal(pg_conn_commit(f->janitor), OK);
+	return expired;
+}
+
+static int64_t purge(struct link_fixture *f, int64_t expired_grace_s, int64_t deleted_grace_s)
+{
+	int64_t purged = -1;
+	assert_int_equal(pg_conn_begin(f->janitor), OK);
+	assert_int_equal(link_store_purge_batch(f->janitor, expired_grace_s, deleted_grace_s, 1000, &purged), OK);
+	assert_int_equal(pg_conn_commit(f->janitor), OK);
+	return purged;
+}
+
+static void expires_what_is_due_and_nothing_else(void **state)
+{
+	struct link_fixture *f = *state;
+	const char *const slugs[] = { "due", "later", "never", "disabled-and-due" };
+	for (size_t i = 0; i < 4; i++)
+		link_fixture_make(f, slugs[i]);
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	end_in(f, "due", "-1");
+	end_in(f, "later", "60");
+	end_in(f, "disabled-and-due", "-1");
+	test_database_run(f->db, "TRUNCATE outbox");
+
+	assert_int_equal(expire(f, 1000), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'due' "
+	                                          "AND version = 2 AND state_since > created_at"),
+	                 1);
+	struct link_event *event = link_fixture_recorded(f, 0);
+	assert_int_equal(event->change, LINK_CHANGE_EXPIRED);
+	assert_int_equal(event->link.entry.state, LINK_STATE_EXPIRED);
+	assert_int_equal(event->link.entry.version, 2);
+	free(event);
+	assert_int_equal(expire(f, 1000), 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
+}
+
+static void expires_the_oldest_first_and_not_more_than_asked(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "older");
+	link_fixture_make(f, "old");
+	end_in(f, "older", "-100");
+	end_in(f, "old", "-10");
+	assert_int_equal(expire(f, 1), 1);
+	assert_int_equal(
+		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'older'"), 1);
+	assert_int_equal(expire(f, 1), 1);
+	assert_int_equal(expire(f, 1), 0);
+}
+
+static void passes_by_what_somebody_else_holds(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "held");
+	end_in(f, "held", "-1");
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
+	assert_int_equal(expire(f, 1000), 0);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+	assert_int_equal(expire(f, 1000), 1);
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
+	assert_int_equal(purge(f, 0, 0), 0);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+	assert_int_equal(purge(f, 0, 0), 1);
+}
+
+static void purges_only_after_the_grace_that_follows_the_mark(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "expired");
+	link_fixture_make(f, "deleted");
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	/* Over for a day, but marked only now. */
+	end_in(f, "expired", "-86400");
+	assert_int_equal(purge(f, 0, 60), 0);
+	assert_int_equal(expire(f, 1000), 1);
+	assert_int_equal(purge(f, 900, 60), 0);
+	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '61 s'");
+	assert_int_equal(purge(f, 900, 60), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE slug = 'expired'"), 1);
+	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '900 s'");
+	assert_int_equal(purge(f, 900, 60), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
+}
+
+static void counts_the_grace_anew_when_a_link_was_restored_meanwhile(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "restored");
+	int64_t id = f->link.entry.id;
+	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '1 h'");
+	link_fixture_change(f, id, LINK_STATE_ACTIVE, LINK_CHANGE_RESTORED);
+	assert_int_equal(purge(f, 0, 0), 0);
+	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	assert_int_equal(purge(f, 60, 60), 0);
+	/* A change that is none of the state does not begin it anew. */
+	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '1 h'");
+	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_UPDATED);
+	assert_int_equal(purge(f, 60, 60), 1);
+}
+
+static void leaves_a_tombstone_and_an_event_of_a_purged_link(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "purged");
+	int64_t id = f->link.entry.id;
+	end_in(f, "purged", "-1");
+	assert_int_equal(expire(f, 1000), 1);
+	assert_int_equal(purge(f, 0, 0), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT link_id FROM link_tombstones WHERE slug = 'purged' "
+	                                          "AND last_state = 'EXPIRED' AND version = 3"),
+	                 id);
+	struct link_event *event = link_fixture_recorded(f, 2);
+	assert_int_equal(event->change, LINK_CHANGE_PURGED);
+	assert_int_equal(event->link.entry.id, id);
+	assert_int_equal(event->link.entry.version, 3);
+	assert_int_equal(event->link.entry.state, LINK_STATE_DELETED);
+	free(event);
+	struct link_store_new again = link_fixture_plain("purged");
+	assert_int_equal(link_fixture_create(f->api, &again, &f->link), ERR_CONFLICT);
+	struct link_entry entry;
+	assert_int_equal(link_store_find_entry(f->api, "purged", &entry), ERR_NOT_FOUND);
+}
+
+struct attempt {
+	struct pg_conn *conn;
+	enum err result;
+	struct link link;
+};
+
+static void *create_in_thread(void *arg)
+{
+	struct attempt *attempt = arg;
+	struct link_store_new new_link = link_fixture_plain("raced");
+	attempt->result = pg_conn_begin(attempt->conn);
+	if (attempt->result == OK)
+		attempt->result = link_store_create(attempt->conn, &new_link, &attempt->link);
+	if (pg_conn_commit(attempt->conn) != OK)
+		attempt->result = ERR_INTERNAL;
+	return NULL;
+}
+
+static void refuses_a_slug_whose_purge_is_not_committed_yet(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "raced");
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	int64_t purged = 0;
+	assert_int_equal(pg_conn_begin(f->janitor), OK);
+	assert_int_equal(link_store_purge_batch(f->janitor, 0, 0, 10, &purged), OK);
+	assert_int_equal(purged, 1);
+
+	struct attempt *attempt = mem_zero(sizeof(*attempt));
+	attempt->conn = f->api;
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, create_in_thread, attempt), 0);
+	test_database_await(f->db,
+	                    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+	                    "AND wait_event_type = 'Lock'",
+	                    1, 10000);
+	assert_int_equal(pg_conn_commit(f->janitor), OK);
+	pthread_join(thread, NULL);
+	assert_int_equal(attempt->result, ERR_CONFLICT);
+	free(attempt);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
+	const struct CMUnitTest tests[] = {
+		TEST(expires_what_is_due_and_nothing_else),
+		TEST(expires_the_oldest_first_and_not_more_than_asked),
+		TEST(passes_by_what_somebody_else_holds),
+		TEST(purges_only_after_the_grace_that_follows_the_mark),
+		TEST(counts_the_grace_anew_when_a_link_was_restored_meanwhile),
+		TEST(leaves_a_tombstone_and_an_event_of_a_purged_link),
+		TEST(refuses_a_slug_whose_purge_is_not_committed_yet),
+	};
+	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
+}
