@@ -46,13 +46,33 @@ static void pause_connecting(struct redis_pipeline *p)
 		pthread_cond_timedwait(&p->wanted, &p->mutex, &until);
 }
 
+/* A frozen Redis takes connections all the same: only an answer counts. */
+static enum err open_and_ask(struct redis_pipeline *p, struct redis_conn **out, char *why, size_t size)
+{
+	const struct redis_arg ping[] = { REDIS_TEXT("PING") };
+	struct redis_conn *conn = NULL;
+	struct redis_reply *reply = NULL;
+	enum err err = redis_conn_open(&p->url, p->config.timeout_ms, &conn, why, size);
+	if (err != OK)
+		return err;
+	err = redis_conn_call(conn, ping, 1, p->config.timeout_ms, &reply);
+	redis_reply_free(reply);
+	if (err == OK) {
+		*out = conn;
+		return OK;
+	}
+	snprintf(why, size, "%s", redis_conn_message(conn));
+	redis_conn_close(conn);
+	return err;
+}
+
 /* With the mutex held, but not while it connects. */
 static void connect_once(struct redis_pipeline *p, bool *was_away)
 {
 	struct redis_conn *conn = NULL;
 	char why[128];
 	pthread_mutex_unlock(&p->mutex);
-	enum err err = redis_conn_open(&p->url, p->config.timeout_ms, &conn, why, sizeof(why));
+	enum err err = open_and_ask(p, &conn, why, sizeof(why));
 	pthread_mutex_lock(&p->mutex);
 	if (err == OK) {
 		p->wants = false;
