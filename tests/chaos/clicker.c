@@ -1,0 +1,345 @@
+/*
+ * Visitors in bulk, for the chaos tests: what became of each request is written down (click_log.h), and each request
+ * carries its number in its query (?click=RUN.NUMBER), so that it can be matched with its RedirectEvent.
+ *
+ *   follow  asks for the slugs in turn at a steady rate; a request that is late because earlier ones had no answer yet counts
+ *           from when it was due. While nobody is let in, visitors come back, but requests do not pile up.
+ *   burst   opens all connections, prints "open", and sends one request on each at once when a line comes
+ *   drip    sends a byte every two seconds on each connection; a row of the log is a connection that was closed
+ *
+ * It ends when its standard input ends, so it does not outlive the test that started it.
+ */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "tests/chaos/click_log.h"
+#include "tests/chaos/visitor.h"
+
+#define EVENTS_MAX 256
+#define COMING_MAX 256
+#define COME_BACK_US (25 * CLOCK_US_PER_MS)
+#define TICK_US (20 * CLOCK_US_PER_MS)
+#define PATIENCE_US (20 * CLOCK_US_PER_S)
+#define DRIP_US (2 * CLOCK_US_PER_S)
+
+struct options {
+	uint16_t port;
+	size_t connections;
+	double rate;
+	const char *slug;
+	uint64_t slugs; /* 0: slug itself; else slug-0, slug-1, ... */
+	const char *run;
+	const char *log;
+	const char *mode;
+};
+
+struct crowd {
+	struct options options;
+	int epoll;
+	struct visitor *visitors;
+	struct click_log *log;
+	size_t coming;
+	size_t open; /* IDLE or WAITING */
+	size_t waiting;
+	size_t cursor; /* whose turn it is */
+	uint64_t asked;
+	int64_t now_us;
+	int64_t due_us; /* of the next request */
+	int64_t ticked_us;
+	bool comes_back;     /* whoever left */
+	bool counts_leavers; /* a row is a connection that the other side closed, not a request */
+	bool is_told;        /* a line or the end of standard input */
+	bool is_over;        /* the end of it */
+};
+
+static void read_clock(struct crowd *c)
+{
+	c->now_us = clock_steady_us(clock_system());
+}
+
+static void hear(struct crowd *c)
+{
+	char line[64];
+	c->is_told = true;
+	c->is_over = c->is_over || read(STDIN_FILENO, line, sizeof(line)) <= 0;
+}
+
+static void note(struct crowd *c, const struct visitor *v, unsigned status)
+{
+	click_log_add(c->log, v->number, v->due_us, c->now_us, status);
+}
+
+static void look(struct crowd *c, struct visitor *v)
+{
+	enum visitor_state before = v->state;
+	enum visitor_news news = visitor_look(v, c->now_us);
+	if (news == VISITOR_NOTHING)
+		return;
+	c->coming -= before == VISITOR_COMING;
+	c->waiting -= before == VISITOR_WAITING;
+	c->open += news == VISITOR_ARRIVED;
+	c->open -= before != VISITOR_COMING && v->state == VISITOR_AWAY;
+	if (before == VISITOR_WAITING)
+		note(c, v, news == VISITOR_ANSWERED ? v->status : 0);
+	else if (news == VISITOR_LEFT && c->counts_leavers)
+		note(c, v, v->status);
+}
+
+static void wait_for_news(struct crowd *c, int64_t until_us)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int64_t us = until_us > c->now_us ? until_us - c->now_us : 0;
+	struct timespec wait = { .tv_sec = us / CLOCK_US_PER_S, .tv_nsec = us % CLOCK_US_PER_S * 1000 };
+	int count = epoll_pwait2(c->epoll, events, EVENTS_MAX, &wait, NULL);
+	read_clock(c);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr)
+			look(c, events[i].data.ptr);
+		else
+			hear(c);
+	}
+}
+
+static void let_come(struct crowd *c)
+{
+	for (size_t i = 0; i < c->options.connections && c->coming < COMING_MAX; i++) {
+		struct visitor *v = &c->visitors[i];
+		if (v->state != VISITOR_AWAY || c->now_us - v->since_us < COME_BACK_US)
+			continue;
+		visitor_come(v, c->epoll, c->options.port, c->now_us);
+		c->coming += v->state == VISITOR_COMING;
+	}
+}
+
+static void give_up_on_the_slow(struct crowd *c)
+{
+	for (size_t i = 0; i < c->options.connections; i++) {
+		struct visitor *v = &c->visitors[i];
+		if (v->state != VISITOR_WAITING || c->now_us - v->due_us < PATIENCE_US)
+			continue;
+		note(c, v, 0);
+		visitor_leave(v, c->now_us);
+		c->waiting--;
+		c->open--;
+	}
+}
+
+static void tick(struct crowd *c)
+{
+	if (c->now_us - c->ticked_us < TICK_US)
+		return;
+	c->ticked_us = c->now_us;
+	if (c->comes_back)
+		let_come(c);
+	give_up_on_the_slow(c);
+	click_log_flush(c->log);
+}
+
+static void ask(struct crowd *c, struct visitor *v, int64_t due_us)
+{
+	char slug[64];
+	uint64_t number = c->asked++;
+	if (c->options.slugs > 0)
+		snprintf(slug, sizeof(slug), "%s-%llu", c->options.slug,
+		         (unsigned long long)(number % c->options.slugs));
+	else
+		snprintf(slug, sizeof(slug), "%s", c->options.slug);
+	visitor_ask(v, slug, c->options.run, number, due_us);
+	c->waiting++;
+}
+
+static struct visitor *next_idle(struct crowd *c)
+{
+	if (c->waiting == c->open)
+		return NULL;
+	for (;;) {
+		struct visitor *v = &c->visitors[c->cursor++ % c->options.connections];
+		if (v->state == VISITOR_IDLE)
+			return v;
+	}
+}
+
+static void ask_what_is_due(struct crowd *c)
+{
+	struct visitor *v;
+	while (c->due_us <= c->now_us && (v = next_idle(c)) != NULL) {
+		ask(c, v, c->due_us);
+		c->due_us += (int64_t)(CLOCK_US_PER_S / c->options.rate);
+	}
+	if (c->open == 0)
+		c->due_us = c->now_us;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void wait_for_answers(struct crowd *c)
+{
+	int64_t until_us = c->now_us + PATIENCE_US;
+	while (c->waiting > 0 && c->now_us < until_us + TICK_US) {
+		tick(c);
+		wait_for_news(c, c->now_us + TICK_US);
+	}
+}
+
+static void follow(struct crowd *c)
+{
+	c->due_us = c->now_us;
+	c->comes_back = true;
+	while (!c->is_over) {
+		tick(c);
+		ask_what_is_due(c);
+		bool is_free = c->waiting < c->open;
+		wait_for_news(c, is_free ? earlier(c->due_us, c->now_us + TICK_US) : c->now_us + TICK_US);
+	}
+	c->comes_back = false;
+	wait_for_answers(c);
+}
+
+static void burst(struct crowd *c)
+{
+	c->comes_back = true;
+	bool was_open = false;
+	while (!c->is_told) {
+		tick(c);
+		wait_for_news(c, c->now_us + TICK_US);
+		if (!was_open && c->open == c->options.connections) {
+			was_open = true;
+			printf("open\n");
+			fflush(stdout);
+		}
+	}
+	read_clock(c);
+	for (struct visitor *v; (v = next_idle(c)) != NULL;)
+		ask(c, v, c->now_us);
+	wait_for_answers(c);
+}
+
+static void drip_on_all(struct crowd *c)
+{
+	static const char request[] = "GET /drip HTTP/1.1\r\nHost: waymark.test\r\nX-Slow: very\r\n\r\n";
+	for (size_t i = 0; i < c->options.connections; i++) {
+		struct visitor *v = &c->visitors[i];
+		if (v->state != VISITOR_IDLE || v->due_us + (int64_t)v->number * DRIP_US > c->now_us)
+			continue;
+		visitor_drip(v, request[v->number++ % (sizeof(request) - 1)]);
+	}
+}
+
+static void drip(struct crowd *c)
+{
+	size_t came = 0;
+	c->counts_leavers = true;
+	while (!c->is_over && (came < c->options.connections || c->open + c->coming > 0)) {
+		for (; came < c->options.connections && c->coming < COMING_MAX; came++) {
+			visitor_come(&c->visitors[came], c->epoll, c->options.port, c->now_us);
+			c->visitors[came].due_us = c->now_us;
+			c->coming += c->visitors[came].state == VISITOR_COMING;
+		}
+		tick(c);
+		drip_on_all(c);
+		wait_for_news(c, c->now_us + TICK_US);
+	}
+}
+
+/* --- the command line --- */
+
+static const struct option names[] = {
+	{ "port", required_argument, NULL, 'p' },  { "connections", required_argument, NULL, 'c' },
+	{ "rate", required_argument, NULL, 'r' },  { "slug", required_argument, NULL, 's' },
+	{ "slugs", required_argument, NULL, 'n' }, { "run", required_argument, NULL, 'u' },
+	{ "log", required_argument, NULL, 'l' },   { 0 },
+};
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+	int name;
+	*o = (struct options){ .connections = 1, .rate = 1, .slug = "slug", .run = "run" };
+	while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		switch (name) {
+		case 'p':
+			o->port = (uint16_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'c':
+			o->connections = strtoul(optarg, NULL, 10);
+			break;
+		case 'r':
+			o->rate = strtod(optarg, NULL);
+			break;
+		case 's':
+			o->slug = optarg;
+			break;
+		case 'n':
+			o->slugs = strtoul(optarg, NULL, 10);
+			break;
+		case 'u':
+			o->run = optarg;
+			break;
+		case 'l':
+			o->log = optarg;
+			break;
+		default:
+			return false;
+		}
+	}
+	o->mode = argv[optind];
+	return o->mode && o->port && o->log && o->connections > 0 && o->rate > 0;
+}
+
+static void (*mode_of(const struct options *o))(struct crowd *)
+{
+	if (strcmp(o->mode, "follow") == 0)
+		return follow;
+	if (strcmp(o->mode, "burst") == 0)
+		return burst;
+	return strcmp(o->mode, "drip") == 0 ? drip : NULL;
+}
+
+static bool gather(struct crowd *c)
+{
+	struct epoll_event control = { .events = EPOLLIN | EPOLLHUP };
+	c->epoll = epoll_create1(EPOLL_CLOEXEC);
+	c->visitors = mem_array(c->options.connections, sizeof(*c->visitors));
+	c->log = click_log_new(c->options.log);
+	read_clock(c);
+	if (c->epoll >= 0 && c->log && epoll_ctl(c->epoll, EPOLL_CTL_ADD, STDIN_FILENO, &control) == 0)
+		return true;
+	perror("clicker: cannot start (standard input must be a pipe or a terminal)");
+	return false;
+}
+
+static void disperse(struct crowd *c)
+{
+	for (size_t i = 0; i < c->options.connections; i++)
+		visitor_leave(&c->visitors[i], c->now_us);
+	click_log_free(c->log);
+	free(c->visitors);
+	if (c->epoll >= 0)
+		close(c->epoll);
+}
+
+int main(int argc, char **argv)
+{
+	struct crowd crowd = { 0 };
+	if (!parse(argc, argv, &crowd.options) || !mode_of(&crowd.options)) {
+		fprintf(stderr, "usage: clicker --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
+		                " [--slugs N] [--run NAME] follow|burst|drip\n");
+		return 64;
+	}
+	bool is_gathered = gather(&crowd);
+	if (is_gathered) {
+		mode_of (&crowd.options)(&crowd);
+		click_log_print(crowd.log);
+	}
+	disperse(&crowd);
+	return is_gathered ? EXIT_SUCCESS : EXIT_FAILURE;
+}

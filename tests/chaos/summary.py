@@ -1,0 +1,24 @@
+"""A plug-in for pytest: each test adds a row to the file CHAOS_SUMMARY, from which tests/chaos/run makes its table.
+
+A row has what the test recorded with record_property ("did" is what was done, the others are figures) and the verdict.
+"""
+
+import json
+import os
+
+VERDICTS = {"passed": "holds", "failed": "FAILS", "skipped": "skipped"}
+
+
+def pytest_runtest_logreport(report):
+    if report.when != "call" and report.outcome == "passed":
+        return
+    figures = dict(report.user_properties)
+    row = {
+        "name": report.location[2].rpartition(".")[2].removeprefix("test_").replace("_", " "),
+        "did": figures.pop("did", ""),
+        "figures": figures,
+        "verdict": VERDICTS[report.outcome],
+        "reason": report.longrepr[2] if report.outcome == "skipped" else "",
+    }
+    with open(os.environ["CHAOS_SUMMARY"], "a", encoding="utf-8") as summary:
+        summary.write(json.dumps(row) + "\n")

@@ -1,0 +1,359 @@
+"""What happens to visitors and their clicks when the redirector, its backends or its disk fail.
+
+CHAOS_FULL=1 takes the full sizes; CHAOS_KILLS, CHAOS_OUTAGE_S and CHAOS_RATE change single ones, CHAOS_SEED repeats a run.
+"""
+
+import errno
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import psycopg2
+import pytest
+from redirector_rig import BUILD, MB, SEED, Events, RedirectorStack, load_messages, size, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from doors import ask  # noqa: E402
+
+RATE = int(os.environ.get("CHAOS_RATE", "2000"))
+KILLS = int(os.environ.get("CHAOS_KILLS", size(20, 1000)))
+KILLS_WITHOUT_KAFKA = size(5, 50)
+BEFORE_S = size(8, 60)
+OUTAGE_S = int(os.environ.get("CHAOS_OUTAGE_S", size(20, 900)))
+STORE_OUTAGE_S = size(8, 60)
+STAMPEDE = 10_000
+DRIPPERS = 2000
+CONNECTIONS = 64
+SLUGS = 400
+HOUR_MS = 3_600_000
+# What a p99 may be whatever happens, and how much worse a hit's may become without Kafka.
+P99_MS = 50
+WORSE = size(2.0, 1.2)
+# Of two p99 below this, neither is the worse one: it is the machine's scheduler that differs.
+INDISTINCT_MS = size(5, 2)
+
+
+@pytest.fixture(scope="session")
+def event_type(tmp_path_factory):
+    return load_messages(tmp_path_factory.mktemp("protos"))
+
+
+@pytest.fixture(scope="class")
+def run_redirector(request):
+    """run_redirector(**variables) starts a stack with one redirector; one for all tests of a class."""
+    started = []
+
+    def start(launch=(), **variables):
+        name = f"chaos-{os.getpid()}-{request.node.name}"
+        stack = RedirectorStack(BUILD / "stacks" / name, BUILD)
+        started.append(stack)
+        stack.up(launch, **variables)
+        return stack
+
+    yield start
+    for stack in started:
+        stack.run("down")
+
+
+def observe(seconds):
+    """An act of its own: what happens meanwhile is what the test looks at. Gives when it began and ended."""
+    begin = time.monotonic()
+    time.sleep(seconds)
+    return begin, time.monotonic()
+
+
+def books(stack, log, event_type, record):
+    """What the visitors were answered against what Kafka has."""
+    events = Events(stack.doors["KAFKA_BROKERS"], event_type)
+    lost = events.lost(log)
+    record("answered", len(log.redirected()))
+    record("lost", lost)
+    record("repeats", events.repeats(log.run))
+    record("unanswered", log.counts()[0])
+    assert events.doubles == 0, "one request has two events: it would be counted twice"
+    assert events.disorder == 0, "an event came for the first time after a later one of its instance"
+    return events, lost
+
+
+class TestKills:
+    @pytest.fixture(scope="class")
+    def stack(self, run_redirector):
+        stack = run_redirector(JOURNAL_MAX_BYTES=1024 * MB)
+        stack.make_links("kill", SLUGS)
+        return stack
+
+    def test_loses_no_click_to_kill_9(self, stack, event_type, record_property):
+        record_property("did", f"{KILLS} × kill -9 of the redirector at {RATE:,} req/s, seed {SEED}")
+        clicker = stack.clicker("kill", connections=CONNECTIONS, rate=RATE, slug="kill", slugs=SLUGS)
+        for _ in range(KILLS):
+            # Soon after the start, while the journal is still being recovered, or later.
+            clicker.wait_for_rows(stack.random.choice([1, 50, 500, RATE]))
+            stack.kill_and_start()
+        log = clicker.stop()
+        stack.wait_until_shipped()
+        recovered, torn = stack.recovered_records()
+        record_property("from journals", recovered)
+        record_property("torn bytes", torn)
+        _, lost = books(stack, log, event_type, record_property)
+        assert lost == 0
+        assert set(log.counts()) <= {0, 302}
+        assert recovered > 0, "each kill came when nothing was in the journal: this proves nothing"
+
+    def test_loses_no_click_to_kill_9_while_kafka_is_away(self, stack, event_type, record_property):
+        record_property("did", f"{KILLS_WITHOUT_KAFKA} × kill -9 at {RATE:,} req/s, Kafka stopped meanwhile")
+        clicker = stack.clicker("away", connections=CONNECTIONS, rate=RATE, slug="kill", slugs=SLUGS)
+        clicker.wait_for_rows(RATE)
+        stack.run("stop", "kafka")
+        for _ in range(KILLS_WITHOUT_KAFKA):
+            clicker.wait_for_rows(RATE)
+            stack.kill_and_start()
+        clicker.wait_for_rows(RATE)
+        queued = stack.metrics()["waymark_events_queued"]
+        stack.run("start", "kafka")
+        clicker.wait_for_rows(RATE)
+        log = clicker.stop()
+        stack.wait_until_shipped()
+        record_property("waited in the journal", int(queued))
+        _, lost = books(stack, log, event_type, record_property)
+        assert lost == 0
+        assert queued > KILLS_WITHOUT_KAFKA * RATE, "a journal has forgotten what an earlier process left in it"
+
+
+class TestKafkaOutage:
+    @pytest.fixture(scope="class")
+    def stack(self, run_redirector):
+        # Every request a hit, and a journal that is large enough for the whole outage.
+        stack = run_redirector(MEMORY_TTL_MS=HOUR_MS, JOURNAL_MAX_BYTES=size(256, 2048) * MB)
+        stack.make_links("kafka", SLUGS)
+        return stack
+
+    def test_serves_and_keeps_all_while_kafka_is_stopped(self, stack, event_type, record_property):
+        record_property("did", f"Kafka stopped for {OUTAGE_S} s at {RATE:,} req/s, all hits")
+        clicker = stack.clicker("outage", connections=CONNECTIONS, rate=RATE, slug="kafka", slugs=SLUGS)
+        clicker.wait_for_rows(2 * RATE)
+        before = observe(BEFORE_S)
+        stack.run("stop", "kafka")
+        without = observe(OUTAGE_S)
+        queued, journal_bytes = (stack.metrics()[n] for n in ("waymark_events_queued", "waymark_journal_bytes"))
+        back_at = time.monotonic()
+        stack.run("start", "kafka")
+        clicker.wait_for_rows(RATE)
+        wait_until(lambda: stack.metrics()["waymark_events_queued"] < RATE, 120, "the journal to be worked off")
+        worked_off_at = time.monotonic()
+        log = clicker.stop()
+        stack.wait_until_shipped()
+        typical = [log.typical_p99_ms(*span) for span in (before, without)]
+        record_property("p99 before, without", " → ".join(f"{ms:.2f}" for ms in typical) + " ms")
+        record_property("ratio", f"{typical[1] / typical[0]:.2f}")
+        record_property("worst second", f"{log.p99_ms(*without):.1f} ms over all")
+        record_property("p99 on return", f"{log.p99_ms(back_at, worked_off_at):.1f} ms")
+        record_property("queued", int(queued))
+        record_property("journal", f"{journal_bytes / MB:.0f} MiB")
+        record_property("worked off", f"{worked_off_at - back_at:.0f} s")
+        _, lost = books(stack, log, event_type, record_property)
+        assert set(log.counts()) == {302}
+        assert lost == 0
+        assert drops_of(stack) == 0
+        assert queued > OUTAGE_S * RATE / 2, "the events went elsewhere: Kafka was not away"
+        assert typical[1] <= max(WORSE * typical[0], INDISTINCT_MS)
+
+
+class TestStores:
+    """Links are asked for again every second, so that many requests need Redis or PostgreSQL."""
+
+    @pytest.fixture(scope="class")
+    def stack(self, run_redirector):
+        return run_redirector(HTTP_CONNECTIONS=STAMPEDE + 2000)
+
+    def test_redis_may_stop_freeze_and_return(self, stack, record_property):
+        record_property("did", f"Redis stopped for {STORE_OUTAGE_S} s, back, frozen for as long, at {RATE // 2:,} req/s")
+        stack.make_links("redis", SLUGS)
+        clicker = stack.clicker("redis", connections=CONNECTIONS, rate=RATE // 2, slug="redis", slugs=SLUGS)
+        clicker.wait_for_rows(2 * RATE)
+        spans = {"before": observe(STORE_OUTAGE_S)}
+        asked = stack.metrics()['waymark_link_lookups_total{level="postgres"}']
+        stopping_at = time.monotonic()
+        stack.run("stop", "redis")
+        spans["stopped"] = stopping_at, observe(STORE_OUTAGE_S)[1]
+        instead = stack.metrics()['waymark_link_lookups_total{level="postgres"}'] - asked
+        stack.run("start", "redis")
+        spans["back"] = observe(STORE_OUTAGE_S / 2)
+        freezing_at = time.monotonic()
+        stack.run("kill", "-STOP", "redis")
+        spans["frozen"] = freezing_at, observe(STORE_OUTAGE_S)[1]
+        stack.run("kill", "-CONT", "redis")
+        spans["thawed"] = observe(STORE_OUTAGE_S / 2)
+        log = clicker.stop()
+        p99 = {name: log.p99_ms(*span) for name, span in spans.items()}
+        record_property("answered", len(log))
+        record_property("errors", len(log) - log.counts()[302])
+        record_property("p99", ", ".join(f"{name} {ms:.1f}" for name, ms in p99.items()) + " ms")
+        record_property("asked of PostgreSQL instead", int(instead))
+        assert set(log.counts()) == {302}
+        assert instead > 0, "nobody needed Redis: this proves nothing"
+        assert max(p99.values()) <= P99_MS
+
+    def test_without_postgres_cached_links_redirect_and_the_others_are_503(self, stack, record_property):
+        record_property("did", f"PostgreSQL stopped for {STORE_OUTAGE_S} s at {RATE // 4:,} req/s")
+        stack.make_links("cached", SLUGS)
+        stack.make_links("cold", 20)
+        url = stack.doors["REDIRECTOR_URL"]
+        clicker = stack.clicker("postgres", connections=CONNECTIONS, rate=RATE // 4, slug="cached", slugs=SLUGS)
+        clicker.wait_for_rows(2 * SLUGS)
+        stack.run("stop", "postgres")
+        stack.store.connection.close()
+        others = [ask(url, "GET", f"/{slug}") for slug in (*(f"cold-{n}" for n in range(20)), "never-issued")]
+        without = observe(STORE_OUTAGE_S)
+        stack.run("start", "postgres")
+        wait_until(lambda: ask(url, "GET", "/cold-0").status == 302, 20, "a cold link to redirect again")
+        log = clicker.stop()
+        stack.reconnect()
+        record_property("answered", len(log))
+        record_property("errors", len(log) - log.counts()[302])
+        record_property("p99", f"{log.p99_ms(*without):.1f} ms")
+        record_property("cold", f"{sum(answer.status == 503 for answer in others)} of {len(others)} × 503")
+        assert set(log.counts()) == {302}
+        assert {answer.status for answer in others} == {503}
+        assert all(int(answer.headers["retry-after"]) >= 1 for answer in others)
+        assert ask(url, "GET", "/never-issued").status == 404
+
+    def test_a_stampede_on_a_cold_link_costs_one_query(self, stack, event_type, record_property):
+        record_property("did", f"{STAMPEDE:,} visitors at once on a link in no cache, PostgreSQL slow")
+        stack.make_links("stampede", 1)
+        stack.log_statements()
+        clicker = stack.clicker("stampede", "burst", connections=STAMPEDE, slug="stampede-0")
+        clicker.wait_until_open()
+        with psycopg2.connect(stack.doors["ADMIN_PG_URL"]) as blocker, blocker.cursor() as cursor:
+            cursor.execute("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
+            clicker.fire()
+            at_once = most_waiting(stack, 1.0)
+        log = clicker.wait()
+        queries = stack.queries_for("stampede-0")
+        record_property("answered", len(log.redirected()))
+        record_property("queries", queries)
+        record_property("at once", at_once)
+        stack.wait_until_shipped()
+        events = Events(stack.doors["KAFKA_BROKERS"], event_type)
+        assert log.counts() == {302: STAMPEDE}
+        assert at_once == 1
+        assert queries == 1
+        assert len(events.ids["stampede"]) == STAMPEDE
+
+
+def most_waiting(stack, seconds):
+    """The most queries of the redirector that wait for a lock at the same moment."""
+    most, deadline = 0, time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        most = max(most, stack.store.ask(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = 'redirector' AND wait_event_type = 'Lock'"
+        ))
+    return most
+
+
+class TestCrowds:
+    @pytest.fixture(scope="class")
+    def stack(self, run_redirector):
+        return run_redirector()
+
+    def test_drippers_do_not_hold_up_others(self, stack, record_property):
+        record_property("did", f"{DRIPPERS:,} connections that send a byte every 2 s, beside a normal client")
+        stack.make_links("normal", SLUGS)
+        clicker = stack.clicker("normal", connections=16, rate=RATE // 8, slug="normal", slugs=SLUGS)
+        clicker.wait_for_rows(2 * SLUGS)
+        before = observe(5)
+        dripping_at = time.monotonic()
+        closed = stack.clicker("drip", "drip", connections=DRIPPERS).wait()
+        during = dripping_at, time.monotonic()
+        log = clicker.stop()
+        lifetimes_s = [us / 1e6 for us in closed.latencies_us]
+        record_property("p99", f"before {log.p99_ms(*before):.1f}, meanwhile {log.p99_ms(*during):.1f} ms")
+        record_property("closed", f"{len(closed)} after {min(lifetimes_s):.1f}–{max(lifetimes_s):.1f} s")
+        assert set(log.counts()) == {302}
+        assert log.p99_ms(*during) <= P99_MS
+        assert len(closed) == DRIPPERS
+        assert max(lifetimes_s) <= 11
+
+
+class TestDisk:
+    """The journal on a file system of its own, so small that a file can fill it, seen by this stack's processes alone."""
+
+    BYTES = 16 * MB
+
+    @pytest.fixture(scope="class")
+    def stack(self, run_redirector):
+        folder = BUILD / "stacks" / f"chaos-{os.getpid()}-TestDisk" / "journal"
+        private = ["unshare", "--mount", "--propagation", "private"]
+        mount = ["sh", "-c", f'mount -t tmpfs -o size={self.BYTES} tmpfs "$0" && exec "$@"', str(folder)]
+        folder.mkdir(parents=True)
+        tried = subprocess.run([*private, *mount, "true"], capture_output=True, text=True, check=False)
+        if tried.returncode != 0:
+            pytest.skip(f"no file system can be mounted here: {tried.stderr.strip()}")
+        # Segments of 256 KiB, 8 MiB in all: there is less room on the disk than the journal would like, once it is filled.
+        stack = run_redirector([*private, *mount], JOURNAL_MAX_BYTES=8 * MB)
+        stack.make_links("disk", SLUGS)
+        return stack
+
+    def test_a_full_disk_costs_counted_clicks_only_and_heals(self, stack, event_type, record_property):
+        record_property("did", f"journal's disk full at {RATE:,} req/s, then not")
+        clicker = stack.clicker("full", connections=CONNECTIONS, rate=RATE, slug="disk", slugs=SLUGS)
+        clicker.wait_for_rows(RATE)
+        ballast = stack.journal_folder() / "ballast"
+        wait_until(lambda: fill(ballast) and drops_of(stack) > RATE, 30, "events to be dropped")
+        wait_until(lambda: fill(ballast) and stack.readiness()[0] == 503, 5, "/readyz to say so")
+        said = stack.readiness()[1]
+        ballast.unlink()
+        healed_after = wait_until_healed(stack)
+        clicker.wait_for_rows(RATE)
+        log = clicker.stop()
+        compare_with_drops(stack, log, event_type, record_property)
+        record_property("healed after", f"{healed_after:.1f} s")
+        assert "journal" in said
+
+    def test_a_read_only_disk_costs_counted_clicks_only_and_heals(self, stack, event_type, record_property):
+        record_property("did", f"redirector started on a read-only disk at {RATE:,} req/s, then writable")
+        stack.run("stop", "redirector-1")
+        stack.remount("ro")
+        stack.run("start", "redirector-1")
+        clicker = stack.clicker("readonly", connections=CONNECTIONS, rate=RATE, slug="disk", slugs=SLUGS)
+        clicker.wait_for_rows(2 * RATE)
+        status, said = stack.readiness()
+        stack.remount("rw")
+        healed_after = wait_until_healed(stack)
+        clicker.wait_for_rows(RATE)
+        log = clicker.stop()
+        compare_with_drops(stack, log, event_type, record_property)
+        record_property("healed after", f"{healed_after:.1f} s")
+        assert status == 503 and "journal" in said
+
+
+def fill(path):
+    """Takes what room is left on its disk, also that of segments which were released meanwhile."""
+    with open(path, "ab", buffering=0) as file:
+        try:
+            while file.write(bytes(64 * 1024)):
+                pass
+        except OSError as error:
+            return error.errno == errno.ENOSPC
+
+
+def drops_of(stack):
+    return stack.metrics()["waymark_events_dropped_total"]
+
+
+def wait_until_healed(stack):
+    """Seconds until the redirector is ready and drops nothing more."""
+    since = time.monotonic()
+    wait_until(lambda: stack.readiness()[0] == 200, 10, "/readyz to be 200 again")
+    return time.monotonic() - since
+
+
+def compare_with_drops(stack, log, event_type, record):
+    stack.wait_until_shipped()
+    dropped = drops_of(stack)
+    _, lost = books(stack, log, event_type, record)
+    record("dropped by its own count", int(dropped))
+    assert set(log.counts()) == {302}
+    assert lost == dropped > 0, "what is lost must have been counted, and nothing else"
