@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
 /* Somebody who waits for a connection. They are served in the order of their coming. */
@@ -13,7 +14,6 @@ struct waiter {
 struct conn_pool {
 	struct conn_pool_config config;
 	pthread_mutex_t mutex;
-	pthread_condattr_t monotonic;
 	struct waiter *waiters;    /* the first is the next to be served */
 	pthread_cond_t probe_soon; /* the watch has a reason not to wait */
 	pthread_t watch;
@@ -28,19 +28,6 @@ struct conn_pool {
 	struct metric *connect_failures;
 	struct metric *wait_timeouts;
 };
-
-static struct timespec in_ms(int64_t ms)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
-	}
-	return t;
-}
 
 /* With the mutex held, after a connection or a place became free, or the server's state has changed. */
 static void wake_first(struct conn_pool *pool)
@@ -111,13 +98,13 @@ static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hu
 static void rest(struct conn_pool *pool)
 {
 	bool failing = pool->failing;
-	struct timespec until = in_ms(failing ? pool->config.watch_failing_ms : pool->config.watch_ms);
+	struct timespec until = deadline_in_ms(failing ? pool->config.watch_failing_ms : pool->config.watch_ms);
 	int rc = 0;
 	while (!pool->closing && !pool->suspicious && rc == 0) {
 		rc = pthread_cond_timedwait(&pool->probe_soon, &pool->mutex, &until);
 		if (pool->failing && !failing) {
 			failing = true;
-			until = in_ms(pool->config.watch_failing_ms);
+			until = deadline_in_ms(pool->config.watch_failing_ms);
 		}
 	}
 }
@@ -162,9 +149,7 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 	pool->config = *config;
 	pool->idle = mem_array(config->max, sizeof(void *));
 	register_metrics(pool, config->metrics);
-	pthread_condattr_init(&pool->monotonic);
-	pthread_condattr_setclock(&pool->monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&pool->probe_soon, &pool->monotonic);
+	deadline_cond_init(&pool->probe_soon);
 	pthread_mutex_init(&pool->mutex, NULL);
 	if (pthread_create(&pool->watch, NULL, watch_server, pool) != 0)
 		abort();
@@ -184,7 +169,6 @@ void conn_pool_free(struct conn_pool *pool)
 	for (size_t i = 0; i < pool->idle_count; i++)
 		pool->config.kind->close(pool->idle[i]);
 	pthread_cond_destroy(&pool->probe_soon);
-	pthread_condattr_destroy(&pool->monotonic);
 	pthread_mutex_destroy(&pool->mutex);
 	free(pool->idle);
 	free(pool);
@@ -231,7 +215,7 @@ static enum err wait_for_place(struct conn_pool *pool, const struct timespec *un
 	while (*end)
 		end = &(*end)->next;
 	*end = &me;
-	pthread_cond_init(&me.turn, &pool->monotonic);
+	deadline_cond_init(&me.turn);
 	for (int rc = 0; err == ERR_LIMIT && rc == 0;) {
 		rc = pthread_cond_timedwait(&me.turn, &pool->mutex, until);
 		if (pool->waiters == &me)
@@ -275,7 +259,7 @@ static enum err open_in_place(struct conn_pool *pool, void **out)
 
 static enum err take_usable(struct conn_pool *pool, void **out)
 {
-	struct timespec until = in_ms(pool->config.wait_ms);
+	struct timespec until = deadline_in_ms(pool->config.wait_ms);
 	for (;;) {
 		void *conn = NULL;
 		pthread_mutex_lock(&pool->mutex);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 #include "lib/net/kafka_client.h"
 #include "lib/net/kafka_entry.h"
@@ -268,11 +269,7 @@ static void *serve(void *arg)
 
 static void start(struct kafka_producer *p)
 {
-	pthread_condattr_t monotonic;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->idle, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	deadline_cond_init(&p->idle);
 	pthread_mutex_init(&p->mutex, NULL);
 	if (pthread_create(&p->thread, NULL, serve, p) != 0)
 		abort();
@@ -350,12 +347,7 @@ size_t kafka_producer_queued(const struct kafka_producer *p)
 
 enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	struct timespec until = deadline_in_ms(timeout_ms);
 	int rc = 0;
 	pthread_mutex_lock(&p->mutex);
 	while (p->queued > 0 && rc == 0)

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
 
-#define READ_EVERY_S 60
-#define RETRY_EVERY_S 1
+#define READ_EVERY_MS 60000
+#define RETRY_EVERY_MS 1000
 #define DAYS 2 /* today and tomorrow */
 
 struct salt_keeper {
@@ -82,9 +83,7 @@ static void *keep(void *arg)
 	while (!keeper->is_ending) {
 		pthread_mutex_unlock(&keeper->lock);
 		bool is_complete = refresh(keeper);
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += is_complete ? READ_EVERY_S : RETRY_EVERY_S;
+		struct timespec until = deadline_in_ms(is_complete ? READ_EVERY_MS : RETRY_EVERY_MS);
 		pthread_mutex_lock(&keeper->lock);
 		int waited = 0;
 		while (!keeper->is_ending && waited == 0)
@@ -101,11 +100,7 @@ struct salt_keeper *salt_keeper_new(const struct salt_keeper_config *config)
 	keeper->clock = config->clock;
 	keeper->log = config->log;
 	pthread_mutex_init(&keeper->lock, NULL);
-	pthread_condattr_t steady;
-	pthread_condattr_init(&steady);
-	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
-	pthread_cond_init(&keeper->wake, &steady);
-	pthread_condattr_destroy(&steady);
+	deadline_cond_init(&keeper->wake);
 	if (pthread_create(&keeper->thread, NULL, keep, keeper) != 0)
 		abort();
 	pthread_setname_np(keeper->thread, "salt-keeper");

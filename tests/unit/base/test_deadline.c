@@ -1,0 +1,56 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/deadline.h"
+
+static int64_t us_of(struct timespec moment)
+{
+	return moment.tv_sec * CLOCK_US_PER_S + moment.tv_nsec / 1000;
+}
+
+static void lies_as_far_ahead_as_asked(void **state)
+{
+	(void)state;
+	static const int64_t spans_ms[] = { 0, 1, 999, 1000, 1500, 59999, INT64_C(86400000) };
+	for (size_t i = 0; i < sizeof(spans_ms) / sizeof(spans_ms[0]); i++) {
+		int64_t before_us = clock_steady_us(clock_system());
+		struct timespec moment = deadline_in_ms(spans_ms[i]);
+		int64_t after_us = clock_steady_us(clock_system());
+		assert_in_range(us_of(moment) - spans_ms[i] * CLOCK_US_PER_MS, before_us, after_us);
+		assert_in_range(moment.tv_nsec, 0, 999999999);
+	}
+}
+
+/* A condition that went by the wall time would take the moment for one long past. */
+static void ends_a_wait_when_it_has_come_and_not_before(void **state)
+{
+	(void)state;
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t never;
+	deadline_cond_init(&never);
+	struct timespec until = deadline_in_ms(20);
+	pthread_mutex_lock(&mutex);
+	int rc = 0;
+	while (rc == 0)
+		rc = pthread_cond_timedwait(&never, &mutex, &until);
+	pthread_mutex_unlock(&mutex);
+	assert_int_equal(rc, ETIMEDOUT);
+	assert_true(clock_steady_us(clock_system()) >= us_of(until));
+	pthread_cond_destroy(&never);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lies_as_far_ahead_as_asked),
+		cmocka_unit_test(ends_a_wait_when_it_has_come_and_not_before),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
