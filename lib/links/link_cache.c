@@ -1,9 +1,11 @@
 #include "lib/links/link_cache.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
@@ -89,6 +91,7 @@ static bool decode(const char *value, size_t len, struct link_entry *out)
 struct link_cache {
 	struct redis_pool *redis;
 	const struct log *log;
+	_Atomic int64_t log_again_us; /* steady */
 };
 
 struct link_cache *link_cache_new(struct redis_pool *redis, const struct log *log)
@@ -157,6 +160,16 @@ struct question {
 	char slug[SLUG_SIZE];
 };
 
+/* A Redis that refuses one GET refuses all of them: one line a second says it. */
+static void log_refusal(struct link_cache *cache, const char *error)
+{
+	int64_t now_us = clock_steady_us(clock_system());
+	int64_t again_us = atomic_load(&cache->log_again_us);
+	if (now_us >= again_us &&
+	    atomic_compare_exchange_strong(&cache->log_again_us, &again_us, now_us + CLOCK_US_PER_S))
+		log_warning(cache->log, "link_cache_refused", LOG_TEXT("message", error));
+}
+
 static void answer_question(void *ctx, const struct redis_reply *reply)
 {
 	struct question *q = ctx;
@@ -164,7 +177,7 @@ static void answer_question(void *ctx, const struct redis_reply *reply)
 	enum link_cache_answer answer = LINK_CACHE_AWAY;
 	const char *error = redis_reply_error(reply);
 	if (error)
-		log_warning(q->cache->log, "link_cache_refused", LOG_TEXT("message", error));
+		log_refusal(q->cache, error);
 	else if (reply)
 		answer = read_reply(q->cache, reply, q->slug, &entry);
 	q->told(q->ctx, answer, &entry);

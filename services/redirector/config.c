@@ -28,7 +28,7 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "0", 0, 1000000,
 	        "open connections of one address that is no trusted proxy; 0 = no ceiling"),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
-	        "threads that ask PostgreSQL, and as many that ask Redis"),
+	        "threads that ask PostgreSQL, and as many that ask Redis while a loop has no connection to it"),
 	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576, INT64_C(1) << 40,
 	        "memory for links; one takes about 90 bytes and its URL"),
 	ENV_INT("MEMORY_TTL_MS", struct config, memory_ttl_ms, "1000", 1, 3600000,

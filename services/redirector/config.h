@@ -35,7 +35,7 @@ struct config {
 	int64_t memory_cache_bytes;
 	int64_t memory_ttl_ms;
 
-	char journal_dir[512];
+	char journal_dir[200];
 	int64_t journal_max_bytes;
 	int64_t journal_fsync_ms; /* 0 = when the kernel likes */
 	int64_t drain_s;

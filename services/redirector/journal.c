@@ -136,6 +136,8 @@ enum err journal_append(struct journal *j, const void *bytes, size_t len)
 	enum err err = ERR_LIMIT;
 	if (!atomic_load_explicit(&j->is_open, memory_order_acquire))
 		return ERR_LIMIT;
+	/* First, so that nobody can ack a record that is not counted yet. */
+	atomic_fetch_add(&j->appended, 1);
 	bool is_own = j->last->number >= j->first_own_number;
 	if (is_own)
 		err = journal_segment_append(j->last, bytes, len);
@@ -145,8 +147,8 @@ enum err journal_append(struct journal *j, const void *bytes, size_t len)
 			journal_segment_close(j->last);
 		add_to_chain(j, next);
 	}
-	if (err == OK)
-		atomic_fetch_add_explicit(&j->appended, 1, memory_order_release);
+	if (err != OK)
+		atomic_fetch_sub(&j->appended, 1);
 	return err;
 }
 

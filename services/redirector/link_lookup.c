@@ -18,6 +18,7 @@ struct link_lookup {
 	struct metric *from_memory;
 	struct metric *from_redis;
 	struct metric *from_postgres;
+	struct metric *from_stale_memory;
 	struct metric *from_nowhere;
 };
 
@@ -55,6 +56,7 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->from_memory = count_answers(config->metrics, "level=\"memory\"");
 	lookup->from_redis = count_answers(config->metrics, "level=\"redis\"");
 	lookup->from_postgres = count_answers(config->metrics, "level=\"postgres\"");
+	lookup->from_stale_memory = count_answers(config->metrics, "level=\"stale_memory\"");
 	lookup->from_nowhere = count_answers(config->metrics, "level=\"none\"");
 	metrics_gauge_callback(config->metrics, "waymark_link_flights", "Slugs that the stores are being asked for.",
 	                       NULL, count_flights, lookup->flights);
@@ -95,12 +97,25 @@ static void land(struct round *round, enum err result, const struct link_entry *
 	free(round);
 }
 
+/*
+ * No store can tell. While PostgreSQL is away nothing can change there, so what memory holds is right as far as it has been
+ * told, however old it is; its expiry is judged at the answer, as always.
+ */
+static void land_without_stores(struct round *round)
+{
+	struct link_lookup *lookup = round->lookup;
+	const char *slug = round->flight->slug;
+	struct link_entry entry;
+	enum err e = memory_cache_get_stale(lookup->memory, slug, strlen(slug), &entry);
+	metrics_add(e == OK ? lookup->from_stale_memory : lookup->from_nowhere, 1);
+	land(round, e == OK ? OK : ERR_UNAVAILABLE, &entry);
+}
+
 static void pass_on(struct round *round, struct worker_pool *workers, worker_pool_job job)
 {
 	if (worker_pool_submit(workers, job, round) == OK)
 		return;
-	metrics_add(round->lookup->from_nowhere, 1);
-	land(round, ERR_UNAVAILABLE, NULL);
+	land_without_stores(round);
 }
 
 /* What memory held by the time a worker came to it: another flight of this slug may have ended just before ours began. */
@@ -216,8 +231,7 @@ static void ask_postgres(void *arg)
 	} else if (round->is_redis_behind && fall_back_on_redis(lookup, slug, &entry) == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_redis);
 	} else {
-		metrics_add(lookup->from_nowhere, 1);
-		land(round, found, NULL);
+		land_without_stores(round);
 	}
 }
 

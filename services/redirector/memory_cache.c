@@ -63,21 +63,33 @@ static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash
 	return chosen->shard;
 }
 
-enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
-                          struct link_entry *out)
+/* What was read after oldest_us. */
+static enum err get_read_since(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t oldest_us,
+                               struct link_entry *out)
 {
 	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
 	pthread_mutex_t *lock;
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
 	enum err e = ERR_NOT_FOUND;
-	if (link && link->read_at_us + cache->ttl_us > now_us) {
+	if (link && link->read_at_us > oldest_us) {
 		memory_link_touch(link);
 		memory_link_unpack(link, out);
 		e = OK;
 	}
 	pthread_mutex_unlock(lock);
 	return e;
+}
+
+enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
+                          struct link_entry *out)
+{
+	return get_read_since(cache, slug, slug_len, now_us - cache->ttl_us, out);
+}
+
+enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len, struct link_entry *out)
+{
+	return get_read_since(cache, slug, slug_len, INT64_MIN, out);
 }
 
 int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len)

@@ -30,6 +30,10 @@ void memory_cache_free(struct memory_cache *cache);
 enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
                           struct link_entry *out) MUST_CHECK;
 
+/* However old it is: for when no store can tell. */
+enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
+                                struct link_entry *out) MUST_CHECK;
+
 /* The version held, fresh or not; 0 if none. */
 int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len);
 
