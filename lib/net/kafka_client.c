@@ -4,6 +4,8 @@
 
 #define ERROR_TEXT_SIZE 512
 #define SILENCE_MAX_US 5000000
+/* Longer than a broker keeps a fetch that finds nothing (500 ms). */
+#define SILENCE_DOUBT_US 1500000
 #define LIBRARY_LEVEL_CRITICAL 2 /* of syslog.h, whose macros LOG_DEBUG, LOG_INFO … would hide our levels */
 /* A level of syslog(3), whose header would replace our own LOG_DEBUG by another number. */
 #define SYSLOG_CRITICAL 2
@@ -38,14 +40,15 @@ static int64_t number_after(const char *from, const char *name)
  * Only brokers have a state in capitals. A frozen one stays UP until its requests time out, which may take a minute: it is
  * known by requests that wait and nothing that has come for a while.
  */
-static bool any_broker_answers(const char *json)
+static void find_silence(const char *json, bool *any_answers, bool *any_silent)
 {
 	static const char up[] = "\"state\":\"UP\"";
 	for (const char *at = strstr(json, up); at; at = strstr(at + 1, up)) {
-		if (number_after(at, "\"waitresp_cnt\":") == 0 || number_after(at, "\"rxidle\":") < SILENCE_MAX_US)
-			return true;
+		bool owes = number_after(at, "\"waitresp_cnt\":") > 0;
+		int64_t silence_us = number_after(at, "\"rxidle\":");
+		*any_answers = *any_answers || !owes || silence_us < SILENCE_MAX_US;
+		*any_silent = *any_silent || (owes && silence_us >= SILENCE_DOUBT_US);
 	}
-	return false;
 }
 
 static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
@@ -53,7 +56,11 @@ static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 	(void)rk;
 	(void)len;
 	struct kafka_client *client = opaque;
-	if (any_broker_answers(json))
+	bool answers = false;
+	bool silent = false;
+	find_silence(json, &answers, &silent);
+	atomic_store(&client->silent, silent);
+	if (answers)
 		kafka_client_answered(client);
 	else
 		atomic_store(&client->reachable, false);

@@ -31,7 +31,7 @@ struct kafka_consumer {
 	struct metric *messages;
 };
 
-static struct position *position_of(struct kafka_consumer *c, int32_t partition)
+static struct position *position_of(const struct kafka_consumer *c, int32_t partition)
 {
 	for (size_t i = 0; i < c->position_count; i++) {
 		if (c->positions[i].partition == partition)
@@ -76,18 +76,18 @@ static void begin_reading(struct kafka_consumer *c, const rd_kafka_topic_partiti
 
 static void try_assign(struct kafka_consumer *c)
 {
-	enum err err = ask_offsets(c, c->pending);
-	if (err != OK) {
-		c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
+	c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
+	if (ask_offsets(c, c->pending) != OK)
+		return;
+	/* Even if it is refused: the caller believes to own them from now on, so a revocation has to be told. */
+	begin_reading(c, c->pending);
+	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, c->pending);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		log_error(c->client.log, "kafka_assign_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
 		return;
 	}
-	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, c->pending);
-	begin_reading(c, c->pending);
+	log_info(c->client.log, "kafka_partitions_assigned", LOG_INT("count", c->position_count));
 	forget_pending(c);
-	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-		log_error(c->client.log, "kafka_assign_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
-	else
-		log_info(c->client.log, "kafka_partitions_assigned", LOG_INT("count", c->position_count));
 }
 
 static void give_back(struct kafka_consumer *c)
@@ -328,19 +328,36 @@ void kafka_consumer_rejoin(struct kafka_consumer *c)
 		c->failed = true;
 }
 
+static int64_t lag_of(const struct kafka_consumer *c, const struct position *position)
+{
+	int64_t low = 0;
+	int64_t high = 0;
+	rd_kafka_resp_err_t code =
+		rd_kafka_get_watermark_offsets(c->rk, c->config.topic, position->partition, &low, &high);
+	int64_t next = position->next == KAFKA_CONSUMER_BEGINNING ? low : position->next;
+	/* Unknown ends are negative; an end before us is from when somebody else read, or we are stranded. */
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR || next < 0 || high < next)
+		return KAFKA_CONSUMER_LAG_UNKNOWN;
+	return high - next;
+}
+
 int64_t kafka_consumer_lag(const struct kafka_consumer *c)
 {
-	int64_t lag = 0;
+	int64_t sum = 0;
 	for (size_t i = 0; i < c->position_count; i++) {
-		int64_t low = 0;
-		int64_t high = 0;
-		rd_kafka_resp_err_t code =
-			rd_kafka_get_watermark_offsets(c->rk, c->config.topic, c->positions[i].partition, &low, &high);
-		int64_t next = c->positions[i].next == KAFKA_CONSUMER_BEGINNING ? low : c->positions[i].next;
-		if (code == RD_KAFKA_RESP_ERR_NO_ERROR && low >= 0 && high > next)
-			lag += high - next;
+		int64_t lag = lag_of(c, &c->positions[i]);
+		if (lag != KAFKA_CONSUMER_LAG_UNKNOWN)
+			sum += lag;
 	}
-	return lag;
+	return sum;
+}
+
+int64_t kafka_consumer_partition_lag(const struct kafka_consumer *c, int32_t partition)
+{
+	const struct position *position = position_of(c, partition);
+	if (!position || c->pending || atomic_load(&c->client.silent))
+		return KAFKA_CONSUMER_LAG_UNKNOWN;
+	return lag_of(c, position);
 }
 
 void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition, int64_t next_offset)

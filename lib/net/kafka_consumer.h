@@ -26,7 +26,8 @@ struct kafka_consumer_events {
 	/*
 	 * Partitions are ours now: fill offsets[i] with the next offset to read of partitions[i], or
 	 * KAFKA_CONSUMER_BEGINNING. Anything but OK (the store is away): nothing is read; asked again after 500 ms,
-	 * by a later poll, unless the partitions have been revoked meanwhile.
+	 * by a later poll, unless the partitions have been revoked meanwhile. Also asked again where librdkafka refuses
+	 * the assignment (logged).
 	 */
 	enum err (*assigned)(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets);
 	/*
@@ -87,8 +88,19 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 /* Gives all partitions back (revoked, then assigned anew): after the fence said that another owner is active. */
 void kafka_consumer_rejoin(struct kafka_consumer *c);
 
-/* Records between the last polled one and the end of each assigned partition, as last told by the brokers. */
+/*
+ * Records between the last polled one and the end of each assigned partition, as last told by the brokers; those of which
+ * nothing was told are left out.
+ */
 int64_t kafka_consumer_lag(const struct kafka_consumer *c);
+
+#define KAFKA_CONSUMER_LAG_UNKNOWN (-1)
+
+/*
+ * The same of one partition. KAFKA_CONSUMER_LAG_UNKNOWN: it is not read, or no broker has told its end yet, or a broker is
+ * silent, so that the end may have moved. 0 thus means that all there was a moment ago has been polled.
+ */
+int64_t kafka_consumer_partition_lag(const struct kafka_consumer *c, int32_t partition);
 
 /* Tells Kafka how far partition is done, for lag monitors only. Best effort. */
 void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition, int64_t next_offset);

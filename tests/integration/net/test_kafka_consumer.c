@@ -4,6 +4,8 @@
 #include <stdint.h>
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/kafka_consumer.h"
@@ -310,10 +312,54 @@ static void shows_how_far_behind_it_is(void **state)
 		poll_once(&m, 100);
 	}
 	assert_int_equal(kafka_consumer_lag(m.consumer), 30);
+	assert_int_equal(kafka_consumer_partition_lag(m.consumer, 0), 30);
+	assert_int_equal(kafka_consumer_partition_lag(m.consumer, 1), KAFKA_CONSUMER_LAG_UNKNOWN);
 	kafka_consumer_report_progress(m.consumer, 0, 20);
 	poll_exactly(&m, 50);
 	assert_int_equal(kafka_consumer_lag(m.consumer), 0);
+	assert_int_equal(kafka_consumer_partition_lag(m.consumer, 0), 0);
 	kafka_consumer_free(m.consumer);
+}
+
+static void poll_until_lag_is(struct member *m, int64_t wanted, int64_t meanwhile)
+{
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t lag;
+	while ((lag = kafka_consumer_partition_lag(m->consumer, 0)) != wanted) {
+		assert_int_equal(lag, meanwhile);
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(m, 20);
+	}
+}
+
+/* With a broker of librdkafka's own, which can be told to be slow. */
+static void does_not_know_its_lag_while_a_broker_is_silent(void **state)
+{
+	enum { FETCH = 1, SILENT_MS = 2000, NEVER_MS = 600000 };
+	struct net_fixture *f = *state;
+	char why[256];
+	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, NULL, why, sizeof(why));
+	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(rk, 1);
+	assert_non_null(cluster);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, f->unique, 1, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, SILENT_MS);
+	struct member m = { .start = { 0 } };
+	join(f, &m);
+	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	while (!m.has[0]) {
+		assert_true(net_fixture_now_ms() < until_ms);
+		poll_once(&m, 20);
+	}
+	int64_t begun_ms = net_fixture_now_ms();
+	poll_until_lag_is(&m, 0, KAFKA_CONSUMER_LAG_UNKNOWN);
+	assert_in_range(net_fixture_now_ms() - begun_ms, SILENT_MS / 2, PATIENCE_MS);
+	/* What was told once may be old by now. */
+	rd_kafka_mock_broker_set_rtt(cluster, 1, NEVER_MS);
+	poll_until_lag_is(&m, KAFKA_CONSUMER_LAG_UNKNOWN, 0);
+	rd_kafka_mock_cluster_destroy(cluster);
+	kafka_consumer_free(m.consumer);
+	rd_kafka_destroy(rk);
 }
 
 static void waits_for_brokers_that_are_away_and_ends_without_them(void **state)
@@ -345,6 +391,7 @@ int main(void)
 		WITH_FIXTURE(gives_everything_back_and_gets_it_again),
 		WITH_FIXTURE(shares_the_partitions_with_a_second_member),
 		WITH_FIXTURE(shows_how_far_behind_it_is),
+		WITH_FIXTURE(does_not_know_its_lag_while_a_broker_is_silent),
 		WITH_FIXTURE(waits_for_brokers_that_are_away_and_ends_without_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
