@@ -1,17 +1,16 @@
 #include "services/links-api/config.h"
 
-#include <string.h>
-
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_conn.h"
+#include "lib/net/redis_url.h"
 #include "services/links-api/public_base.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535, "port of the API; 0 = any free one"),
 	ENV_INT("OPS_PORT", struct config, ops_port, "9081", 0, 65535,
 	        "port of /livez, /readyz and /metrics; 0 = any free one"),
-	ENV_TEXT("PG_URL", struct config, pg_url, NULL, "PostgreSQL, as libpq reads it"),
-	ENV_TEXT("REDIS_URL", struct config, redis_url, NULL, "Redis, redis://[user:password@]host:port[/db]"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "PostgreSQL, as libpq reads it"),
+	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "Redis, redis://[user:password@]host:port[/db]"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "what stands before the slug in short links; its host is refused as a destination"),
@@ -41,41 +40,30 @@ static const struct env_var vars[] = {
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64, "threads that hash passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
 	        "logins that may wait for them; beyond: 429"),
-	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+	ENV_LOG_LEVEL(struct config, log_level),
 };
-
-static size_t wrong(struct strbuf *problems, const char *name, const char *reason)
-{
-	strbuf_add_format(problems, "%s: %s\n", name, reason);
-	return 1;
-}
 
 static size_t check_public_base_url(const struct config *config, struct strbuf *problems)
 {
 	struct public_base base;
 	const char *reason = NULL;
-	if (public_base_init(&base, config->public_base_url, &reason) == OK)
-		return 0;
-	return wrong(problems, "PUBLIC_BASE_URL", reason);
+	bool right = public_base_init(&base, config->public_base_url, &reason) == OK;
+	return env_expect(right, "PUBLIC_BASE_URL", reason, problems);
 }
 
 static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
+	struct redis_url redis;
 	struct client_ip_ranges trusted;
-	enum log_level level;
-	size_t count = 0;
-
-	if (!pg_conn_url_is_valid(config->pg_url))
-		count += wrong(problems, "PG_URL", "libpq cannot read it");
-	if (strncmp(config->redis_url, "redis://", strlen("redis://")) != 0)
-		count += wrong(problems, "REDIS_URL", "does not begin with redis://");
-	count += check_public_base_url(config, problems);
-	if (client_ip_ranges_parse(config->trusted_proxies, &trusted) != OK)
-		count += wrong(problems, "TRUSTED_PROXIES", "is not a list of at most 64 networks like 10.0.0.0/8");
-	if (!log_level_parse(config->log_level, &level))
-		count += wrong(problems, "LOG_LEVEL", "is none of debug, info, warning, error");
-	return count;
+	size_t wrong = 0;
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
+	                    "is not redis://[user:password@]host:port[/db]", problems);
+	wrong += check_public_base_url(config, problems);
+	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
+	                    "is not a list of at most 64 networks like 10.0.0.0/8", problems);
+	return wrong;
 }
 
 const struct program config_program = {
@@ -85,9 +73,3 @@ const struct program config_program = {
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,
 };
-
-enum log_level config_log_level(const struct config *config)
-{
-	enum log_level level = LOG_INFO;
-	return log_level_parse(config->log_level, &level) ? level : LOG_INFO;
-}

@@ -35,11 +35,9 @@ struct config {
 	int64_t links_per_day;            /* created links per user and 24 hours; 0 = no limit */
 	int64_t anonymous_links_per_hour; /* per network; 0 = no limit */
 	int64_t login_failures;           /* per account and 15 minutes; 0 = no limit */
-	char log_level[16];
+	enum log_level log_level;
 };
 
 extern const struct program config_program;
-
-enum log_level config_log_level(const struct config *config);
 
 #endif

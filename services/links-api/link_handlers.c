@@ -113,7 +113,7 @@ static enum err change(const struct request *r, link_change_rule rule, const voi
 	err = change_on(r, conn, rule, arg, s);
 	pg_pool_give(r->api->pg, conn);
 	if (err == OK) {
-		/* What Redis does not take now, redirectors will learn from the link's event. */
+		/* What Redis does not take now, the outbox's relay tells it later; till then redirectors do not know. */
 		enum err cached = link_cache_set(r->api->cache, &s->link.entry);
 		(void)cached;
 	}

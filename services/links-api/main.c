@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 
 	/* make */
 	struct shutdown *shutdown = shutdown_new();
-	struct log *log = log_new("links-api", config_log_level(&config), 2);
+	struct log *log = log_new("links-api", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
 	struct links_api *service = NULL;
 	enum err err = links_api_new(&config, log, metrics, &service);

@@ -17,7 +17,6 @@
 struct outbox_publisher {
 	struct kafka_config kafka;
 	const struct log *log;
-	struct link_cache *cache;
 	struct kafka_producer *producer;
 	_Atomic size_t given_up; /* since the last settling */
 };
@@ -30,12 +29,11 @@ static void delivered(void *ctx, void *opaque, enum err result)
 		atomic_fetch_add(&p->given_up, 1);
 }
 
-enum err outbox_publisher_new(const struct kafka_config *kafka, struct link_cache *cache, const struct log *log,
-                              struct metrics *metrics, struct outbox_publisher **out)
+enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log, struct metrics *metrics,
+                              struct outbox_publisher **out)
 {
 	struct outbox_publisher *p = mem_zero(sizeof(*p));
 	p->kafka = *kafka;
-	p->cache = cache;
 	p->log = log;
 	snprintf(p->kafka.client_id, sizeof(p->kafka.client_id), "waymark-links-api");
 	struct kafka_producer_config producer = {
@@ -81,19 +79,10 @@ static enum err send_record(struct outbox_publisher *p, const struct outbox_row 
 	return kafka_producer_send(p->producer, &record);
 }
 
-/* Best effort; Redis has it already as a rule (ERR_CONFLICT). A purged link is DELETED there: 404. */
-static void tell_redis(struct outbox_publisher *p, const struct link_entry *entry)
-{
-	enum err cached = link_cache_set(p->cache, entry);
-	(void)cached;
-}
-
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row)
 {
 	struct link_event event = { .occurred_at_us = row->created_at_us };
-	if (link_event_decode(row->payload, row->payload_len, &event) == OK) {
-		tell_redis(p, &event.link.entry);
-	} else {
+	if (link_event_decode(row->payload, row->payload_len, &event) != OK) {
 		/* Subscribers may understand what we do not; nothing is kept back. */
 		log_error(p->log, "outbox_event_not_understood", LOG_INT("outbox_id", row->id));
 		entropy_uuid7(row->created_at_us, event.event_id);

@@ -10,7 +10,6 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/links/link_cache.h"
 #include "lib/links/outbox.h"
 #include "lib/net/kafka_config.h"
 
@@ -21,17 +20,13 @@
 
 struct outbox_publisher;
 
-/* Works without Kafka. ERR_INVALID: librdkafka refuses the configuration (logged). kafka is copied, cache is borrowed. */
-enum err outbox_publisher_new(const struct kafka_config *kafka, struct link_cache *cache, const struct log *log,
-                              struct metrics *metrics, struct outbox_publisher **out) MUST_CHECK;
+/* Works without Kafka. ERR_INVALID: librdkafka refuses the configuration (logged). kafka is copied. */
+enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log, struct metrics *metrics,
+                              struct outbox_publisher **out) MUST_CHECK;
 /* Gives up what is under way. NULL is allowed. */
 void outbox_publisher_free(struct outbox_publisher *p);
 
-/*
- * Sends one event; after a PURGED event a tombstone (NULL value), so that compaction forgets the link. Redis gets the
- * state first, as far as it can be reached: the janitor's changes come there by no other way, and it repairs what a
- * writer could not tell it. Waits for Redis at most, never for Kafka.
- */
+/* Sends one event; after a PURGED event a tombstone (NULL value), so that compaction forgets the link. Does not wait. */
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;
 
 /*

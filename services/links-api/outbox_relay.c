@@ -14,10 +14,12 @@
 #include "lib/net/fenced_lock.h"
 #include "lib/net/pg_conn.h"
 #include "services/links-api/outbox_publisher.h"
+#include "services/links-api/outbox_teller.h"
 
 #define LOCK_MS 5000
 #define SEND_WITHIN_US CLOCK_US_PER_S
 #define SETTLE_MS 1000
+#define TELL_WITHIN_US (CLOCK_US_PER_S / 4) /* Kafka waits for Redis no longer than this per window */
 #define POLL_MS 1000
 #define RETRY_MS 250
 #define PG_CONNECT_TIMEOUT_MS 2000
@@ -37,11 +39,13 @@ struct outbox_relay {
 	struct pg_conn *conn;
 	struct fenced_lock lock;
 	struct outbox_publisher *publisher;
-	int64_t lag_read_steady_us;
+	struct outbox_teller teller;
+	int64_t looked_steady_us; /* at what waits for Redis, and at the lag */
 
 	struct metric *published;
 	struct metric *failures;
 	struct metric *waiting;
+	struct metric *uncached;
 };
 
 static int64_t steady_us(const struct outbox_relay *relay)
@@ -95,17 +99,31 @@ static enum err connect(struct outbox_relay *relay)
 	return err;
 }
 
-/* OK: we hold the lock and may send for SEND_WITHIN_US. ERR_CONFLICT: somebody else works. */
-static enum err hold(struct outbox_relay *relay)
+/* OK: nobody else has held the lock since we took it, and we may send for SEND_WITHIN_US. ERR_CONFLICT: we lost it. */
+static enum err keep(struct outbox_relay *relay)
 {
 	int64_t asked_us = steady_us(relay);
-	enum err err = ERR_CONFLICT;
-	if (relay->lock.fence)
-		err = fenced_lock_extend(&relay->lock, relay->conn, LOCK_MS);
-	if (err == ERR_CONFLICT)
-		err = fenced_lock_acquire(&relay->lock, relay->conn, LOCK_MS);
+	enum err err = fenced_lock_extend(&relay->lock, relay->conn, LOCK_MS);
 	if (err == OK)
 		atomic_store(&relay->held_steady_us, asked_us);
+	return err;
+}
+
+static enum err take(struct outbox_relay *relay)
+{
+	int64_t asked_us = steady_us(relay);
+	enum err err = fenced_lock_acquire(&relay->lock, relay->conn, LOCK_MS);
+	if (err == OK)
+		atomic_store(&relay->held_steady_us, asked_us);
+	return err;
+}
+
+/* OK: we hold the lock and may read and send for SEND_WITHIN_US. ERR_CONFLICT: somebody else works. */
+static enum err hold(struct outbox_relay *relay)
+{
+	enum err err = relay->lock.fence ? keep(relay) : ERR_CONFLICT;
+	if (err == ERR_CONFLICT)
+		err = take(relay);
 	set_active(relay, err == OK);
 	return err;
 }
@@ -139,30 +157,46 @@ static struct outbox_batch window_of(const struct outbox_batch *batch, size_t be
 	return (struct outbox_batch){ batch->rows + begin, end - begin };
 }
 
-/* Whatever happens, nothing is under way any more at the end, unless we are stopping. */
+/*
+ * Whatever happens, nothing is under way any more at the end, unless we are stopping. What is under way is ours even if
+ * the lock is lost meanwhile: Kafka's client gives it up before anybody else could have sent the next of it.
+ */
 static enum err settle(struct outbox_relay *relay)
 {
 	for (;;) {
 		enum err err = outbox_publisher_settle(relay->publisher, SETTLE_MS);
 		if (err != ERR_LIMIT || is_stopping(relay))
 			return err;
+		enum err kept = keep(relay);
+		(void)kept;
 	}
 }
 
-static enum err publish_window(struct outbox_relay *relay, const struct outbox_batch *window)
+/* Gives how many rows, from the first on, Kafka's client took. */
+static size_t send_rows(struct outbox_relay *relay, const struct outbox_batch *window, enum err *err)
 {
-	enum err err = may_send(relay) ? OK : hold(relay);
-	for (size_t i = 0; err == OK && i < window->count; i++)
-		err = may_send(relay) ? outbox_publisher_send(relay->publisher, &window->rows[i]) : ERR_UNAVAILABLE;
-	enum err settled = settle(relay);
-	if (err == OK)
-		err = settled;
-	if (err != OK) {
-		metrics_add(relay->failures, 1);
-		return err;
+	size_t sent = 0;
+	*err = may_send(relay) ? OK : keep(relay);
+	while (*err == OK && sent < window->count) {
+		*err = may_send(relay) ? outbox_publisher_send(relay->publisher, &window->rows[sent]) : ERR_UNAVAILABLE;
+		sent += *err == OK;
 	}
-	metrics_add(relay->published, (int64_t)window->count);
-	return outbox_remove(relay->conn, window);
+	return sent;
+}
+
+static enum err publish_window(struct outbox_relay *relay, struct outbox_batch *window)
+{
+	outbox_teller_tell(&relay->teller, window, steady_us(relay) + TELL_WITHIN_US);
+	enum err err;
+	struct outbox_batch acked = { window->rows, send_rows(relay, window, &err) };
+	enum err settled = settle(relay);
+	if (err != OK || settled != OK)
+		metrics_add(relay->failures, 1);
+	if (settled != OK || acked.count == 0)
+		return err != OK ? err : settled;
+	metrics_add(relay->published, (int64_t)acked.count);
+	enum err noted = outbox_set_published(relay->conn, &acked);
+	return err != OK ? err : noted;
 }
 
 static enum err publish_batch(struct outbox_relay *relay, const struct outbox_batch *batch)
@@ -192,6 +226,8 @@ static enum err publish_all(struct outbox_relay *relay)
 		err = publish_batch(relay, &batch);
 		outbox_batch_clear(&batch);
 	}
+	if (err == ERR_CONFLICT)
+		set_active(relay, false);
 	return err;
 }
 
@@ -199,16 +235,27 @@ static enum err publish_all(struct outbox_relay *relay)
 
 static void read_lag(struct outbox_relay *relay)
 {
+	struct outbox_lag lag;
+	if (outbox_lag(relay->conn, &lag) != OK)
+		return;
+	metrics_set(relay->waiting, lag.unpublished);
+	metrics_set(relay->uncached, lag.uncached);
+	atomic_store(&relay->oldest_us, lag.oldest_us);
+}
+
+/* What is to be done each second, whether Kafka is there or not. */
+static void look_after(struct outbox_relay *relay)
+{
 	int64_t now_us = steady_us(relay);
-	int64_t rows;
-	int64_t oldest_us;
-	if (now_us - relay->lag_read_steady_us < POLL_MS * CLOCK_US_PER_MS)
+	if (!relay->conn || now_us - relay->looked_steady_us < POLL_MS * CLOCK_US_PER_MS)
 		return;
-	relay->lag_read_steady_us = now_us;
-	if (outbox_lag(relay->conn, &rows, &oldest_us) != OK)
-		return;
-	metrics_set(relay->waiting, rows);
-	atomic_store(&relay->oldest_us, oldest_us);
+	relay->looked_steady_us = now_us;
+	if (pg_conn_usable(relay->conn) && atomic_load(&relay->active)) {
+		enum err err = outbox_teller_repair(&relay->teller, relay->conn, now_us + TELL_WITHIN_US);
+		(void)err; /* logged there; the next second tries again */
+	}
+	if (pg_conn_usable(relay->conn))
+		read_lag(relay);
 }
 
 static void work_once(struct outbox_relay *relay)
@@ -216,8 +263,7 @@ static void work_once(struct outbox_relay *relay)
 	enum err err = connect(relay);
 	if (err == OK)
 		err = publish_all(relay);
-	if (relay->conn && pg_conn_usable(relay->conn))
-		read_lag(relay);
+	look_after(relay);
 	if (err == OK) {
 		err = pg_conn_wait_notification(relay->conn, POLL_MS);
 	} else if (err == ERR_CONFLICT) {
@@ -264,6 +310,8 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 	                                  "Windows of link events that were not all acked and are sent again", NULL);
 	relay->waiting =
 		metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events that are not published yet", NULL);
+	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
+	                                "Link events whose link Redis does not have yet", NULL);
 	metrics_gauge_callback(metrics, "waymark_outbox_relay_active", "1 in the one instance whose relay works", NULL,
 	                       is_active_value, relay);
 	metrics_gauge_callback(metrics, "waymark_outbox_oldest_seconds",
@@ -299,12 +347,12 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
+	relay->teller = (struct outbox_teller){ config->cache, config->clock };
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	init_waiting(relay);
 	enum err err = name_lock(relay);
 	if (err == OK)
-		err = outbox_publisher_new(config->kafka, config->cache, config->log, config->metrics,
-		                           &relay->publisher);
+		err = outbox_publisher_new(config->kafka, config->log, config->metrics, &relay->publisher);
 	if (err != OK) {
 		free_relay(relay);
 		return err;

@@ -4,11 +4,13 @@ import collections
 import concurrent.futures
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
+import redis
 from doors import Api, Topic, ask, murmur2, unique_email
 from service import ROOT, Service, wait_until
 
@@ -167,6 +169,97 @@ def test_without_kafka_changes_wait_and_are_seen_waiting(spawn, topic, LinkEvent
     lonely.stop()
     spawn()
     assert_complete_and_in_order(read_versions(topic, LinkEvent, {link["slug"]: 2}), {link["slug"]: 2})
+
+
+class PrivateRedis:
+    """A Redis of the test's own, to be frozen."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+            stdout=subprocess.DEVNULL,
+        )
+        self.client = redis.Redis.from_url(self.url)
+        wait_until(self.answers, 20, "Redis to answer")
+
+    def answers(self):
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
+
+    def freeze(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def entry(self, slug):
+        """(version, state), b"?" or None."""
+        value = self.client.get(f"link:{slug}")
+        return (int(value.split()[1]), int(value.split()[3])) if value and value != b"?" else value
+
+    def stop(self):
+        self.client.close()
+        self.thaw()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def cache():
+    cache = PrivateRedis()
+    yield cache
+    cache.stop()
+
+
+ACTIVE, DISABLED = 1, 2
+
+
+def change_while_redis_is_frozen(cache, user):
+    """The slugs of a link of version 3, which is disabled, and of one that Redis thinks does not exist."""
+    link = user.create()
+    assert cache.entry(link["slug"]) == (1, ACTIVE)
+    asked_before = "early-" + unique_email()[5:17]
+    cache.client.set(f"link:{asked_before}", "?", ex=60)
+    cache.freeze()
+    for change in ({"original_url": "https://example.com/new"}, {"state": "DISABLED"}):
+        assert user.call("PATCH", f"/api/links/{link['id']}", change).status == 200
+    user.create(slug=asked_before)
+    return link["slug"], asked_before
+
+
+def assert_redis_learns(cache, disabled, created):
+    wait_until(lambda: cache.entry(disabled) == (3, DISABLED), 3, "the newest version in Redis")
+    wait_until(lambda: cache.entry(created) == (1, ACTIVE), 3, "the link in Redis, which had no such slug")
+
+
+def test_what_a_frozen_redis_missed_is_in_redis_soon_after_it_is_back(spawn, topic, LinkEvent, database, cache):
+    service = spawn(REDIS_URL=cache.url)
+    disabled, created = change_while_redis_is_frozen(cache, user_of(service))
+    wanted = {disabled: 3, created: 1}
+    assert_complete_and_in_order(read_versions(topic, LinkEvent, wanted, seconds=10), wanted)
+    wait_until(lambda: metric(service, "waymark_outbox_waiting_rows") == 0, 10, "Kafka not to wait for Redis")
+    wait_until(lambda: metric(service, "waymark_outbox_uncached_rows") >= 3, 10, "three rows to wait for Redis")
+    assert cache.process.poll() is None
+    cache.thaw()
+    assert_redis_learns(cache, disabled, created)
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "an empty outbox")
+
+
+def test_redis_learns_without_kafka_what_it_missed(spawn, cache, database):
+    service = spawn(REDIS_URL=cache.url, KAFKA_BROKERS="127.0.0.1:1")
+    disabled, created = change_while_redis_is_frozen(cache, user_of(service))
+    cache.thaw()
+    wait_until(lambda: cache.entry(disabled) == (3, DISABLED), 10, "the newest version in Redis")
+    wait_until(lambda: cache.entry(created) == (1, ACTIVE), 10, "the link in Redis, which had no such slug")
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox WHERE NOT cached") == 0, 10, "Redis to have all")
+    wait_until(lambda: metric(service, "waymark_outbox_waiting_rows") == 4, 10, "four rows to wait for Kafka")
+    assert metric(service, "waymark_outbox_uncached_rows") == 0
+    database.run("TRUNCATE outbox")
 
 
 class Writers:

@@ -70,6 +70,14 @@ static enum err touch(struct pg_conn *conn, int64_t id, struct link *scratch)
 	return err == OK ? link_store_write(conn, scratch, LINK_CHANGE_UPDATED) : err;
 }
 
+/* As the relay does when Redis took each row, and then Kafka. */
+static enum err finish(struct pg_conn *conn, struct outbox_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++)
+		batch->rows[i].cached = true;
+	return outbox_set_published(conn, batch);
+}
+
 static int64_t version_of(const struct outbox_row *row)
 {
 	struct link_event *event = mem_zero(sizeof(*event));
@@ -79,7 +87,7 @@ static int64_t version_of(const struct outbox_row *row)
 	return version;
 }
 
-static void gives_rows_in_order_up_to_the_limit_until_they_are_removed(void **state)
+static void gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(void **state)
 {
 	struct fixture *f = *state;
 	const char *const slugs[] = { "one", "two", "three" };
@@ -95,31 +103,90 @@ static void gives_rows_in_order_up_to_the_limit_until_they_are_removed(void **st
 		if (twice == 0)
 			outbox_batch_clear(&batch);
 	}
-	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
 	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
 	assert_int_equal(batch.count, 1);
 	assert_string_equal(batch.rows[0].slug, "three");
-	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
 	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
 	assert_int_equal(batch.count, 0);
-	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
+}
+
+static void assert_waiting(struct fixture *f, int64_t for_kafka, int64_t for_redis)
+{
+	struct outbox_lag lag = { -1, -1, -1 };
+	assert_int_equal(outbox_lag(f->relay, &lag), OK);
+	assert_int_equal(lag.unpublished, for_kafka);
+	assert_int_equal(lag.uncached, for_redis);
+}
+
+static void keeps_what_kafka_has_until_redis_has_it_too(void **state)
+{
+	struct fixture *f = *state;
+	struct outbox_batch batch;
+	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "untold", &f->link), OK);
+	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(batch.count, 2);
+	batch.rows[0].cached = true;
+	assert_int_equal(outbox_set_published(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_waiting(f, 0, 1);
+	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(batch.count, 0);
+	outbox_batch_clear(&batch);
+	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
+	assert_int_equal(batch.count, 1);
+	assert_string_equal(batch.rows[0].slug, "untold");
+	assert_false(batch.rows[0].cached);
+	assert_int_equal(version_of(&batch.rows[0]), 1);
+	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);
+	assert_waiting(f, 0, 1);
+	batch.rows[0].cached = true;
+	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
+}
+
+static void keeps_what_redis_has_until_kafka_has_it_too(void **state)
+{
+	struct fixture *f = *state;
+	struct outbox_batch batch;
+	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
+	batch.rows[0].cached = true;
+	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_waiting(f, 1, 0);
+	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(batch.count, 1);
+	assert_true(batch.rows[0].cached);
+	/* A reader that does not know of it yet must not make it wait for ever. */
+	batch.rows[0].cached = false;
+	assert_int_equal(outbox_set_published(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
 static void says_how_far_the_relay_is_behind(void **state)
 {
 	struct fixture *f = *state;
-	int64_t rows = -1, oldest_us = -1;
-	assert_int_equal(outbox_lag(f->relay, &rows, &oldest_us), OK);
-	assert_int_equal(rows, 0);
-	assert_int_equal(oldest_us, 0);
+	struct outbox_lag lag = { -1, -1, -1 };
+	assert_int_equal(outbox_lag(f->relay, &lag), OK);
+	assert_int_equal(lag.oldest_us, 0);
+	assert_waiting(f, 0, 0);
 	assert_int_equal(create(f->writers[0], "waits", &f->link), OK);
 	test_database_run(f->db, "UPDATE outbox SET created_at = created_at - interval '5 s'");
-	assert_int_equal(outbox_lag(f->relay, &rows, &oldest_us), OK);
-	assert_int_equal(rows, 1);
-	assert_in_range(oldest_us, 5000000, 60000000);
+	assert_int_equal(outbox_lag(f->relay, &lag), OK);
+	assert_in_range(lag.oldest_us, 5000000, 60000000);
+	assert_waiting(f, 1, 1);
+	test_database_run(f->db, "UPDATE outbox SET published = true");
+	assert_int_equal(outbox_lag(f->relay, &lag), OK);
+	assert_int_equal(lag.oldest_us, 0);
 }
 
 static void wakes_the_relay_when_a_change_is_committed_and_not_before(void **state)
@@ -211,7 +278,7 @@ static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versio
 		assert_int_equal(event->link.entry.version, versions[place] + 1);
 		versions[place]++;
 	}
-	assert_int_equal(outbox_remove(f->relay, &batch), OK);
+	assert_int_equal(finish(f->relay, &batch), OK);
 	size_t count = batch.count;
 	outbox_batch_clear(&batch);
 	free(event);
@@ -276,7 +343,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, empty)
 	const struct CMUnitTest tests[] = {
-		TEST(gives_rows_in_order_up_to_the_limit_until_they_are_removed),
+		TEST(gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them),
+		TEST(keeps_what_kafka_has_until_redis_has_it_too),
+		TEST(keeps_what_redis_has_until_kafka_has_it_too),
 		TEST(says_how_far_the_relay_is_behind),
 		TEST(wakes_the_relay_when_a_change_is_committed_and_not_before),
 		TEST(reads_versions_in_order_whatever_the_ids_of_their_transactions),
