@@ -53,7 +53,6 @@ CREATE TRIGGER links_refuse_tombstoned_slug AFTER INSERT ON links
 
 GRANT SELECT ON links TO waymark_redirector;
 GRANT SELECT, INSERT, UPDATE ON links TO waymark_links_api;
-GRANT SELECT ON link_tombstones TO waymark_links_api, waymark_redirector;
 GRANT SELECT, UPDATE, DELETE ON links TO waymark_janitor;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_janitor;
 GRANT SELECT ON links TO waymark_consumer;

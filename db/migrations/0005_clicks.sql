@@ -81,7 +81,8 @@ CREATE TABLE visit_rollup_hour (
     PRIMARY KEY (link_id, dimension, bucket, value)
 );
 
--- Visitors already seen by a link on a UTC day; makes `unique` exact. Dropped with the day's salt.
+-- Visitors already seen by a link on a UTC day; makes `unique` exact. The janitor deletes a day two
+-- days after it (VISITORS_KEEP_S), so that late clicks are not unique twice.
 CREATE TABLE link_day_visitors (
     day          date NOT NULL,
     link_id      bigint NOT NULL,
@@ -104,8 +105,8 @@ CREATE TABLE consumer_offsets (
     PRIMARY KEY (topic, partition)
 );
 
--- One salt per UTC day, made ahead by the janitor and deleted after use, so that a visitor hash cannot
--- be recomputed later.
+-- One salt per UTC day, made ahead by the janitor and deleted a day after its day has ended (SALTS_KEEP_S),
+-- so that a visitor hash cannot be recomputed later.
 CREATE TABLE visitor_salts (
     day  date PRIMARY KEY,
     salt bytea NOT NULL CHECK (octet_length(salt) = 32)
@@ -114,7 +115,6 @@ CREATE TABLE visitor_salts (
 GRANT SELECT, INSERT ON visit_log TO waymark_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON link_statistics, visit_rollup_hour, link_day_visitors, consumer_offsets TO waymark_consumer;
 GRANT SELECT ON visit_log, link_statistics, visit_rollup_hour, consumer_offsets TO waymark_links_api;
-GRANT SELECT ON visit_log, consumer_offsets TO waymark_janitor;
 GRANT SELECT, DELETE ON link_day_visitors TO waymark_janitor;
 GRANT SELECT, INSERT, DELETE ON visitor_salts TO waymark_janitor;
 GRANT SELECT ON visitor_salts TO waymark_redirector;

@@ -21,7 +21,7 @@ static const struct env_var vars[] = {
 	SECONDS("PARTITIONS_FIRST_DELAY_S", partitions_first_delay_s, "0", 0, "seconds from the start to the first"),
 	SECONDS("SALTS_PERIOD_S", salts_period_s, "3600", 1, "seconds between looks for missing and old salts"),
 	SECONDS("SALTS_FIRST_DELAY_S", salts_first_delay_s, "0", 0, "seconds from the start to the first"),
-	SECONDS("SALTS_KEEP_S", salts_keep_s, "3600", 0,
+	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 0,
 	        "how long a salt stays after its UTC day; more than the redirectors' clocks differ"),
 	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
 	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
@@ -29,30 +29,18 @@ static const struct env_var vars[] = {
 	        "how long no other janitor repeats a task; at most two thirds of its period, 10 s for the quick ones"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
 	        "after so long another janitor takes over from one that died; 60 s for the quick tasks"),
-	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+	ENV_LOG_LEVEL(struct config, log_level),
 };
-
-static size_t expect(bool right, const char *problem, struct strbuf *problems)
-{
-	if (right)
-		return 0;
-	strbuf_add_text(problems, problem);
-	strbuf_add_char(problems, '\n');
-	return 1;
-}
 
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
-	enum log_level level;
 	size_t wrong = 0;
-	wrong += expect(pg_conn_url_is_valid(config->pg_url), "PG_URL: libpq cannot read it", problems);
-	wrong += expect(config->lock_at_least_s <= config->lock_at_most_s,
-	                "LOCK_AT_LEAST_S: is more than LOCK_AT_MOST_S", problems);
-	wrong += expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S: is less than SALTS_KEEP_S",
-	                problems);
-	wrong += expect(log_level_parse(config->log_level, &level), "LOG_LEVEL: is none of debug, info, warning, error",
-	                problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
+	                    "is more than LOCK_AT_MOST_S", problems);
+	wrong += env_expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S",
+	                    "is less than SALTS_KEEP_S", problems);
 	return wrong;
 }
 
@@ -64,10 +52,3 @@ const struct program config_program = {
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,
 };
-
-enum log_level config_log_level(const struct config *config)
-{
-	enum log_level level = LOG_INFO;
-	(void)log_level_parse(config->log_level, &level);
-	return level;
-}
