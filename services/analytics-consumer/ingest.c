@@ -15,8 +15,8 @@
 #include "services/analytics-consumer/visit_store.h"
 
 #define IDLE_POLL_MS 100
-/* Longer than a fetch takes after an assignment: before that, "no records" says nothing. */
-#define IDLE_BEFORE_MARK_MS 1000
+/* Also longer than a fetch takes after an assignment: before that, what is known of a partition's end may be old. */
+#define MARK_INTERVAL_MS 1000
 #define SETTLE_STEP_MS 200
 #define PAUSE_FIRST_MS 50
 #define PAUSE_MAX_MS 5000
@@ -36,7 +36,7 @@ struct ingest {
 	struct batch batch;
 	struct ownership ownership;
 	int64_t published_seen;
-	int64_t busy_us; /* steady; when a record came last, or idleness was marked */
+	int64_t marked_us; /* steady; when it was last looked up what is caught up */
 	atomic_bool kafka_reachable;
 	atomic_bool refused;
 
@@ -205,9 +205,10 @@ static void publish(struct ingest *in)
 
 /* --- the loop --- */
 
-static void count_batch(struct ingest *in)
+/* True when it was stored. */
+static bool count_batch(struct ingest *in)
 {
-	int64_t began_us = in->busy_us = steady_us(in);
+	int64_t began_us = steady_us(in);
 	enum err err = store(in);
 	if (err == OK) {
 		note_stored(in, began_us);
@@ -220,19 +221,35 @@ static void count_batch(struct ingest *in)
 		ownership_rejoin(&in->ownership);
 	}
 	ownership_throw_batch_away(&in->ownership);
+	return err == OK;
 }
 
-/* Nothing is waiting: says so in the store, so that statistics can tell "no clicks" from "not counted yet". */
-static void note_idle(struct ingest *in)
+static bool find_caught_up(struct ingest *in)
+{
+	struct progress *progress = &in->ownership.progress;
+	bool any = false;
+	for (size_t i = 0; i < progress->count; i++) {
+		struct progress_partition *p = &progress->partitions[i];
+		p->caught_up = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+		any = any || p->caught_up;
+	}
+	return any;
+}
+
+/*
+ * All that was polled is stored. Says in the store of which partitions nothing else waits, however busy the others are, so
+ * that statistics can tell "no clicks" from "not counted yet".
+ */
+static void note_caught_up(struct ingest *in)
 {
 	int64_t now_us = steady_us(in);
-	int64_t since_us = in->busy_us > in->ownership.changed_us ? in->busy_us : in->ownership.changed_us;
-	if (now_us - since_us < IDLE_BEFORE_MARK_MS * CLOCK_US_PER_MS || !atomic_load(&in->kafka_reachable) ||
-	    kafka_consumer_lag(in->consumer) > 0)
+	int64_t since_us = in->marked_us > in->ownership.changed_us ? in->marked_us : in->ownership.changed_us;
+	if (now_us - since_us < MARK_INTERVAL_MS * CLOCK_US_PER_MS || !atomic_load(&in->kafka_reachable))
 		return;
-	in->busy_us = now_us;
-	if (wait_published(in) == OK)
-		ownership_mark_published(&in->ownership, clock_now_us(in->config.clock));
+	in->marked_us = now_us;
+	int64_t as_of_us = clock_now_us(in->config.clock);
+	if (find_caught_up(in) && wait_published(in) == OK)
+		ownership_mark_published(&in->ownership, as_of_us);
 }
 
 static enum err make_consumer(struct ingest *in)
@@ -272,10 +289,8 @@ static void *run(void *arg)
 			continue;
 		}
 		metrics_set(in->metrics.lag, kafka_consumer_lag(in->consumer));
-		if (batch_is_empty(&in->batch))
-			note_idle(in);
-		else
-			count_batch(in);
+		if (batch_is_empty(&in->batch) || count_batch(in))
+			note_caught_up(in);
 	}
 	return NULL;
 }

@@ -180,7 +180,7 @@ enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, co
 	for (size_t i = 0; i < progress->count; i++) {
 		const struct progress_partition *p = &progress->partitions[i];
 		if (p->stored != PROGRESS_NO_ROW && progress_is_published(p) && !p->stranded)
-			steps_add(&steps, p, p->stored, as_of_us);
+			steps_add(&steps, p, p->stored, p->caught_up ? as_of_us : 0);
 	}
 	enum err err = steps_run(&steps, conn, topic, mark_sql);
 	steps_clear(&steps);

@@ -36,7 +36,8 @@ enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, cons
 
 /*
  * Says of the partitions whose visits were all handed to Kafka (and acknowledged) that they are published; those that
- * somebody else has moved are left alone. as_of_us: up to then all clicks that Kafka has were counted; 0 = not known.
+ * somebody else has moved are left alone. as_of_us: up to then all clicks that Kafka has of those that are caught up were
+ * counted; 0 = not known.
  */
 enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, const struct progress *progress,
                                      int64_t as_of_us) MUST_CHECK;

@@ -51,8 +51,9 @@ void ownership_take_stray(struct ownership *o, int32_t partition);
 void ownership_resume(struct ownership *o);
 
 /*
- * Everything that was handed to Kafka has been acknowledged: says so in the store. as_of_us: all clicks up to then are counted; 0 = not
- * known. Best effort: without the mark the visits of the last batch are published once more.
+ * Everything that was handed to Kafka has been acknowledged: says so in the store. as_of_us: all clicks up to then are
+ * counted of the partitions that are caught up; 0 = not known. Best effort: without the mark the visits of the last batch
+ * are published once more.
  */
 void ownership_mark_published(struct ownership *o, int64_t as_of_us);
 

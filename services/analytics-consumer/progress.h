@@ -26,6 +26,7 @@ struct progress_partition {
 	int64_t next;      /* what stored becomes when the batch is stored */
 	int64_t reached;   /* what published becomes when the batch's visits are handed to Kafka; may be below stored */
 	int64_t as_of_us;  /* the newest click of the batch; 0 = none */
+	bool caught_up;    /* nothing of it waited when it was last looked at, neither in Kafka nor in the batch */
 	bool stranded;     /* the offset to read next does not exist; an operator has to decide */
 	bool resumes;      /* only visits to publish again were lost: reading goes on at stored */
 };

@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,35 @@ static void says_up_to_when_it_has_counted(void **state)
 	/* Nothing else waits: soon everything up to now has been counted, although the click is old. */
 	await(world, "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'", 1);
 	world_stop(world, ingest);
+}
+
+/* The other partitions have nothing to wait for, and must not look as if they had. */
+static void says_so_of_quiet_partitions_while_one_link_is_clicked(void **state)
+{
+	enum { CLICK_EVERY_MS = 300, CLICKS_MAX = 50 };
+	struct world *world = *state;
+	world_make_topics(world);
+	struct ingest *ingest = world_start(world);
+	for (uint32_t i = 0; i < 40; i++) {
+		struct redirect_event click = world_click(1 + i, i);
+		click.occurred_at_us -= 3600 * INT64_C(1000000);
+		world_produce(world, &click);
+	}
+	world_flush(world);
+	world_await_counted(world, 40);
+	assert_int_equal(ask(world, "SELECT count(*) FROM consumer_offsets"), WORLD_PARTITIONS);
+	int clicks = 0;
+	while (ask(world, "SELECT (now() - min(as_of) > interval '10 seconds')::int FROM consumer_offsets")) {
+		assert_true(clicks < CLICKS_MAX);
+		struct redirect_event click = world_click(1, (uint32_t)clicks++);
+		world_produce(world, &click);
+		/* Not waiting for anything: this is how often somebody clicks. */
+		poll(NULL, 0, CLICK_EVERY_MS);
+	}
+	world_flush(world);
+	world_await_counted(world, 40 + clicks);
+	world_stop(world, ingest);
+	world_assert_books(world, 40 + clicks);
 }
 
 /* The topic of visits as an integration sees it. */
@@ -341,6 +371,7 @@ int main(void)
 		IN_A_WORLD(drops_what_redirectors_send_again),
 		IN_A_WORLD(starts_before_its_topics),
 		IN_A_WORLD(says_up_to_when_it_has_counted),
+		IN_A_WORLD(says_so_of_quiet_partitions_while_one_link_is_clicked),
 		IN_A_WORLD(publishes_each_counted_visit),
 		IN_A_WORLD(publishes_what_a_crash_left_over_with_the_same_content),
 		IN_A_WORLD(publishes_all_that_was_left_over_however_often_it_is_stopped),
