@@ -355,8 +355,9 @@ static void does_not_know_its_lag_while_a_broker_is_silent(void **state)
 	poll_until_lag_is(&m, 0, KAFKA_CONSUMER_LAG_UNKNOWN);
 	assert_in_range(net_fixture_now_ms() - begun_ms, SILENT_MS / 2, PATIENCE_MS);
 	/* What was told once may be old by now. */
-	rd_kafka_mock_broker_set_rtt(cluster, 1, NEVER_MS);
+	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, NEVER_MS);
 	poll_until_lag_is(&m, KAFKA_CONSUMER_LAG_UNKNOWN, 0);
+	assert_true(m.has[0]);
 	rd_kafka_mock_cluster_destroy(cluster);
 	kafka_consumer_free(m.consumer);
 	rd_kafka_destroy(rk);
