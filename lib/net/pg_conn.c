@@ -131,8 +131,8 @@ static enum err pg_conn_ready(struct pg_conn *conn, const struct pg_params *para
 	conn->message[0] = '\0';
 	if (conn->broken)
 		return ERR_UNAVAILABLE;
-	if (conn->copying || (params && params->count > PG_PARAMS_MAX)) {
-		log_error(conn->log, "postgres_misused", LOG_BOOL("copying", conn->copying));
+	if (params && params->count > PG_PARAMS_MAX) {
+		log_error(conn->log, "postgres_misused", LOG_INT("params", params->count));
 		return ERR_INTERNAL;
 	}
 	return OK;
@@ -219,7 +219,7 @@ enum err pg_conn_begin(struct pg_conn *conn)
 
 enum err pg_conn_commit(struct pg_conn *conn)
 {
-	if (!conn->in_transaction || conn->copying)
+	if (!conn->in_transaction)
 		return ERR_INTERNAL;
 	struct pg_result *answer = NULL;
 	enum err err = pg_conn_simple(conn, "COMMIT", &answer);
@@ -231,22 +231,10 @@ enum err pg_conn_commit(struct pg_conn *conn)
 	return err;
 }
 
-static void pg_conn_abandon_copy(struct pg_conn *conn)
-{
-	conn->copying = false;
-	struct pg_result *answer = NULL;
-	if (PQputCopyEnd(conn->wire, "given up") != 1 ||
-	    pg_conn_wait_answer(conn, pg_conn_wait_deadline(conn), &answer) != OK)
-		conn->broken = true;
-	pg_result_free(answer);
-}
-
 /* Keeps the constraint and the message of the failure that led here. */
 void pg_conn_rollback(struct pg_conn *conn)
 {
 	static const char sql[] = "ROLLBACK";
-	if (conn->copying && !conn->broken)
-		pg_conn_abandon_copy(conn);
 	if (conn->in_transaction && !conn->broken) {
 		enum err err = pg_conn_sent(conn, PQsendQuery(conn->wire, sql));
 		if (err != OK || pg_conn_finish(conn, sql, NULL) != OK)

@@ -85,11 +85,6 @@ enum err pg_conn_commit(struct pg_conn *conn) MUST_CHECK;
 /* Never fails for the caller: a connection that cannot roll back is not usable any more. */
 void pg_conn_rollback(struct pg_conn *conn);
 
-/* COPY … FROM STDIN in text format: begin, put any number of times, end (which reports what failed). */
-enum err pg_conn_copy_begin(struct pg_conn *conn, const char *sql) MUST_CHECK;
-enum err pg_conn_copy_put(struct pg_conn *conn, const char *bytes, size_t len) MUST_CHECK;
-enum err pg_conn_copy_end(struct pg_conn *conn) MUST_CHECK;
-
 /* LISTEN/NOTIFY: waits at most timeout_ms for a notification on a channel that was LISTENed to; OK = one came (more
  * that came together are swallowed), ERR_NOT_FOUND = none in time, ERR_UNAVAILABLE = broken. */
 enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms) MUST_CHECK;

@@ -17,7 +17,6 @@ struct pg_conn {
 	bool broken;
 	bool timed_out;
 	bool in_transaction;
-	bool copying;
 	size_t prepared_count;
 	const char *prepared[PG_CONN_PREPARED_MAX]; /* statement "s<i>" has the text at prepared[i] */
 	char constraint[64];
@@ -29,9 +28,6 @@ int64_t pg_conn_wait_deadline(const struct pg_conn *conn);
 
 /* Until the socket is ready for events (poll's) or the deadline: ERR_LIMIT. */
 enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us, short *ready) MUST_CHECK;
-
-/* Until everything is handed to the kernel. ERR_UNAVAILABLE: the connection is broken now (logged). */
-enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
 
 /*
  * Until the statement is done; the answer is its last result, which is the error if there was one. Answers at once when

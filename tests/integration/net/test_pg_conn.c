@@ -313,53 +313,6 @@ static void frees_the_locks_of_a_client_that_fell_silent_in_a_transaction(void *
 	pg_conn_close(other);
 }
 
-static void copies_rows_in(void **state)
-{
-	struct pg_conn *conn = net_fixture_pg(*state);
-	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int, b text)"), OK);
-	assert_int_equal(pg_conn_begin(conn), OK);
-	assert_int_equal(pg_conn_copy_begin(conn, "COPY t (a, b) FROM STDIN"), OK);
-	for (int i = 0; i < 20000; i++) {
-		char line[64];
-		int len = snprintf(line, sizeof(line), "%d\tsome text to fill a few buffers\n", i);
-		assert_int_equal(pg_conn_copy_put(conn, line, (size_t)len), OK);
-	}
-	assert_int_equal(pg_conn_copy_end(conn), OK);
-	assert_int_equal(pg_conn_commit(conn), OK);
-	assert_int_equal(net_fixture_ask(conn, "SELECT sum(a) FROM t", NULL), 199990000);
-	pg_conn_close(conn);
-}
-
-static void reports_what_a_copy_failed_of(void **state)
-{
-	struct pg_conn *conn = net_fixture_pg(*state);
-	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int PRIMARY KEY)"), OK);
-	assert_int_equal(pg_conn_copy_begin(conn, "COPY t FROM STDIN"), OK);
-	assert_int_equal(pg_conn_copy_put(conn, "1\n1\n", 4), OK);
-	assert_int_equal(pg_conn_copy_end(conn), ERR_CONFLICT);
-	assert_string_equal(pg_conn_constraint(conn), "t_pkey");
-	assert_int_equal(pg_conn_copy_begin(conn, "COPY t FROM STDIN"), OK);
-	assert_int_equal(pg_conn_copy_put(conn, "x\n", 2), OK);
-	assert_int_equal(pg_conn_copy_end(conn), ERR_INVALID);
-	assert_int_equal(pg_conn_copy_begin(conn, "COPY nowhere FROM STDIN"), ERR_INTERNAL);
-	assert_int_equal(net_fixture_ask(conn, "SELECT count(*) FROM t", NULL), 0);
-	pg_conn_close(conn);
-}
-
-static void gives_a_copy_up_by_rolling_back(void **state)
-{
-	struct pg_conn *conn = net_fixture_pg(*state);
-	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int)"), OK);
-	assert_int_equal(pg_conn_begin(conn), OK);
-	assert_int_equal(pg_conn_copy_begin(conn, "COPY t FROM STDIN"), OK);
-	assert_int_equal(pg_conn_copy_put(conn, "1\n", 2), OK);
-	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_INTERNAL);
-	pg_conn_rollback(conn);
-	assert_true(pg_conn_usable(conn));
-	assert_int_equal(net_fixture_ask(conn, "SELECT count(*) FROM t", NULL), 0);
-	pg_conn_close(conn);
-}
-
 static void refuses_a_script_that_ends_the_transaction(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
@@ -445,9 +398,6 @@ int main(void)
 		WITH_FIXTURE(refuses_to_commit_what_a_deferred_constraint_forbids),
 		WITH_FIXTURE(does_not_know_what_became_of_a_commit_on_a_cut_connection),
 		WITH_FIXTURE(frees_the_locks_of_a_client_that_fell_silent_in_a_transaction),
-		WITH_FIXTURE(copies_rows_in),
-		WITH_FIXTURE(reports_what_a_copy_failed_of),
-		WITH_FIXTURE(gives_a_copy_up_by_rolling_back),
 		WITH_FIXTURE(refuses_a_script_that_ends_the_transaction),
 		WITH_FIXTURE(wakes_up_when_it_is_notified),
 		WITH_FIXTURE(sees_that_a_listening_connection_was_cut),
