@@ -1,7 +1,8 @@
 /*
  * Safe from any thread. Links in Redis: key link:{slug}. Everything is best effort: Redis may lose any of it at any
  * time. A value carries the link's version and a set applies only if it is newer (one atomic script), so a late writer
- * can never bring an old version back; unknown slugs and deletes are kept as entries of their own kind.
+ * can never bring an old version back; unknown slugs are kept as values of their own kind,
+ * deleted links as entries whose state is DELETED.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CACHE_H
 #define WAYMARK_LIB_LINKS_LINK_CACHE_H

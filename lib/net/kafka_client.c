@@ -6,7 +6,6 @@
 #define SILENCE_MAX_US 5000000
 /* Longer than a broker keeps a fetch that finds nothing (500 ms). */
 #define SILENCE_DOUBT_US 1500000
-#define LIBRARY_LEVEL_CRITICAL 2 /* of syslog.h, whose macros LOG_DEBUG, LOG_INFO … would hide our levels */
 /* A level of syslog(3), whose header would replace our own LOG_DEBUG by another number. */
 #define SYSLOG_CRITICAL 2
 

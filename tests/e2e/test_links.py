@@ -47,7 +47,7 @@ def test_an_unknown_slug_asked_before_it_is_made_is_found_after_its_201(user, vi
     wait_until(lambda: visitor.follow(slug).status == 302, 2, "the new link to be followed")
 
 
-def test_an_anonymous_link_lives_eight_hours_and_can_be_claimed_by_its_token_alone(anonymous, visitor):
+def test_an_anonymous_link_lives_eight_hours_and_comes_with_a_claim_token(anonymous, visitor):
     answer = anonymous.call("POST", "/api/links/public", {"original_url": "https://example.com/anon"})
     assert answer.status == 201
     link = answer.json["link"]
