@@ -8,9 +8,10 @@
 static void print_help(const struct program *program)
 {
 	printf("%s: %s\n\n"
-	       "usage: %s [--help | --version | --check-config]\n\n"
+	       "usage: %s [--help | --version | --check-config%s%s]\n\n"
 	       "It is configured by environment variables; NAME_FILE may name a file with the value of NAME instead.\n\n",
-	       program->name, program->summary, program->name);
+	       program->name, program->summary, program->name, program->options ? " | " : "",
+	       program->options ? program->options : "");
 	env_print_help(program->vars, program->var_count, stdout);
 }
 

@@ -15,6 +15,7 @@ struct program {
 	const char *summary; /* one sentence */
 	const struct env_var *vars;
 	size_t var_count;
+	const char *options; /* more of them, which the program reads itself: "--once"; NULL if none */
 	/* Checks that span variables or need parsing; appends one line per wrong variable and gives their number. May be NULL. */
 	size_t (*check)(const void *config, struct strbuf *problems);
 };

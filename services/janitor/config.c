@@ -48,6 +48,7 @@ const struct program config_program = {
 	.name = "janitor",
 	.summary =
 		"marks and purges expired links, prepares partitions and salts; with --once it does each once and ends",
+	.options = "--once",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,

@@ -30,6 +30,7 @@ static size_t check(const void *arg, struct strbuf *problems)
 const struct program config_program = {
 	.name = "migrate",
 	.summary = "brings a database's schema up to date; with --status it only lists what is applied and pending",
+	.options = "--status",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,

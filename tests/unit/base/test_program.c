@@ -41,6 +41,7 @@ static size_t check(const void *config, struct strbuf *problems)
 static const struct program program = {
 	.name = "tester",
 	.summary = "Tests.",
+	.options = "--twice",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,
@@ -119,6 +120,7 @@ static void prints_its_variables_for_help(void **state)
 	start(&s, "--help", NULL);
 	assert_int_equal(s.status, 0);
 	assert_non_null(strstr(s.out, "tester: Tests.\n"));
+	assert_non_null(strstr(s.out, "usage: tester [--help | --version | --check-config | --twice]\n"));
 	assert_non_null(strstr(s.out, "  TEST_URL   required  where it is\n"));
 	assert_string_equal(s.err, "");
 }
