@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/base/utf8.h"
@@ -117,31 +118,41 @@ static bool store_text(const struct env_var *var, const struct value *value, cha
 	return true;
 }
 
+/* For values that are no secrets. */
+static bool refuse(const struct env_var *var, const char *text, const char *reason, struct strbuf *problems)
+{
+	char shown[SHOWN_SIZE];
+	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
+	tell(problems, var->name, "\"%s\" %s", shown, reason);
+	return false;
+}
+
 static bool store_int(const struct env_var *var, const char *text, int64_t *member, struct strbuf *problems)
 {
 	enum err e = number_parse(text, var->min, var->max, member);
 	if (e == OK)
 		return true;
+	if (e != ERR_LIMIT)
+		return refuse(var, text, "is not a whole number", problems);
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-	if (e == ERR_LIMIT)
-		tell(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min, var->max);
-	else
-		tell(problems, var->name, "\"%s\" is not a whole number", shown);
+	tell(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min, var->max);
 	return false;
 }
 
 static bool store_bool(const struct env_var *var, const char *text, bool *member, struct strbuf *problems)
 {
 	bool is_true = strcmp(text, "true") == 0;
-	if (!is_true && strcmp(text, "false") != 0) {
-		char shown[SHOWN_SIZE];
-		utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-		tell(problems, var->name, "\"%s\" is neither true nor false", shown);
-		return false;
-	}
+	if (!is_true && strcmp(text, "false") != 0)
+		return refuse(var, text, "is neither true nor false", problems);
 	*member = is_true;
 	return true;
+}
+
+static bool store_log_level(const struct env_var *var, const char *text, enum log_level *member,
+                            struct strbuf *problems)
+{
+	return log_level_parse(text, member) || refuse(var, text, "is none of debug, info, warning, error", problems);
 }
 
 static bool store(const struct env_var *var, const struct value *value, void *member, struct strbuf *problems)
@@ -151,6 +162,8 @@ static bool store(const struct env_var *var, const struct value *value, void *me
 		return store_int(var, value->text, member, problems);
 	case ENV_TYPE_BOOL:
 		return store_bool(var, value->text, member, problems);
+	case ENV_TYPE_LOG_LEVEL:
+		return store_log_level(var, value->text, member, problems);
 	case ENV_TYPE_TEXT:
 	case ENV_TYPE_SECRET:
 		break;
@@ -168,6 +181,14 @@ size_t env_read(const struct env_var *vars, size_t count, void *config, struct s
 		free(value.text);
 	}
 	return wrong;
+}
+
+size_t env_expect(bool right, const char *name, const char *reason, struct strbuf *problems)
+{
+	if (right)
+		return 0;
+	tell(problems, name, "%s", reason);
+	return 1;
 }
 
 static int column_width(const struct env_var *vars, size_t count, bool of_names)

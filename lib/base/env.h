@@ -21,7 +21,7 @@
 
 #include "lib/base/strbuf.h"
 
-enum env_type { ENV_TYPE_TEXT, ENV_TYPE_SECRET, ENV_TYPE_INT, ENV_TYPE_BOOL };
+enum env_type { ENV_TYPE_TEXT, ENV_TYPE_SECRET, ENV_TYPE_INT, ENV_TYPE_BOOL, ENV_TYPE_LOG_LEVEL };
 
 struct env_var {
 	const char *name;
@@ -56,6 +56,12 @@ struct env_var {
 		.name = (n), .type = ENV_TYPE_BOOL, .fallback = (fallback_), ENV_MEMBER(type_, member),                \
 		.help = (help_)                                                                                        \
 	}
+/* member is an enum log_level; LOG_LEVEL is the same in every service */
+#define ENV_LOG_LEVEL(type_, member)                                                                                   \
+	{                                                                                                              \
+		.name = "LOG_LEVEL", .type = ENV_TYPE_LOG_LEVEL, .fallback = "info", ENV_MEMBER(type_, member),        \
+		.help = "debug, info, warning or error"                                                                \
+	}
 
 /*
  * Fills config from the environment. Gives the number of wrong variables and appends one line for each to problems
@@ -63,6 +69,9 @@ struct env_var {
  * not written.
  */
 size_t env_read(const struct env_var *vars, size_t count, void *config, struct strbuf *problems);
+
+/* For what a table cannot say: 0 if it is right; else appends "name: reason" as a line to problems and gives 1. */
+size_t env_expect(bool right, const char *name, const char *reason, struct strbuf *problems);
 
 /* The table for --help: name, default or "required", meaning. */
 void env_print_help(const struct env_var *vars, size_t count, FILE *out);

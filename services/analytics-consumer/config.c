@@ -23,29 +23,17 @@ static const struct env_var vars[] = {
 	         "uap-core's rules for user agents"),
 	ENV_INT("USER_AGENT_CACHE", struct config, user_agent_cache, "20000", 1, 10000000,
 	        "user agents remembered; each takes about 0.7 kB of memory"),
-	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+	ENV_LOG_LEVEL(struct config, log_level),
 };
-
-static size_t expect(bool right, const char *problem, struct strbuf *problems)
-{
-	if (right)
-		return 0;
-	strbuf_add_text(problems, problem);
-	strbuf_add_char(problems, '\n');
-	return 1;
-}
 
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
-	enum log_level level;
 	size_t wrong = 0;
-	wrong += expect(pg_conn_url_is_valid(config->pg_url), "PG_URL: libpq cannot read it", problems);
-	wrong += expect(config->geoip_db[0] == '\0' || access(config->geoip_db, R_OK) == 0,
-	                "GEOIP_DB: the file cannot be read", problems);
-	wrong += expect(access(config->ua_regexes, R_OK) == 0, "UA_REGEXES: the file cannot be read", problems);
-	wrong += expect(log_level_parse(config->log_level, &level), "LOG_LEVEL: is none of debug, info, warning, error",
-	                problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(config->geoip_db[0] == '\0' || access(config->geoip_db, R_OK) == 0, "GEOIP_DB",
+	                    "the file cannot be read", problems);
+	wrong += env_expect(access(config->ua_regexes, R_OK) == 0, "UA_REGEXES", "the file cannot be read", problems);
 	return wrong;
 }
 
@@ -56,10 +44,3 @@ const struct program config_program = {
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,
 };
-
-enum log_level config_log_level(const struct config *config)
-{
-	enum log_level level = LOG_INFO;
-	(void)log_level_parse(config->log_level, &level);
-	return level;
-}

@@ -23,12 +23,9 @@ struct config {
 	char geoip_db[512]; /* "" = no countries */
 	char ua_regexes[512];
 	int64_t user_agent_cache;
-	char log_level[16];
+	enum log_level log_level;
 };
 
 extern const struct program config_program;
-
-/* Of a config that program_start has filled: cannot fail. */
-enum log_level config_log_level(const struct config *config);
 
 #endif

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 	if (status != PROGRAM_RUN)
 		return status;
 
-	struct log *log = log_new(config_program.name, config_log_level(&config), 2);
+	struct log *log = log_new(config_program.name, config.log_level, 2);
 	struct metrics *metrics = metrics_new();
 	struct shutdown *shutdown = shutdown_new();
 	const struct pg_pool_config pg = { .url = config.pg_url,

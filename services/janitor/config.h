@@ -28,12 +28,9 @@ struct config {
 
 	int64_t lock_at_least_s;
 	int64_t lock_at_most_s;
-	char log_level[16];
+	enum log_level log_level;
 };
 
 extern const struct program config_program;
-
-/* Of a config that program_start has filled: cannot fail. */
-enum log_level config_log_level(const struct config *config);
 
 #endif

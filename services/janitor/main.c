@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	/* make */
 	const struct clock *clock = clock_system();
 	struct shutdown *shutdown = shutdown_new();
-	struct log *log = log_new("janitor", config_log_level(&config), 2);
+	struct log *log = log_new("janitor", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
 	struct pg_pool *postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = config.pg_url,

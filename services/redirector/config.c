@@ -40,7 +40,7 @@ static const struct env_var vars[] = {
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is brought to the disk: what a power cut may cost; 0 = when the kernel likes"),
 	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after SIGTERM"),
-	ENV_TEXT("LOG_LEVEL", struct config, log_level, "info", "debug, info, warning or error"),
+	ENV_LOG_LEVEL(struct config, log_level),
 };
 
 static bool is_http_url(const char *url)
@@ -64,35 +64,24 @@ static bool is_header_value(const char *text)
 	return true;
 }
 
-static size_t expect(bool right, const char *problem, struct strbuf *problems)
-{
-	if (right)
-		return 0;
-	strbuf_add_text(problems, problem);
-	strbuf_add_char(problems, '\n');
-	return 1;
-}
-
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	struct redis_url redis;
 	struct client_ip_ranges ranges;
-	enum log_level level;
 	size_t wrong = 0;
-	wrong += expect(pg_conn_url_is_valid(config->pg_url), "PG_URL: libpq cannot read it", problems);
-	wrong += expect(redis_url_parse(config->redis_url, &redis) == OK,
-	                "REDIS_URL: is not redis://[user:password@]host:port[/db]", problems);
-	wrong += expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL: is no http or https URL", problems);
-	wrong += expect(config->root_url[0] == '\0' || is_http_url(config->root_url),
-	                "ROOT_URL: is no http or https URL", problems);
-	wrong += expect(is_header_value(config->redirect_cache_control),
-	                "REDIRECT_CACHE_CONTROL: has bytes that a header cannot have", problems);
-	wrong += expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK,
-	                "TRUSTED_PROXIES: is no list of networks, or a too long one", problems);
-	wrong += expect(utf8_is_valid(config->region, strlen(config->region)), "REGION: is not UTF-8", problems);
-	wrong += expect(log_level_parse(config->log_level, &level), "LOG_LEVEL: is none of debug, info, warning, error",
-	                problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
+	                    "is not redis://[user:password@]host:port[/db]", problems);
+	wrong += env_expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL", "is no http or https URL",
+	                    problems);
+	wrong += env_expect(config->root_url[0] == '\0' || is_http_url(config->root_url), "ROOT_URL",
+	                    "is no http or https URL", problems);
+	wrong += env_expect(is_header_value(config->redirect_cache_control), "REDIRECT_CACHE_CONTROL",
+	                    "has bytes that a header cannot have", problems);
+	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK, "TRUSTED_PROXIES",
+	                    "is no list of networks, or a too long one", problems);
+	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION", "is not UTF-8", problems);
 	return wrong;
 }
 
@@ -103,13 +92,6 @@ const struct program config_program = {
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,
 };
-
-enum log_level config_log_level(const struct config *config)
-{
-	enum log_level level = LOG_INFO;
-	(void)log_level_parse(config->log_level, &level);
-	return level;
-}
 
 struct client_ip_ranges config_trusted_proxies(const struct config *config)
 {

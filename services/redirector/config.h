@@ -39,13 +39,12 @@ struct config {
 	int64_t journal_max_bytes;
 	int64_t journal_fsync_ms; /* 0 = when the kernel likes */
 	int64_t drain_s;
-	char log_level[16];
+	enum log_level log_level;
 };
 
 extern const struct program config_program;
 
 /* Of a config that program_start has filled: cannot fail. */
-enum log_level config_log_level(const struct config *config);
 struct client_ip_ranges config_trusted_proxies(const struct config *config);
 
 #endif

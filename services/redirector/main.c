@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	/* make */
 	allow_many_connections();
 	struct shutdown *shutdown = shutdown_new();
-	struct log *log = log_new("redirector", config_log_level(&config), 2);
+	struct log *log = log_new("redirector", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
 	struct redirector *redirector = NULL;
 	enum err e = redirector_new(&config, clock_system(), log, metrics, &redirector);

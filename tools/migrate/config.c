@@ -15,15 +15,10 @@ static size_t check(const void *arg, struct strbuf *problems)
 {
 	const struct config *config = arg;
 	size_t wrong = 0;
-	if (!pg_conn_url_is_valid(config->pg_url)) {
-		strbuf_add_text(problems, "PG_URL: is not a connection string that libpq can read\n");
-		wrong++;
-	}
 	struct stat info;
-	if (stat(config->folder, &info) != 0 || !S_ISDIR(info.st_mode)) {
-		strbuf_add_format(problems, "MIGRATIONS_DIR: %s is not a folder\n", config->folder);
-		wrong++;
-	}
+	bool is_folder = stat(config->folder, &info) == 0 && S_ISDIR(info.st_mode);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(is_folder, "MIGRATIONS_DIR", "is not a folder", problems);
 	return wrong;
 }
 

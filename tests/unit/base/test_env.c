@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/env.h"
+#include "lib/base/log.h"
 #include "lib/base/mem.h"
 
 struct config {
@@ -19,6 +20,7 @@ struct config {
 	char note[16];
 	int64_t port;
 	bool strict;
+	enum log_level log_level;
 };
 
 static const struct env_var vars[] = {
@@ -27,6 +29,7 @@ static const struct env_var vars[] = {
 	ENV_TEXT("TEST_NOTE", struct config, note, "", "anything"),
 	ENV_INT("TEST_PORT", struct config, port, "8080", 1, 65535, "port"),
 	ENV_BOOL("TEST_STRICT", struct config, strict, "true", "be strict"),
+	ENV_LOG_LEVEL(struct config, log_level),
 };
 #define VAR_COUNT (sizeof(vars) / sizeof(vars[0]))
 
@@ -97,6 +100,7 @@ static void fills_the_configuration_and_its_fallbacks(void **state)
 	assert_string_equal(f->config.note, "");
 	assert_int_equal(f->config.port, 8080);
 	assert_true(f->config.strict);
+	assert_int_equal(f->config.log_level, LOG_INFO);
 }
 
 static void prefers_the_environment_to_fallbacks(void **state)
@@ -104,10 +108,12 @@ static void prefers_the_environment_to_fallbacks(void **state)
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "65535", 1);
 	setenv("TEST_STRICT", "false", 1);
+	setenv("LOG_LEVEL", "warning", 1);
 	setenv("TEST_NOTE", "exactly15bytes!", 1);
 	assert_right(f);
 	assert_int_equal(f->config.port, 65535);
 	assert_false(f->config.strict);
+	assert_int_equal(f->config.log_level, LOG_WARNING);
 	assert_string_equal(f->config.note, "exactly15bytes!");
 }
 
@@ -130,12 +136,14 @@ static void lists_every_wrong_variable_at_once(void **state)
 	setenv("TEST_NOTE", "sixteen bytes ...", 1);
 	setenv("TEST_PORT", "70000", 1);
 	setenv("TEST_STRICT", "yes", 1);
-	assert_wrong(f, 5,
+	setenv("LOG_LEVEL", "loud", 1);
+	assert_wrong(f, 6,
 	             "TEST_URL: is required\n"
 	             "TEST_SECRET: 5 bytes are fewer than the 8 needed\n"
 	             "TEST_NOTE: 17 bytes are more than the 15 allowed\n"
 	             "TEST_PORT: 70000 is not between 1 and 65535\n"
-	             "TEST_STRICT: \"yes\" is neither true nor false\n");
+	             "TEST_STRICT: \"yes\" is neither true nor false\n"
+	             "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
 }
 
 static void does_not_write_the_members_of_wrong_variables(void **state)
@@ -269,8 +277,18 @@ static void prints_names_fallbacks_and_meanings(void **state)
 	                          "  TEST_SECRET  required  what opens it\n"
 	                          "  TEST_NOTE    -         anything\n"
 	                          "  TEST_PORT    8080      port\n"
-	                          "  TEST_STRICT  true      be strict\n");
+	                          "  TEST_STRICT  true      be strict\n"
+	                          "  LOG_LEVEL    info      debug, info, warning or error\n");
 	free(text);
+}
+
+static void tells_what_a_table_cannot_say_in_the_same_form(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(env_expect(true, "TEST_URL", "leads nowhere", &f->problems), 0);
+	assert_string_equal(f->problems.data, "");
+	assert_int_equal(env_expect(false, "TEST_URL", "leads nowhere: 100%", &f->problems), 1);
+	assert_string_equal(f->problems.data, "TEST_URL: leads nowhere: 100%\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -282,6 +300,7 @@ int main(void)
 		TEST(prefers_the_environment_to_fallbacks),
 		TEST(counts_an_empty_variable_as_not_set),
 		TEST(lists_every_wrong_variable_at_once),
+		TEST(tells_what_a_table_cannot_say_in_the_same_form),
 		TEST(does_not_write_the_members_of_wrong_variables),
 		TEST(refuses_numbers_that_are_none),
 		TEST(never_prints_a_secret),

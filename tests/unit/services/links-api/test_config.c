@@ -59,7 +59,7 @@ static void needs_the_stores_the_brokers_its_address_and_its_secret_only(void **
 	assert_int_equal(config.links_per_day, 100);
 	assert_int_equal(config.anonymous_links_per_hour, 20);
 	assert_int_equal(config.login_failures, 10);
-	assert_int_equal(config_log_level(&config), LOG_INFO);
+	assert_int_equal(config.log_level, LOG_INFO);
 	forget(NULL);
 	assert_int_equal(read_config(&problems), 5);
 	strbuf_clear(&problems);

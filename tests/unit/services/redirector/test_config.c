@@ -60,7 +60,7 @@ static void needs_the_stores_the_brokers_its_public_address_and_a_journal_only(v
 	assert_int_equal(config.unknown_slugs_per_minute, 60);
 	assert_string_equal(config.redirect_cache_control, "private, no-store");
 	assert_string_equal(config.root_url, "");
-	assert_int_equal(config_log_level(&config), LOG_INFO);
+	assert_int_equal(config.log_level, LOG_INFO);
 	assert_int_equal(config_trusted_proxies(&config).count, 0);
 	strbuf_clear(&problems);
 }
