@@ -124,6 +124,7 @@ class Redirector(Contender):
             "HTTP_PORT": str(self.port),
             "OPS_PORT": str(self.ops_port),
             "PUBLIC_BASE_URL": self.url,
+            "JOURNAL_DIR": os.path.join(folder, "journal"),
             "HTTP_LOOPS": "1",
             "UNKNOWN_SLUGS_PER_MINUTE": "0",
             **{name: str(value) for name, value in variables.items()},
