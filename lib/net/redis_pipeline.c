@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
 /* Between attempts to connect, so that a dead Redis costs nothing. */
@@ -37,11 +38,7 @@ struct redis_pipeline {
 
 static void pause_connecting(struct redis_pipeline *p)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += PAUSE_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
+	struct timespec until = deadline_in_ms(PAUSE_MS);
 	if (!p->stopping)
 		pthread_cond_timedwait(&p->wanted, &p->mutex, &until);
 }
@@ -115,11 +112,7 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 	p->ring = mem_array(config->in_flight_max, sizeof(*p->ring));
 	p->wants = true;
 	pthread_mutex_init(&p->mutex, NULL);
-	pthread_condattr_t monotonic;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&p->wanted, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	deadline_cond_init(&p->wanted);
 	if (pthread_create(&p->connector, NULL, connect_when_wanted, p) != 0)
 		abort();
 	pthread_setname_np(p->connector, "redis-connect");
