@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/number.h"
+#include "tests/integration/net/net_fixture.h"
 
 #define LOOK_MS 20
 
@@ -144,24 +144,6 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-/* Puts port into url in the place of the server's, which it gives. */
-static uint16_t replace_port(char *url, size_t size, uint16_t port)
-{
-	static const char host[] = "127.0.0.1:";
-	char *at = strstr(url, host);
-	assert_non_null(at);
-	at += sizeof(host) - 1;
-	size_t digits = strspn(at, "0123456789");
-	char *old = mem_text_n(at, digits);
-	char *rest = mem_text(at + digits);
-	int64_t number = 0;
-	assert_int_equal(number_parse(old, 1, UINT16_MAX, &number), OK);
-	snprintf(at, size - (size_t)(at - url), "%u%s", (unsigned)port, rest);
-	free(old);
-	free(rest);
-	return (uint16_t)number;
-}
-
 struct commit_cutter *commit_cutter_new(char *url, size_t size)
 {
 	struct commit_cutter *cutter = mem_zero(sizeof(*cutter));
@@ -171,7 +153,8 @@ struct commit_cutter *commit_cutter_new(char *url, size_t size)
 	assert_int_equal(bind(cutter->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(cutter->listener, 16), 0);
 	assert_int_equal(getsockname(cutter->listener, (struct sockaddr *)&address, &len), 0);
-	cutter->server_port = replace_port(url, size, ntohs(address.sin_port));
+	cutter->server_port = net_fixture_port(url);
+	net_fixture_set_port(url, size, ntohs(address.sin_port));
 	assert_int_equal(pthread_create(&cutter->thread, NULL, serve, cutter), 0);
 	return cutter;
 }

@@ -284,12 +284,9 @@ static void waits_loudly_while_kafka_refuses_visits(void **state)
 static void counts_once_although_two_owners_never_agree(void **state)
 {
 	struct world *world = *state;
-	char other_group[80];
 	world_make_topics(world);
 	struct ingest *first = world_start(world);
-	snprintf(other_group, sizeof(other_group), "%s-zombie", world->fixture->unique);
-	world->config.group = other_group;
-	struct ingest *second = world_start(world);
+	struct ingest *second = world_start_zombie(world);
 	for (int i = 0; i < 30; i++) {
 		produce_clicks(world, 100);
 		await(world, "SELECT (sum(next_offset) > 0)::int FROM consumer_offsets", 1);

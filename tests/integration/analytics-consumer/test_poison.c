@@ -159,12 +159,9 @@ static void survives_a_topic_full_of_poison(void **state)
 static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 {
 	struct world *world = *state;
-	char other_group[80];
 	world_make_topics(world);
 	struct ingest *first = world_start(world);
-	snprintf(other_group, sizeof(other_group), "%s-zombie", world->fixture->unique);
-	world->config.group = other_group;
-	struct ingest *second = world_start(world);
+	struct ingest *second = world_start_zombie(world);
 	for (int i = 0; i < 100; i++) {
 		char key[32];
 		snprintf(key, sizeof(key), "poison-%d", i);

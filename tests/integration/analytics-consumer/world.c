@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/net/kafka_topics.h"
+#include "tests/integration/net/kafka_fixture.h"
 
 #define QUIET_MS 500
 #define RULES "/usr/share/uap-core/regexes.yaml"
@@ -188,6 +189,16 @@ struct ingest *world_start(struct world *world)
 	return world->ingests[i];
 }
 
+struct ingest *world_start_zombie(struct world *world)
+{
+	const char *group = world->config.group;
+	snprintf(world->zombie_group, sizeof(world->zombie_group), "%s-zombie", world->fixture->unique);
+	world->config.group = world->zombie_group;
+	struct ingest *zombie = world_start(world);
+	world->config.group = group;
+	return zombie;
+}
+
 void world_stop(struct world *world, struct ingest *ingest)
 {
 	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++) {
@@ -232,28 +243,6 @@ void world_assert_books(struct world *world, int64_t count)
 	                 0);
 }
 
-static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
-{
-	(void)ctx;
-	(void)partitions;
-	for (size_t i = 0; i < count; i++)
-		offsets[i] = KAFKA_CONSUMER_BEGINNING;
-	return OK;
-}
-
-static void ignore_revoked(void *ctx, bool lost)
-{
-	(void)ctx;
-	(void)lost;
-}
-
-static void ignore_stranded(void *ctx, int32_t partition, int64_t offset)
-{
-	(void)ctx;
-	(void)partition;
-	(void)offset;
-}
-
 static void copy_header(struct kafka_consumer *consumer, const char *name, char *out, size_t size)
 {
 	if (kafka_consumer_header(consumer, name, out, size) != OK)
@@ -286,7 +275,7 @@ size_t world_read(struct world *world, const char *topic, size_t count)
 		.group = group,
 		.topic = topic,
 		.session_timeout_ms = 6000,
-		.events = { begin_at_the_beginning, ignore_revoked, ignore_stranded },
+		.events = kafka_fixture_from_the_beginning,
 		.log = world->fixture->log,
 	};
 	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);

@@ -43,6 +43,7 @@ struct world {
 	char redirects[80];
 	char dead_letters[80];
 	char visits[80];
+	char zombie_group[80];
 	const char *visits_bytes_max; /* of the topic of visits, before it is made; NULL = the broker's */
 	struct kafka_producer *producer;
 	struct enrich_sources sources;
@@ -75,6 +76,8 @@ void world_close_pool(struct world *world);
 
 /* A consumer in this process; world_close ends those that the test has not. */
 struct ingest *world_start(struct world *world);
+/* One in a group of its own: it believes for ever that all partitions are its own. At most one of them. */
+struct ingest *world_start_zombie(struct world *world);
 void world_stop(struct world *world, struct ingest *ingest);
 
 /* Humans and bots of all links, and the same sum by every other book. */

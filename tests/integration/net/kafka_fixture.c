@@ -46,6 +46,30 @@ void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int cou
 	kafka_producer_free(p);
 }
 
+static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	(void)ctx;
+	(void)partitions;
+	for (size_t i = 0; i < count; i++)
+		offsets[i] = KAFKA_CONSUMER_BEGINNING;
+	return OK;
+}
+
+static void ignore_revoked(void *ctx, bool lost)
+{
+	(void)ctx;
+	(void)lost;
+}
+
+static void fail_stranded(void *ctx, int32_t partition, int64_t offset)
+{
+	(void)ctx;
+	fail_msg("stranded in partition %d at %lld", (int)partition, (long long)offset);
+}
+
+const struct kafka_consumer_events kafka_fixture_from_the_beginning = { begin_at_the_beginning, ignore_revoked,
+	                                                                fail_stranded };
+
 static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
 {
 	rd_kafka_headers_t *headers = NULL;

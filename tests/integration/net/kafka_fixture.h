@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/net/kafka_consumer.h"
 #include "lib/net/kafka_producer.h"
 #include "tests/integration/net/net_fixture.h"
 
@@ -15,6 +16,9 @@ void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions);
 
 /* Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are acked. */
 void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int count);
+
+/* For a consumer that reads whatever the topic still has, and all of it each time. */
+extern const struct kafka_consumer_events kafka_fixture_from_the_beginning;
 
 /* A record as it lies in a partition. */
 struct kafka_fixture_record {

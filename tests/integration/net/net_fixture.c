@@ -65,21 +65,41 @@ int net_fixture_logged(const struct net_fixture *f, const char *text)
 	return count;
 }
 
-struct tcp_proxy *net_fixture_proxy(char *url, size_t size)
+/* Where the port stands in url, and how many digits it has. */
+static size_t find_port(const char *url, size_t *digits)
 {
 	static const char host[] = "127.0.0.1:";
-	char *port = strstr(url, host);
+	const char *port = strstr(url, host);
 	assert_non_null(port);
 	port += sizeof(host) - 1;
-	size_t digits = strspn(port, "0123456789");
-	char *number = mem_text_n(port, digits);
-	char *rest = mem_text(port + digits);
-	int64_t server = 0;
-	assert_int_equal(number_parse(number, 1, UINT16_MAX, &server), OK);
-	struct tcp_proxy *proxy = tcp_proxy_new((uint16_t)server);
-	snprintf(port, size - (size_t)(port - url), "%u%s", (unsigned)tcp_proxy_port(proxy), rest);
-	free(number);
+	*digits = strspn(port, "0123456789");
+	return (size_t)(port - url);
+}
+
+uint16_t net_fixture_port(const char *url)
+{
+	size_t digits = 0;
+	size_t at = find_port(url, &digits);
+	char *text = mem_text_n(url + at, digits);
+	int64_t port = 0;
+	assert_int_equal(number_parse(text, 1, UINT16_MAX, &port), OK);
+	free(text);
+	return (uint16_t)port;
+}
+
+void net_fixture_set_port(char *url, size_t size, uint16_t port)
+{
+	size_t digits = 0;
+	size_t at = find_port(url, &digits);
+	char *rest = mem_text(url + at + digits);
+	assert_true(snprintf(url + at, size - at, "%u%s", (unsigned)port, rest) < (int)(size - at));
 	free(rest);
+}
+
+struct tcp_proxy *net_fixture_proxy(char *url, size_t size)
+{
+	struct tcp_proxy *proxy = tcp_proxy_new(net_fixture_port(url));
+	net_fixture_set_port(url, size, tcp_proxy_port(proxy));
 	return proxy;
 }
 

@@ -31,6 +31,10 @@ int net_fixture_tear_down(void **state);
 /* How many lines of the log have text in them. */
 int net_fixture_logged(const struct net_fixture *f, const char *text);
 
+/* The port in a url (pg_url or redis_url) at 127.0.0.1. */
+uint16_t net_fixture_port(const char *url);
+void net_fixture_set_port(char *url, size_t size, uint16_t port);
+
 /* Puts a proxy before the server that url (pg_url or redis_url) names, and changes url to lead through it. */
 struct tcp_proxy *net_fixture_proxy(char *url, size_t size);
 

@@ -12,8 +12,8 @@
 
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/salt_store.h"
-#include "lib/net/kafka_consumer.h"
 #include "services/redirector/event_shipper.h"
+#include "tests/integration/net/kafka_fixture.h"
 #include "tests/integration/redirector/world.h"
 
 #define ACCEPTED "waymark_events_accepted_total"
@@ -154,32 +154,6 @@ static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
 
 /* --- what stands in an event --- */
 
-struct reader {
-	struct kafka_consumer *consumer;
-	struct kafka_config kafka;
-};
-
-static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
-{
-	(void)ctx;
-	(void)partitions;
-	for (size_t i = 0; i < count; i++)
-		offsets[i] = KAFKA_CONSUMER_BEGINNING;
-	return OK;
-}
-
-static void ignore_revoked(void *ctx, bool lost)
-{
-	(void)ctx;
-	(void)lost;
-}
-
-static void fail_stranded(void *ctx, int32_t partition, int64_t offset)
-{
-	(void)ctx;
-	fail_msg("stranded in partition %d at %lld", (int)partition, (long long)offset);
-}
-
 /* The first count events of a slug, in order. */
 static void read_events(struct world *world, const char *name, struct redirect_event *events, size_t count)
 {
@@ -190,7 +164,7 @@ static void read_events(struct world *world, const char *name, struct redirect_e
 		.group = slug,
 		.topic = REDIRECT_EVENT_TOPIC,
 		.session_timeout_ms = 6000,
-		.events = { begin_at_the_beginning, ignore_revoked, fail_stranded },
+		.events = kafka_fixture_from_the_beginning,
 		.log = world->log,
 	};
 	struct kafka_consumer *consumer = NULL;
