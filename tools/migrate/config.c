@@ -17,8 +17,10 @@ static size_t check(const void *arg, struct strbuf *problems)
 	size_t wrong = 0;
 	struct stat info;
 	bool is_folder = stat(config->folder, &info) == 0 && S_ISDIR(info.st_mode);
+	char reason[sizeof(config->folder) + 32];
+	snprintf(reason, sizeof(reason), "%s is not a folder", config->folder);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
-	wrong += env_expect(is_folder, "MIGRATIONS_DIR", "is not a folder", problems);
+	wrong += env_expect(is_folder, "MIGRATIONS_DIR", reason, problems);
 	return wrong;
 }
 
