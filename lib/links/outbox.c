@@ -122,11 +122,12 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
 enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 {
 	struct pg_result *answer = NULL;
-	enum err err = pg_conn_query(conn,
-	                             "SELECT count(*) FILTER (WHERE NOT published), count(*) FILTER (WHERE NOT cached), "
-	                             "COALESCE(extract(epoch FROM clock_timestamp() - "
-	                             "min(created_at) FILTER (WHERE NOT published)) * 1000000, 0)::bigint FROM outbox",
-	                             NULL, &answer);
+	enum err err =
+		pg_conn_query(conn,
+	                      "SELECT count(*) FILTER (WHERE NOT published), count(*) FILTER (WHERE NOT cached), "
+	                      "COALESCE(extract(epoch FROM clock_timestamp() - "
+	                      "min(created_at) FILTER (WHERE NOT published)) * 1000000, 0)::bigint FROM outbox",
+	                      NULL, &answer);
 	if (err == OK) {
 		out->unpublished = pg_result_int(answer, 0, 0);
 		out->uncached = pg_result_int(answer, 0, 1);
