@@ -57,7 +57,7 @@ static size_t check(const struct program *program, const void *config, struct st
 	return wrong;
 }
 
-static size_t read_config(const struct program *program, void *config, struct strbuf *problems)
+size_t program_read(const struct program *program, void *config, struct strbuf *problems)
 {
 	for (size_t i = 0; i < program->var_count; i++)
 		memset((char *)config + program->vars[i].offset, 0, program->vars[i].size);
@@ -71,7 +71,7 @@ static int configure(const struct program *program, void *config)
 {
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
-	size_t wrong = read_config(program, config, &problems);
+	size_t wrong = program_read(program, config, &problems);
 	if (wrong > 0)
 		fprintf(stderr, "%s: %zu wrong variable%s:\n%s", program->name, wrong, wrong == 1 ? "" : "s",
 		        problems.data);

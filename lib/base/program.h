@@ -21,11 +21,16 @@ struct program {
 };
 
 /*
- * Reads arguments and environment. PROGRAM_RUN: config is filled, go on. Anything else is the exit status: 0 after
- * --help, --version and a right --check-config; PROGRAM_EXIT_USAGE after every wrong variable was listed on stderr.
+ * Fills config from the environment. Gives the number of wrong variables and appends one line for each to problems.
  *
  * check also sees the members of wrong variables, as zeroes. What it says about those is left out; a check that compares
  * two members passes over a zero.
+ */
+size_t program_read(const struct program *program, void *config, struct strbuf *problems);
+
+/*
+ * Reads arguments and environment. PROGRAM_RUN: config is filled, go on. Anything else is the exit status: 0 after
+ * --help, --version and a right --check-config; PROGRAM_EXIT_USAGE after every wrong variable was listed on stderr.
  */
 int program_start(const struct program *program, int argc, char **argv, void *config);
 

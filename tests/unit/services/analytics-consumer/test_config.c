@@ -20,11 +20,10 @@ static void set_right_environment(void)
 /* The number of wrong variables; says is in the list of them. */
 static size_t count_problems(const char *says)
 {
-	struct config config = { 0 };
+	struct config config;
 	struct strbuf problems;
 	strbuf_init(&problems, 10000);
-	size_t wrong = env_read(config_program.vars, config_program.var_count, &config, &problems);
-	wrong += config_program.check(&config, &problems);
+	size_t wrong = program_read(&config_program, &config, &problems);
 	if (says && !strstr(problems.data, says))
 		print_error("no \"%s\" in:\n%s", says, problems.data);
 	assert_true(!says || strstr(problems.data, says));

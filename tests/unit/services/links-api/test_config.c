@@ -14,26 +14,12 @@ static struct config config;
 
 static void set_required(void)
 {
+	clearenv();
 	setenv("PG_URL", "postgresql://u:p@127.0.0.1:5432/waymark", 1);
 	setenv("REDIS_URL", "redis://127.0.0.1:6379", 1);
 	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
 	setenv("PUBLIC_BASE_URL", "https://wm.example", 1);
 	setenv("JWT_SECRET", "0123456789abcdef0123456789abcdef", 1);
-}
-
-static int forget(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < config_program.var_count; i++)
-		unsetenv(config_program.vars[i].name);
-	return 0;
-}
-
-static size_t read_config(struct strbuf *problems)
-{
-	memset(&config, 0, sizeof(config));
-	size_t wrong = env_read(config_program.vars, config_program.var_count, &config, problems);
-	return wrong > 0 ? wrong : config_program.check(&config, problems);
 }
 
 static void assert_refuses(const char *name, const char *value)
@@ -42,10 +28,9 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv(name, value, 1);
-	if (read_config(&problems) != 1 || strncmp(problems.data, name, strlen(name)) != 0)
+	if (program_read(&config_program, &config, &problems) != 1 || strncmp(problems.data, name, strlen(name)) != 0)
 		fail_msg("%s=%s: %s", name, value, problems.data);
 	strbuf_clear(&problems);
-	forget(NULL);
 }
 
 static void needs_the_stores_the_brokers_its_address_and_its_secret_only(void **state)
@@ -54,14 +39,15 @@ static void needs_the_stores_the_brokers_its_address_and_its_secret_only(void **
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
-	assert_int_equal(read_config(&problems), 0);
+	assert_int_equal(program_read(&config_program, &config, &problems), 0);
 	assert_string_equal(problems.data, "");
 	assert_int_equal(config.links_per_day, 100);
 	assert_int_equal(config.anonymous_links_per_hour, 20);
 	assert_int_equal(config.login_failures, 10);
 	assert_int_equal(config.log_level, LOG_INFO);
-	forget(NULL);
-	assert_int_equal(read_config(&problems), 5);
+	clearenv();
+	strbuf_reset(&problems);
+	assert_int_equal(program_read(&config_program, &config, &problems), 5);
 	strbuf_clear(&problems);
 }
 
@@ -72,7 +58,7 @@ static void refuses_a_secret_of_less_than_32_bytes_without_showing_it(void **sta
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv("JWT_SECRET", "0123456789abcdef0123456789abcde", 1);
-	assert_int_equal(read_config(&problems), 1);
+	assert_int_equal(program_read(&config_program, &config, &problems), 1);
 	assert_memory_equal(problems.data, "JWT_SECRET", strlen("JWT_SECRET"));
 	assert_null(strstr(problems.data, "0123456789"));
 	strbuf_clear(&problems);
@@ -96,9 +82,9 @@ static void refuses_values_of_the_wrong_form(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(needs_the_stores_the_brokers_its_address_and_its_secret_only, forget),
-		cmocka_unit_test_setup(refuses_a_secret_of_less_than_32_bytes_without_showing_it, forget),
-		cmocka_unit_test_setup(refuses_values_of_the_wrong_form, forget),
+		cmocka_unit_test(needs_the_stores_the_brokers_its_address_and_its_secret_only),
+		cmocka_unit_test(refuses_a_secret_of_less_than_32_bytes_without_showing_it),
+		cmocka_unit_test(refuses_values_of_the_wrong_form),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,28 +9,18 @@
 #include <string.h>
 
 #include "services/links-api/credentials.h"
+#include "tests/unit/services/links-api/json_fixture.h"
 
 static struct credentials credentials;
 static struct http_problem_fields wrong;
 
 static enum err read_json(const char *text, bool has_name)
 {
-	char reason[JSON_REASON_SIZE];
-	struct json *json = NULL;
+	struct json *json = json_fixture_parse(text);
 	wrong.count = 0;
-	if (json_parse(text, strlen(text), &json, reason) != OK)
-		fail_msg("%s: %s", text, reason);
 	enum err err = credentials_read(json, has_name, &credentials, &wrong);
 	json_free(json);
 	return err;
-}
-
-static bool names(const char *pointer)
-{
-	for (size_t i = 0; i < wrong.count; i++)
-		if (strcmp(wrong.field[i].pointer, pointer) == 0)
-			return true;
-	return false;
 }
 
 static enum err read_password(const char *password)
@@ -62,7 +52,7 @@ static void counts_the_bytes_of_passwords_not_their_characters(void **state)
 	assert_int_equal(read_password(password), OK);
 	password[PASSWORD_BYTES_MAX] = 'x';
 	assert_int_equal(read_password(password), ERR_INVALID);
-	assert_true(names("/password"));
+	assert_true(json_fixture_names(&wrong, "/password"));
 }
 
 static void refuses_addresses_that_are_none(void **state)
@@ -76,7 +66,7 @@ static void refuses_addresses_that_are_none(void **state)
 		snprintf(text, sizeof(text), "{\"email\":\"%s\",\"password\":\"12345678\"}", refused[i]);
 		assert_int_equal(read_json(text, false), ERR_INVALID);
 		assert_int_equal(wrong.count, 1);
-		assert_true(names("/email"));
+		assert_true(json_fixture_names(&wrong, "/email"));
 	}
 }
 
@@ -101,21 +91,22 @@ static void names_all_wrong_fields_at_once(void **state)
 	(void)state;
 	assert_int_equal(read_json("{}", true), ERR_INVALID);
 	assert_int_equal(wrong.count, 2);
-	assert_true(names("/email") && names("/password"));
+	assert_true(json_fixture_names(&wrong, "/email") && json_fixture_names(&wrong, "/password"));
 	assert_int_equal(read_json("{\"email\":1,\"password\":null,\"name\":[],\"role\":\"admin\"}", true),
 	                 ERR_INVALID);
 	assert_int_equal(wrong.count, 4);
-	assert_true(names("/email") && names("/password") && names("/name") && names("/role"));
+	assert_true(json_fixture_names(&wrong, "/email") && json_fixture_names(&wrong, "/password") &&
+	            json_fixture_names(&wrong, "/name") && json_fixture_names(&wrong, "/role"));
 	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\\u0007\"}", true),
 	                 ERR_INVALID);
-	assert_true(names("/name"));
+	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
 static void a_login_has_no_name(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\"}", false), ERR_INVALID);
-	assert_true(names("/name"));
+	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
 static void keeps_nothing_after_wiping(void **state)

@@ -6,31 +6,14 @@
 #include <cmocka.h>
 
 #include "services/links-api/link_json.h"
+#include "tests/unit/services/links-api/json_fixture.h"
 
 #define NOW_US INT64_C(1795161600000000)
-
-static void assert_json(struct json *json, const char *expected)
-{
-	struct strbuf text;
-	strbuf_init(&text, 65536);
-	json_write(json, &text);
-	json_free(json);
-	assert_string_equal(text.data, expected);
-	strbuf_clear(&text);
-}
-
-static struct public_base make_base(void)
-{
-	struct public_base base;
-	const char *reason;
-	assert_int_equal(public_base_init(&base, "https://wm.example", &reason), OK);
-	return base;
-}
 
 static void shows_a_link_that_has_everything(void **state)
 {
 	(void)state;
-	struct public_base base = make_base();
+	struct public_base base = json_fixture_base();
 	struct link link = {
 		.entry = { 7, 3, NOW_US + 1000, LINK_STATE_ACTIVE, 301, "abc", "https://a.example/",
 		           "https://b.example/" },
@@ -42,7 +25,7 @@ static void shows_a_link_that_has_everything(void **state)
 		.updated_at_us = NOW_US - 1000000,
 	};
 	struct statistics statistics = { .visit_count = 5, .bot_count = 2, .last_visited_at_us = NOW_US - 1 };
-	assert_json(
+	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"link_type\":\"PERMANENT\",\"state\":\"ACTIVE\","
@@ -56,7 +39,7 @@ static void shows_a_link_that_has_everything(void **state)
 static void shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired(void **state)
 {
 	(void)state;
-	struct public_base base = make_base();
+	struct public_base base = json_fixture_base();
 	struct link link = {
 		.entry = { 7, 1, NOW_US, LINK_STATE_ACTIVE, 302, "abc", "https://a.example/", "" },
 		.type = LINK_TYPE_TEMPORARY,
@@ -64,7 +47,7 @@ static void shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired(voi
 		.updated_at_us = NOW_US,
 	};
 	struct statistics statistics = { 0 };
-	assert_json(
+	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"link_type\":\"TEMPORARY\",\"state\":\"EXPIRED\","

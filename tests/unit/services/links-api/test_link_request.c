@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "services/links-api/link_request.h"
+#include "tests/unit/services/links-api/json_fixture.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
 
@@ -19,28 +20,17 @@ static struct http_problem_fields wrong;
 static int make_base(void **state)
 {
 	(void)state;
-	const char *reason;
-	return public_base_init(&base, "https://wm.example", &reason) == OK ? 0 : -1;
+	base = json_fixture_base();
+	return 0;
 }
 
 static enum err read_json(enum link_request_kind kind, const char *text)
 {
-	char reason[JSON_REASON_SIZE];
-	struct json *json = NULL;
+	struct json *json = json_fixture_parse(text);
 	wrong.count = 0;
-	if (json_parse(text, strlen(text), &json, reason) != OK)
-		fail_msg("%s: %s", text, reason);
 	enum err err = link_request_read(json, kind, &base, NOW_US, &request, &wrong);
 	json_free(json);
 	return err;
-}
-
-static bool names(const char *pointer)
-{
-	for (size_t i = 0; i < wrong.count; i++)
-		if (strcmp(wrong.field[i].pointer, pointer) == 0)
-			return true;
-	return false;
 }
 
 /* A link with one more member, as JSON; only that member may be wrong. */
@@ -55,7 +45,7 @@ static void assert_refuses(enum link_request_kind kind, const char *member, cons
 {
 	if (read_with(kind, member) != ERR_INVALID)
 		fail_msg("accepted: %s", member);
-	if (!names(pointer) || wrong.count != 1)
+	if (!json_fixture_names(&wrong, pointer) || wrong.count != 1)
 		fail_msg("%s: %zu wrong, the first is %s", member, wrong.count, wrong.field[0].pointer);
 }
 
@@ -92,7 +82,7 @@ static void names_all_wrong_members_at_once(void **state)
 	};
 	assert_int_equal(wrong.count, sizeof(pointers) / sizeof(pointers[0]));
 	for (size_t i = 0; i < wrong.count; i++)
-		if (!names(pointers[i]))
+		if (!json_fixture_names(&wrong, pointers[i]))
 			fail_msg("%s is not named", pointers[i]);
 }
 
@@ -100,7 +90,7 @@ static void needs_a_destination_to_create_and_nothing_to_change(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CREATE, "{}"), ERR_INVALID);
-	assert_true(names("/original_url"));
+	assert_true(json_fixture_names(&wrong, "/original_url"));
 	assert_int_equal(read_json(LINK_REQUEST_CREATE_PUBLIC, "{}"), ERR_INVALID);
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{}"), OK);
 	assert_int_equal(request.members, 0);
@@ -114,7 +104,7 @@ static void refuses_its_own_host(void **state)
 		char text[128];
 		snprintf(text, sizeof(text), "{\"original_url\":\"%s\",\"expired_url\":\"%s\"}", urls[i], urls[i]);
 		assert_int_equal(read_json(LINK_REQUEST_CREATE, text), ERR_INVALID);
-		assert_true(names("/original_url") && names("/expired_url"));
+		assert_true(json_fixture_names(&wrong, "/original_url") && json_fixture_names(&wrong, "/expired_url"));
 	}
 }
 

@@ -6,18 +6,9 @@
 #include <cmocka.h>
 
 #include "services/links-api/stats_json.h"
+#include "tests/unit/services/links-api/json_fixture.h"
 
 #define NOW_US INT64_C(1795161600000000)
-
-static void assert_json(struct json *json, const char *expected)
-{
-	struct strbuf text;
-	strbuf_init(&text, 65536);
-	json_write(json, &text);
-	json_free(json);
-	assert_string_equal(text.data, expected);
-	strbuf_clear(&text);
-}
 
 static void tells_what_was_counted_and_how_old_that_is(void **state)
 {
@@ -30,20 +21,21 @@ static void tells_what_was_counted_and_how_old_that_is(void **state)
 		.last_visited_at_us = NOW_US - 2000000,
 		.latency_ms = { 4, 1.5, 3.0 },
 	};
-	assert_json(stats_json_of_link(&statistics, NOW_US - 250000, NOW_US),
-	            "{\"link_id\":7,\"visit_count\":3,\"bot_count\":1,\"unique_visitors\":2,"
-	            "\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
-	            "\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
-	            "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
+	json_fixture_assert_text(stats_json_of_link(&statistics, NOW_US - 250000, NOW_US),
+	                         "{\"link_id\":7,\"visit_count\":3,\"bot_count\":1,\"unique_visitors\":2,"
+	                         "\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
+	                         "\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
+	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
 static void tells_when_nothing_was_ever_counted(void **state)
 {
 	(void)state;
 	struct statistics none = { .link_id = 7 };
-	assert_json(stats_json_of_link(&none, 0, NOW_US),
-	            "{\"link_id\":7,\"visit_count\":0,\"bot_count\":0,\"unique_visitors\":0,\"last_visited_at\":null,"
-	            "\"latency\":{\"count\":0,\"mean_ms\":0.0,\"stddev_ms\":0.0},\"as_of\":null,\"lag_ms\":null}");
+	json_fixture_assert_text(
+		stats_json_of_link(&none, 0, NOW_US),
+		"{\"link_id\":7,\"visit_count\":0,\"bot_count\":0,\"unique_visitors\":0,\"last_visited_at\":null,"
+		"\"latency\":{\"count\":0,\"mean_ms\":0.0,\"stddev_ms\":0.0},\"as_of\":null,\"lag_ms\":null}");
 }
 
 static void never_tells_a_lag_below_zero(void **state)
@@ -59,8 +51,8 @@ static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
 {
 	(void)state;
 	struct statistics statistics = { .visit_count = 3, .bot_count = 1, .latency_ms = { 4, 1.5, 3.0 } };
-	assert_json(stats_json_of_platform(9, &statistics),
-	            "{\"total_links\":9,\"total_redirects\":4,\"avg_latency_ms\":1.5}");
+	json_fixture_assert_text(stats_json_of_platform(9, &statistics),
+	                         "{\"total_links\":9,\"total_redirects\":4,\"avg_latency_ms\":1.5}");
 }
 
 int main(void)

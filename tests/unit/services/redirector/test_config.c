@@ -13,26 +13,12 @@ static struct config config;
 
 static void set_required(void)
 {
+	clearenv();
 	setenv("PG_URL", "postgresql://u:p@127.0.0.1:5432/waymark", 1);
 	setenv("REDIS_URL", "redis://127.0.0.1:6379", 1);
 	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
 	setenv("PUBLIC_BASE_URL", "https://sho.rt", 1);
 	setenv("JOURNAL_DIR", "/var/lib/waymark/journal", 1);
-}
-
-static int forget(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < config_program.var_count; i++)
-		unsetenv(config_program.vars[i].name);
-	return 0;
-}
-
-static size_t read_config(struct strbuf *problems)
-{
-	memset(&config, 0, sizeof(config));
-	size_t wrong = env_read(config_program.vars, config_program.var_count, &config, problems);
-	return wrong + config_program.check(&config, problems);
 }
 
 static void assert_refuses(const char *name, const char *value)
@@ -41,10 +27,9 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv(name, value, 1);
-	assert_int_equal(read_config(&problems), 1);
+	assert_int_equal(program_read(&config_program, &config, &problems), 1);
 	assert_memory_equal(problems.data, name, strlen(name));
 	strbuf_clear(&problems);
-	unsetenv(name);
 }
 
 static void needs_the_stores_the_brokers_its_public_address_and_a_journal_only(void **state)
@@ -53,7 +38,7 @@ static void needs_the_stores_the_brokers_its_public_address_and_a_journal_only(v
 	struct strbuf problems;
 	strbuf_init(&problems, 65536);
 	set_required();
-	assert_int_equal(read_config(&problems), 0);
+	assert_int_equal(program_read(&config_program, &config, &problems), 0);
 	assert_string_equal(problems.data, "");
 	assert_int_equal(config.http_port, 8080);
 	assert_int_equal(config.memory_ttl_ms, 1000);
@@ -89,7 +74,7 @@ static void reads_the_networks_of_proxies(void **state)
 	strbuf_init(&problems, 65536);
 	set_required();
 	setenv("TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8", 1);
-	assert_int_equal(read_config(&problems), 0);
+	assert_int_equal(program_read(&config_program, &config, &problems), 0);
 	assert_int_equal(config_trusted_proxies(&config).count, 2);
 	strbuf_clear(&problems);
 }
@@ -97,9 +82,9 @@ static void reads_the_networks_of_proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(needs_the_stores_the_brokers_its_public_address_and_a_journal_only, forget),
-		cmocka_unit_test_setup(names_each_variable_whose_form_is_wrong, forget),
-		cmocka_unit_test_setup(reads_the_networks_of_proxies, forget),
+		cmocka_unit_test(needs_the_stores_the_brokers_its_public_address_and_a_journal_only),
+		cmocka_unit_test(names_each_variable_whose_form_is_wrong),
+		cmocka_unit_test(reads_the_networks_of_proxies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
