@@ -144,6 +144,12 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 	const struct kafka_setting settings[] = {
 		{ "enable.idempotence", "true" },
 		{ "acks", "all" },
+		/*
+		 * A partition that its broker does not lead yet refuses a producer's first batch and, a moment later, takes
+		 * the second one, whatever its sequence. The first is then a duplicate to the broker, which librdkafka
+		 * reports as delivered: it is lost. One request at a time keeps them in order, and costs nothing measurable.
+		 */
+		{ "max.in.flight.requests.per.connection", "1" },
 		{ "compression.codec", "lz4" },
 		{ "partitioner", "murmur2_random" },
 		{ "linger.ms", linger },
