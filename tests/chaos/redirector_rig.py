@@ -35,6 +35,7 @@ class RedirectorStack(Stack):
         self.random = random.Random(SEED)
         self.doors = {}
         self.store = None
+        self.clickers = []
 
     def up(self, launch=(), **variables):
         variables = {"UNKNOWN_SLUGS_PER_MINUTE": 0, **variables}
@@ -58,7 +59,15 @@ class RedirectorStack(Stack):
 
     def clicker(self, run, mode="follow", **options):
         port = self.doors["REDIRECTOR_URL"].rpartition(":")[2]
-        return Clicker(pathlib.Path(self.state), port, run, mode, **options)
+        self.clickers.append(Clicker(pathlib.Path(self.state), port, run, mode, **options))
+        return self.clickers[-1]
+
+    def down(self):
+        """Also after a test that failed half-way."""
+        for clicker in self.clickers:
+            clicker.process.kill()
+            clicker.process.wait()
+        self.run("down")
 
     def kill_and_start(self, name="redirector-1"):
         self.run("kill", "-KILL", name)

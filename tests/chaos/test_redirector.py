@@ -6,6 +6,7 @@ CHAOS_FULL=1 takes the full sizes; CHAOS_REDIRECTOR_KILLS, CHAOS_OUTAGE_S and CH
 import errno
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -45,6 +46,7 @@ def event_type(tmp_path_factory):
 def run_redirector(request):
     """run_redirector(**variables) starts a stack with one redirector; one for all tests of a class."""
     started = []
+    failed_before = request.session.testsfailed
 
     def start(launch=(), **variables):
         name = f"chaos-{os.getpid()}-{request.node.name}"
@@ -55,7 +57,9 @@ def run_redirector(request):
 
     yield start
     for stack in started:
-        stack.run("down")
+        stack.down()
+        if request.session.testsfailed == failed_before:
+            shutil.rmtree(stack.state)
 
 
 def observe(seconds):
@@ -307,10 +311,12 @@ class TestDisk:
         clicker = stack.clicker("full", connections=CONNECTIONS, rate=RATE, slug="disk", slugs=SLUGS)
         clicker.wait_for_rows(RATE)
         ballast = stack.journal_folder() / "ballast"
-        wait_until(lambda: fill(ballast) and drops_of(stack) > RATE, 30, "events to be dropped")
-        wait_until(lambda: fill(ballast) and stack.readiness()[0] == 503, 5, "/readyz to say so")
-        said = stack.readiness()[1]
-        ballast.unlink()
+        try:
+            wait_until(lambda: fill(ballast) and drops_of(stack) > RATE, 30, "events to be dropped")
+            wait_until(lambda: fill(ballast) and stack.readiness()[0] == 503, 5, "/readyz to say so")
+            said = stack.readiness()[1]
+        finally:
+            ballast.unlink()
         healed_after = wait_until_healed(stack)
         clicker.wait_for_rows(RATE)
         log = clicker.stop()
