@@ -10,5 +10,13 @@ foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjw
   add_library(dep::${library} ALIAS PkgConfig::${prefix})
 endforeach()
 
+# An allocator for programs whose memory is taken in one thread and given back in another. Sanitizers bring their own.
+add_library(allocator INTERFACE)
+add_library(dep::allocator ALIAS allocator)
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT WAYMARK_SANITIZE)
+  pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+  target_link_libraries(allocator INTERFACE PkgConfig::jemalloc)
+endif()
+
 find_program(WAYMARK_PROTOC protoc REQUIRED)
 find_program(WAYMARK_PROTOC_C protoc-gen-c REQUIRED)

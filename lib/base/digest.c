@@ -1,10 +1,15 @@
+/* SHA256_CTX is the one hash state of OpenSSL's that is a value; 3.0 calls it deprecated and keeps it. */
+#define OPENSSL_API_COMPAT 0x10101000L
+
 #include "lib/base/digest.h"
 
 #include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
+#include <string.h>
 
 void digest_sha256(const void *bytes, size_t len, uint8_t out[static DIGEST_SIZE])
 {
@@ -16,6 +21,45 @@ void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size
 {
 	if (key_len > INT_MAX || !HMAC(EVP_sha256(), key, (int)key_len, bytes, len, out, NULL))
 		abort();
+}
+
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(((struct digest_hmac_key *)0)->inner), "the state of a hash fits");
+
+/* The state of the hash behind one block: the key, filled up with zeroes and changed by pad. */
+static SHA256_CTX behind_pad(const void *key, size_t key_len, uint8_t pad)
+{
+	uint8_t block[SHA256_CBLOCK] = { 0 };
+	SHA256_CTX state;
+	memcpy(block, key, key_len);
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] ^= pad;
+	SHA256_Init(&state);
+	SHA256_Update(&state, block, sizeof(block));
+	OPENSSL_cleanse(block, sizeof(block));
+	return state;
+}
+
+void digest_hmac_key_init(struct digest_hmac_key *ready, const void *key, size_t key_len)
+{
+	if (key_len > SHA256_CBLOCK)
+		abort();
+	SHA256_CTX inner = behind_pad(key, key_len, 0x36);
+	SHA256_CTX outer = behind_pad(key, key_len, 0x5c);
+	memcpy(ready->inner, &inner, sizeof(inner));
+	memcpy(ready->outer, &outer, sizeof(outer));
+}
+
+void digest_hmac_sha256_with(const struct digest_hmac_key *ready, const void *bytes, size_t len,
+                             uint8_t out[static DIGEST_SIZE])
+{
+	SHA256_CTX state;
+	uint8_t inner[DIGEST_SIZE];
+	memcpy(&state, ready->inner, sizeof(state));
+	SHA256_Update(&state, bytes, len);
+	SHA256_Final(inner, &state);
+	memcpy(&state, ready->outer, sizeof(state));
+	SHA256_Update(&state, inner, sizeof(inner));
+	SHA256_Final(out, &state);
 }
 
 bool digest_equal(const uint8_t a[static DIGEST_SIZE], const uint8_t b[static DIGEST_SIZE])

@@ -55,7 +55,11 @@ static void set_version(uint8_t uuid[static ENTROPY_UUID_SIZE], uint8_t version)
 	uuid[8] = (uint8_t)(0x80 | (uuid[8] & 0x3f));
 }
 
-void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
+#define UUID7_RANDOM_AT 8
+#define UUID7_RANDOM_BYTES (ENTROPY_UUID_SIZE - UUID7_RANDOM_AT)
+
+/* All but the random bytes, which are there already. */
+static void finish_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
 {
 	uint64_t us = now_us > 0 ? (uint64_t)now_us : 0;
 	uint64_t ms = us / 1000;
@@ -65,8 +69,24 @@ void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
 		out[i] = (uint8_t)(ms >> (40 - 8 * i));
 	out[6] = (uint8_t)(fraction >> 8);
 	out[7] = (uint8_t)fraction;
-	entropy_fill(out + 8, ENTROPY_UUID_SIZE - 8);
 	set_version(out, 7);
+}
+
+void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
+{
+	entropy_fill(out + UUID7_RANDOM_AT, UUID7_RANDOM_BYTES);
+	finish_uuid7(now_us, out);
+}
+
+void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
+{
+	if (pool->left < UUID7_RANDOM_BYTES) {
+		entropy_fill(pool->bytes, sizeof(pool->bytes));
+		pool->left = sizeof(pool->bytes);
+	}
+	pool->left -= UUID7_RANDOM_BYTES;
+	memcpy(out + UUID7_RANDOM_AT, pool->bytes + pool->left, UUID7_RANDOM_BYTES);
+	finish_uuid7(now_us, out);
 }
 
 void entropy_uuid4(uint8_t out[static ENTROPY_UUID_SIZE])

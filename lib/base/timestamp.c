@@ -1,7 +1,6 @@
 #include "lib/base/timestamp.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "lib/base/clock.h"
 
@@ -43,8 +42,28 @@ static struct civil civil_from_days(int64_t days)
 	return c;
 }
 
-/* Writes the date and the time of day up to the seconds; gives the microseconds that are left. */
-static int format_seconds(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE], int *len)
+/* Without snprintf: each event of a click carries such a text. Gives the place behind it. */
+static char *put_digits(char *at, int64_t number, int digits)
+{
+	for (int i = digits - 1; i >= 0; i--, number /= 10)
+		at[i] = (char)('0' + number % 10);
+	return at + digits;
+}
+
+static char *put_date(char *at, int64_t days)
+{
+	struct civil c = civil_from_days(days);
+	if (c.year < 0)
+		*at++ = '-';
+	at = put_digits(at, c.year < 0 ? -c.year : c.year, c.year < -YEAR_MAX || c.year > YEAR_MAX ? 6 : 4);
+	*at++ = '-';
+	at = put_digits(at, c.month, 2);
+	*at++ = '-';
+	return put_digits(at, c.day, 2);
+}
+
+/* fraction: digits behind the seconds' point. */
+static void format(int64_t time_us, int fraction, int64_t us_per_step, char *at)
 {
 	int64_t days = time_us / CLOCK_US_PER_DAY;
 	int64_t of_day = time_us % CLOCK_US_PER_DAY;
@@ -52,31 +71,33 @@ static int format_seconds(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE],
 		days--;
 		of_day += CLOCK_US_PER_DAY;
 	}
-	struct civil c = civil_from_days(days);
-	int seconds = (int)(of_day / CLOCK_US_PER_S);
-	*len = snprintf(out, TIMESTAMP_TEXT_SIZE, "%04ld-%02d-%02dT%02d:%02d:%02d", (long)c.year, c.month, c.day,
-	                seconds / 3600, seconds / 60 % 60, seconds % 60);
-	return (int)(of_day % CLOCK_US_PER_S);
+	int64_t seconds = of_day / CLOCK_US_PER_S;
+	at = put_date(at, days);
+	*at++ = 'T';
+	at = put_digits(at, seconds / 3600, 2);
+	*at++ = ':';
+	at = put_digits(at, seconds / 60 % 60, 2);
+	*at++ = ':';
+	at = put_digits(at, seconds % 60, 2);
+	*at++ = '.';
+	at = put_digits(at, of_day % CLOCK_US_PER_S / us_per_step, fraction);
+	*at++ = 'Z';
+	*at = '\0';
 }
 
 void timestamp_format_ms(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE])
 {
-	int len;
-	int us = format_seconds(time_us, out, &len);
-	snprintf(out + len, (size_t)(TIMESTAMP_TEXT_SIZE - len), ".%03dZ", us / 1000);
+	format(time_us, 3, CLOCK_US_PER_MS, out);
 }
 
 void timestamp_format_us(int64_t time_us, char out[static TIMESTAMP_TEXT_SIZE])
 {
-	int len;
-	int us = format_seconds(time_us, out, &len);
-	snprintf(out + len, (size_t)(TIMESTAMP_TEXT_SIZE - len), ".%06dZ", us);
+	format(time_us, 6, 1, out);
 }
 
 void timestamp_format_day(int32_t day, char out[static TIMESTAMP_TEXT_SIZE])
 {
-	struct civil c = civil_from_days(day);
-	snprintf(out, TIMESTAMP_TEXT_SIZE, "%04ld-%02d-%02d", (long)c.year, c.month, c.day);
+	*put_date(out, day) = '\0';
 }
 
 /* Each reader below moves *at behind what it read, and does not move it when it refuses. */

@@ -5,7 +5,7 @@
 /* As much of a user agent as an event carries. */
 #define USER_AGENT_MAX 512
 
-void visitor_hash(const uint8_t salt[static VISITOR_SALT_SIZE], const struct client_ip *ip, const char *user_agent,
+void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip, const char *user_agent,
                   uint8_t out[static DIGEST_SIZE])
 {
 	/* The address has a fixed length, so that no two visitors share the bytes that are hashed. */
@@ -14,5 +14,5 @@ void visitor_hash(const uint8_t salt[static VISITOR_SALT_SIZE], const struct cli
 	size_t len = user_agent ? strnlen(user_agent, USER_AGENT_MAX) : 0;
 	if (len > 0)
 		memcpy(bytes + sizeof(ip->bytes), user_agent, len);
-	digest_hmac_sha256(salt, VISITOR_SALT_SIZE, bytes, sizeof(ip->bytes) + len, out);
+	digest_hmac_sha256_with(salt, bytes, sizeof(ip->bytes) + len, out);
 }

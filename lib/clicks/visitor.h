@@ -12,7 +12,8 @@
 
 #define VISITOR_SALT_SIZE 32
 
-void visitor_hash(const uint8_t salt[static VISITOR_SALT_SIZE], const struct client_ip *ip, const char *user_agent,
+/* salt: of VISITOR_SALT_SIZE bytes, made ready. */
+void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip, const char *user_agent,
                   uint8_t out[static DIGEST_SIZE]);
 
 #endif

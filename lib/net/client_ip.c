@@ -205,15 +205,38 @@ void client_ip_format(const struct client_ip *ip, char out[static CLIENT_IP_TEXT
 		inet_ntop(AF_INET6, ip->bytes, out, CLIENT_IP_TEXT_SIZE);
 }
 
+/* Without snprintf: each click has its network. Gives the place behind it. */
+static char *put_byte(char *at, uint8_t byte)
+{
+	if (byte >= 100)
+		*at++ = (char)('0' + byte / 100);
+	if (byte >= 10)
+		*at++ = (char)('0' + byte / 10 % 10);
+	*at++ = (char)('0' + byte % 10);
+	return at;
+}
+
+static void format_v4_network(const uint8_t address[static 3], char *at)
+{
+	for (size_t i = 0; i < 3; i++) {
+		at = put_byte(at, address[i]);
+		*at++ = '.';
+	}
+	memcpy(at, "0/24", sizeof("0/24"));
+}
+
 void client_ip_network(const struct client_ip *ip, char out[static CLIENT_IP_NETWORK_SIZE])
 {
 	out[0] = '\0';
 	if (!ip->known)
 		return;
-	bool v4 = is_v4(ip->bytes);
+	if (is_v4(ip->bytes)) {
+		format_v4_network(ip->bytes + V4_PREFIX_BYTES, out);
+		return;
+	}
 	struct client_ip network = *ip;
-	keep_prefix(network.bytes, v4 ? 96 + 24 : 48);
+	keep_prefix(network.bytes, 48);
 	char text[CLIENT_IP_TEXT_SIZE];
 	client_ip_format(&network, text);
-	snprintf(out, CLIENT_IP_NETWORK_SIZE, "%s/%d", text, v4 ? 24 : 48);
+	snprintf(out, CLIENT_IP_NETWORK_SIZE, "%s/48", text);
 }

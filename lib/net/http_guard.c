@@ -43,10 +43,7 @@ static const char *read_host(struct walk *walk, const char *value, size_t len)
 {
 	if (++walk->hosts > 1)
 		return "The request has more than one Host.";
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)value[i] <= 0x20 || strchr("/\\?#@,\"<>", value[i]) != NULL)
-			return "The Host is malformed.";
-	return NULL;
+	return http_text_is_host(value, len) ? NULL : "The Host is malformed.";
 }
 
 static const char *read_header(struct walk *walk, const char *name, size_t name_len, const char *value, size_t len)

@@ -1,29 +1,35 @@
 #include "lib/net/http_text.h"
 
-enum { TOKEN = 1, VALUE = 2, TARGET = 4 };
+enum { TOKEN = 1, VALUE = 2, TARGET = 4, HOST = 8 };
 
 static const unsigned char classes[256] = {
 	['\t'] = VALUE,
 	[' '] = VALUE,
-	['!'] = TOKEN | VALUE | TARGET,
+	['!'] = TOKEN | VALUE | TARGET | HOST,
 	['"'] = VALUE | TARGET,
-	['#' ... '\''] = TOKEN | VALUE | TARGET,
-	['(' ... ')'] = VALUE | TARGET,
-	['*' ... '+'] = TOKEN | VALUE | TARGET,
+	['#'] = TOKEN | VALUE | TARGET,
+	['$' ... '\''] = TOKEN | VALUE | TARGET | HOST,
+	['(' ... ')'] = VALUE | TARGET | HOST,
+	['*' ... '+'] = TOKEN | VALUE | TARGET | HOST,
 	[','] = VALUE | TARGET,
-	['-' ... '.'] = TOKEN | VALUE | TARGET,
+	['-' ... '.'] = TOKEN | VALUE | TARGET | HOST,
 	['/'] = VALUE | TARGET,
-	['0' ... '9'] = TOKEN | VALUE | TARGET,
-	[':' ... '@'] = VALUE | TARGET,
-	['A' ... 'Z'] = TOKEN | VALUE | TARGET,
-	['[' ... ']'] = VALUE | TARGET,
-	['^' ... '`'] = TOKEN | VALUE | TARGET,
-	['a' ... 'z'] = TOKEN | VALUE | TARGET,
-	['{'] = VALUE | TARGET,
-	['|'] = TOKEN | VALUE | TARGET,
-	['}'] = VALUE | TARGET,
-	['~'] = TOKEN | VALUE | TARGET,
-	[0x80 ... 0xff] = VALUE | TARGET,
+	['0' ... '9'] = TOKEN | VALUE | TARGET | HOST,
+	[':' ... ';'] = VALUE | TARGET | HOST,
+	['<'] = VALUE | TARGET,
+	['='] = VALUE | TARGET | HOST,
+	['>' ... '@'] = VALUE | TARGET,
+	['A' ... 'Z'] = TOKEN | VALUE | TARGET | HOST,
+	['['] = VALUE | TARGET | HOST,
+	['\\'] = VALUE | TARGET,
+	[']'] = VALUE | TARGET | HOST,
+	['^' ... '`'] = TOKEN | VALUE | TARGET | HOST,
+	['a' ... 'z'] = TOKEN | VALUE | TARGET | HOST,
+	['{'] = VALUE | TARGET | HOST,
+	['|'] = TOKEN | VALUE | TARGET | HOST,
+	['}'] = VALUE | TARGET | HOST,
+	['~'] = TOKEN | VALUE | TARGET | HOST,
+	[0x80 ... 0xff] = VALUE | TARGET | HOST,
 };
 
 static bool all_are(const char *text, size_t len, unsigned char class)
@@ -47,4 +53,9 @@ bool http_text_is_value(const char *text, size_t len)
 bool http_text_is_target(const char *text, size_t len)
 {
 	return all_are(text, len, TARGET);
+}
+
+bool http_text_is_host(const char *text, size_t len)
+{
+	return all_are(text, len, HOST);
 }

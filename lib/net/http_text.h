@@ -16,4 +16,7 @@ bool http_text_is_value(const char *text, size_t len);
 /* What may stand in a request's target: no control byte and no space. */
 bool http_text_is_target(const char *text, size_t len);
 
+/* What may stand in Host: nothing that would end a URL's authority, no user info, no list. */
+bool http_text_is_host(const char *text, size_t len);
+
 #endif

@@ -4,9 +4,11 @@
 
 static size_t block_size(const struct kafka_record *record)
 {
-	size_t size = strlen(record->topic) + 1 + record->key_len + record->value_len;
+	size_t size = strlen(record->topic) + 1 + record->key_len;
+	if (!record->value_is_kept)
+		size += record->value_len;
 	for (size_t i = 0; i < record->header_count; i++)
-		size += strlen(record->headers[i].name) + strlen(record->headers[i].value) + 2;
+		size += strlen(record->headers[i].value) + 1;
 	return size;
 }
 
@@ -28,18 +30,15 @@ static const char *put_text(char **at, const char *text)
 struct kafka_entry *kafka_entry_new(const struct kafka_record *record)
 {
 	size_t size = block_size(record);
-	struct kafka_entry *entry = mem_zero(sizeof(*entry) + size);
+	struct kafka_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
 	char *at = entry->block;
-	entry->bytes = sizeof(*entry) + size;
-	entry->record = *record;
+	*entry = (struct kafka_entry){ .bytes = sizeof(*entry) + size, .record = *record };
 	entry->record.topic = put_text(&at, record->topic);
-	for (size_t i = 0; i < record->header_count; i++) {
-		entry->record.headers[i].name = put_text(&at, record->headers[i].name);
+	for (size_t i = 0; i < record->header_count; i++)
 		entry->record.headers[i].value = put_text(&at, record->headers[i].value);
-	}
 	if (record->key)
 		entry->record.key = put(&at, record->key, record->key_len);
-	if (record->value)
+	if (record->value && !record->value_is_kept)
 		entry->record.value = put(&at, record->value, record->value_len);
 	return entry;
 }

@@ -27,14 +27,14 @@ struct kafka_producer {
 	struct kafka_producer_config config;
 	struct kafka_config kafka;
 	pthread_t thread;
+	atomic_size_t queued; /* not under the mutex, so that reports do not wait for senders */
+	atomic_size_t queued_bytes;
 	pthread_mutex_t mutex; /* of everything below */
 	pthread_cond_t idle;   /* nothing is queued any more */
 	rd_kafka_t *rk;        /* changed by the thread only */
 	bool broken;           /* rk has to be replaced */
 	bool diverting;        /* accepted entries go to the backlog */
 	bool closing;
-	atomic_size_t queued; /* changed under the mutex, read without it */
-	size_t queued_bytes;
 	uint64_t sequence;
 	struct kafka_entry_list backlog; /* to be sent as soon as there is a good instance */
 	struct kafka_entry_list back;    /* what rk failed, to be sent again */
@@ -66,17 +66,29 @@ static void take_fatal(struct kafka_client *client)
 	log_warning(client->log, "kafka_producer_failed", LOG_TEXT("message", why));
 }
 
+static void enter_queue(struct kafka_producer *p, const struct kafka_entry *entry)
+{
+	atomic_fetch_add(&p->queued_bytes, entry->bytes);
+	atomic_fetch_add(&p->queued, 1);
+}
+
+/* Under the mutex only where somebody may be waiting for the last one. */
+static void leave_queue(struct kafka_producer *p, const struct kafka_entry *entry)
+{
+	atomic_fetch_sub(&p->queued_bytes, entry->bytes);
+	if (atomic_fetch_sub(&p->queued, 1) != 1)
+		return;
+	pthread_mutex_lock(&p->mutex);
+	pthread_cond_broadcast(&p->idle);
+	pthread_mutex_unlock(&p->mutex);
+}
+
 /* The end of an entry. The report comes first, so that whoever waits for an empty queue has had it. */
 static void finish(struct kafka_producer *p, struct kafka_entry *entry, enum err result)
 {
 	if (p->config.delivered)
 		p->config.delivered(p->config.ctx, entry->record.opaque, result);
-	pthread_mutex_lock(&p->mutex);
-	p->queued--;
-	p->queued_bytes -= entry->bytes;
-	if (p->queued == 0)
-		pthread_cond_broadcast(&p->idle);
-	pthread_mutex_unlock(&p->mutex);
+	leave_queue(p, entry);
 	free(entry);
 }
 
@@ -310,10 +322,10 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 	return OK;
 }
 
-/* With the mutex held. */
+/* With the mutex held. The entry is in the queue already, because its report may come before produce has returned. */
 static enum err take_in(struct kafka_producer *p, struct kafka_entry *entry)
 {
-	if (p->queued >= p->config.queue_max || p->queued_bytes + entry->bytes > p->config.queue_bytes_max)
+	if (p->queued > p->config.queue_max || p->queued_bytes > p->config.queue_bytes_max)
 		return ERR_LIMIT;
 	if (!p->diverting) {
 		rd_kafka_resp_err_t code = produce(p->rk, entry);
@@ -326,8 +338,6 @@ static enum err take_in(struct kafka_producer *p, struct kafka_entry *entry)
 	}
 	if (p->diverting)
 		kafka_entry_append(&p->backlog, entry);
-	p->queued++;
-	p->queued_bytes += entry->bytes;
 	return OK;
 }
 
@@ -337,12 +347,15 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 		return ERR_INVALID;
 	struct kafka_entry *entry = kafka_entry_new(record);
 	entry->accepted_us = clock_steady_us(clock_system());
+	enter_queue(p, entry);
 	pthread_mutex_lock(&p->mutex);
 	entry->sequence = ++p->sequence;
 	enum err err = take_in(p, entry);
 	pthread_mutex_unlock(&p->mutex);
-	if (err != OK)
+	if (err != OK) {
+		leave_queue(p, entry);
 		free(entry);
+	}
 	return err;
 }
 

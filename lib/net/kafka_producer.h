@@ -22,7 +22,7 @@
 struct kafka_producer;
 
 struct kafka_header {
-	const char *name;
+	const char *name; /* lives as long as the producer: a literal */
 	const char *value;
 };
 
@@ -32,6 +32,7 @@ struct kafka_record {
 	size_t key_len;
 	const void *value; /* NULL = a tombstone */
 	size_t value_len;
+	bool value_is_kept; /* by the caller, until delivered is told: it is not copied */
 	struct kafka_header headers[KAFKA_HEADERS_MAX];
 	size_t header_count;
 	void *opaque; /* handed to delivered */
@@ -60,7 +61,7 @@ struct kafka_producer_config {
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out) MUST_CHECK;
 
 /*
- * Copies key, value and headers. ERR_LIMIT: the queue is full; ERR_INVALID: it is larger than Kafka takes. Nothing was
+ * Copies key, value and the values of headers. ERR_LIMIT: the queue is full; ERR_INVALID: it is larger than Kafka takes. Nothing was
  * accepted then. Never blocks.
  */
 enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record *record) MUST_CHECK;

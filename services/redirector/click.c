@@ -40,7 +40,6 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor, st
                     struct redirect_event *event)
 {
 	event->occurred_at_us = http_exchange_arrived_us(x);
-	entropy_uuid7(event->occurred_at_us, event->event_id);
 	event->method = http_exchange_method(x) == HTTP_HEAD ? REDIRECT_METHOD_HEAD : REDIRECT_METHOD_GET;
 	event->prefetch = click_is_prefetch(http_exchange_header(x, "Sec-Purpose"), http_exchange_header(x, "Purpose"),
 	                                    http_exchange_header(x, "X-Moz"));
@@ -50,9 +49,9 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor, st
 	COPY(http_exchange_header(x, "Host"), event->host);
 	COPY(http_exchange_query(x), event->query);
 
-	uint8_t salt[VISITOR_SALT_SIZE];
+	struct digest_hmac_key salt;
 	client_ip_network(visitor, event->client_network);
-	event->has_visitor_hash = visitor->known && salt_keeper_get(salts, event->occurred_at_us, salt);
+	event->has_visitor_hash = visitor->known && salt_keeper_get(salts, event->occurred_at_us, &salt);
 	if (event->has_visitor_hash)
-		visitor_hash(salt, visitor, event->user_agent, event->visitor_hash);
+		visitor_hash(&salt, visitor, event->user_agent, event->visitor_hash);
 }

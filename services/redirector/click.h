@@ -16,7 +16,7 @@
 struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted);
 
 /*
- * Sets all of event that comes from the request and the visitor: event_id, occurred_at_us, method, prefetch, visitor_hash
+ * Sets all of event that comes from the request and the visitor: occurred_at_us, method, prefetch, visitor_hash
  * (if the salt of that day is at hand), client_network and the texts.
  */
 void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_keeper *salts,

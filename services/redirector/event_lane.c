@@ -17,6 +17,7 @@ struct event_lane {
 	uint8_t instance[ENTROPY_UUID_SIZE];
 	pthread_mutex_t order; /* the sequence is the order in the journal */
 	uint64_t sequence;
+	struct entropy_pool entropy;
 	struct strbuf bytes;
 };
 
@@ -45,6 +46,7 @@ static enum err append(struct event_lane *lane, struct redirect_event *event)
 	struct head head = { .occurred_at_us = event->occurred_at_us };
 	memcpy(event->instance, lane->instance, sizeof(event->instance));
 	event->sequence = lane->sequence + 1;
+	entropy_pool_uuid7(&lane->entropy, event->occurred_at_us, event->event_id);
 	memcpy(head.event_id, event->event_id, sizeof(head.event_id));
 	memcpy(head.slug, event->slug, sizeof(event->slug));
 	strbuf_reset(&lane->bytes);

@@ -22,7 +22,7 @@ struct event_lane;
 struct event_lane *event_lane_new(const struct journal_config *config);
 void event_lane_free(struct event_lane *lane);
 
-/* Safe from any thread. Sets the event's instance and sequence. ERR_LIMIT: it could not be kept. */
+/* Safe from any thread. Sets the event's id, instance and sequence. ERR_LIMIT: it could not be kept. */
 enum err event_lane_append(struct event_lane *lane, struct redirect_event *event) MUST_CHECK;
 
 /* The shipper's: what is known of a record without decoding it. Borrowed from the journal until it is acked. */

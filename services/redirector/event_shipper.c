@@ -16,7 +16,7 @@
 #include "services/redirector/event_lane.h"
 
 #define SOURCE "/waymark/redirector"
-#define LINGER_MS 5
+#define LINGER_MS 20
 /* A slug has one lane, so that its events stay in order; several lanes, so that threads seldom wait for one another. */
 #define LANES 4
 #define SEGMENT_BYTES_MOST (8 * 1024 * 1024)
@@ -28,8 +28,8 @@
 #define IDLE_US 2000
 /* Records of one lane before the next one has its turn. */
 #define TURN_RECORDS 1000
-/* The shipper gives way to the threads that answer visitors, above all when it works off an outage. */
-#define SHIPPER_NICE 5
+/* Shipping gives way to the threads that answer visitors, above all when it works off an outage. */
+#define NICE 5
 
 struct event_shipper {
 	struct kafka_producer *producer;
@@ -130,6 +130,7 @@ static enum err send(struct event_shipper *shipper, size_t lane, const struct ev
 		.key_len = strlen(found->slug),
 		.value = found->bytes,
 		.value_len = found->len,
+		.value_is_kept = true,
 		.opaque = opaque_of(lane, found->ticket),
 	};
 	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
@@ -169,10 +170,15 @@ static size_t ship(struct event_shipper *shipper, size_t lane)
 	return count;
 }
 
+static void be_nice(void)
+{
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+}
+
 static void *run(void *arg)
 {
 	struct event_shipper *shipper = arg;
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), SHIPPER_NICE);
+	be_nice();
 	while (!atomic_load(&shipper->is_stopping)) {
 		size_t count = 0;
 		maintain(shipper);
@@ -212,8 +218,18 @@ static void make_lanes(struct event_shipper *shipper, const struct event_shipper
 	}
 }
 
-static enum err make_producer(struct event_shipper *shipper, const struct event_shipper_config *config)
+struct making {
+	struct event_shipper *shipper;
+	const struct event_shipper_config *config;
+	enum err result;
+};
+
+/* Runs in a thread of its own: the Kafka client's threads inherit how nice it is. */
+static void *make_producer(void *arg)
 {
+	struct making *making = arg;
+	const struct event_shipper_config *config = making->config;
+	be_nice();
 	struct kafka_producer_config producer = {
 		.kafka = config->kafka,
 		.queue_max = (size_t)LANES * IN_FLIGHT_MAX,
@@ -221,27 +237,36 @@ static enum err make_producer(struct event_shipper *shipper, const struct event_
 		.linger_ms = LINGER_MS,
 		.message_timeout_ms = 0,
 		.delivered = delivered,
-		.ctx = shipper,
+		.ctx = making->shipper,
 		.log = config->log,
 		.metrics = config->metrics,
 	};
-	return kafka_producer_new(&producer, &shipper->producer);
+	making->result = kafka_producer_new(&producer, &making->shipper->producer);
+	return NULL;
+}
+
+static pthread_t start_thread(void *(*routine)(void *arg), void *arg, const char *name)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, routine, arg) != 0)
+		abort();
+	pthread_setname_np(thread, name);
+	return thread;
 }
 
 enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
 {
 	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
 	shipper->log = config->log;
-	enum err e = make_producer(shipper, config);
-	if (e != OK) {
+	struct making making = { .shipper = shipper, .config = config };
+	pthread_join(start_thread(make_producer, &making, "event-producer"), NULL);
+	if (making.result != OK) {
 		free(shipper);
-		return e;
+		return making.result;
 	}
 	make_lanes(shipper, config);
 	register_metrics(shipper, config->metrics);
-	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
-		abort();
-	pthread_setname_np(shipper->thread, "event-shipper");
+	shipper->thread = start_thread(run, shipper, "event-shipper");
 	*out = shipper;
 	return OK;
 }

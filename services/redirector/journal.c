@@ -38,6 +38,7 @@ struct journal {
 	/* Made by the shipper, taken by the appender. Numbers must rise along the chain, so one thread makes at a time. */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
+	struct journal_segment *spare; /* the shipper's: done with, for the next standby; may be NULL */
 	struct journal_segment *reading; /* the shipper's; the sentinel: nothing was read yet */
 	uint64_t first_own_number;       /* segments below it were recovered */
 
@@ -208,6 +209,24 @@ static void release_acked(struct journal *j)
 	}
 }
 
+static void remove_segment(struct journal *j, struct journal_segment *s)
+{
+	if (!s)
+		return;
+	atomic_fetch_sub(&j->bytes, s->size);
+	journal_segment_free(s, true);
+}
+
+/* One is kept; the others, of a time when Kafka was away, are given back to the disk. */
+static void keep_or_remove(struct journal *j, struct journal_segment *s)
+{
+	bool is_whole = s->size == j->config.segment_bytes;
+	if (j->spare || !is_whole)
+		remove_segment(j, s);
+	else
+		j->spare = s;
+}
+
 static void remove_done_segments(struct journal *j)
 {
 	struct journal_segment *in_use =
@@ -217,9 +236,24 @@ static void remove_done_segments(struct journal *j)
 		return;
 	while ((front = atomic_load(&j->sentinel.next)) != in_use) {
 		atomic_store(&j->sentinel.next, atomic_load(&front->next));
-		atomic_fetch_sub(&j->bytes, front->size);
-		journal_segment_free(front, true);
+		keep_or_remove(j, front);
 	}
+}
+
+/* With the standby lock held. */
+static enum err make_standby(struct journal *j)
+{
+	struct journal_segment *spare = j->spare;
+	j->spare = NULL;
+	if (!spare)
+		return make_segment(j, &j->standby);
+	enum err err = journal_segment_reuse(spare, j->dir, atomic_fetch_add(&j->next_number, 1), j->config.log);
+	atomic_store(&j->is_broken, err != OK);
+	if (err == OK)
+		j->standby = spare;
+	else
+		remove_segment(j, spare);
+	return err;
 }
 
 static void prepare_standby(struct journal *j, int64_t now_us)
@@ -227,7 +261,7 @@ static void prepare_standby(struct journal *j, int64_t now_us)
 	if (!atomic_load(&j->is_writable) && now_us < j->retry_at_us)
 		return;
 	pthread_mutex_lock(&j->standby_lock);
-	bool is_there = j->standby != NULL || make_segment(j, &j->standby) == OK;
+	bool is_there = j->standby != NULL || make_standby(j) == OK;
 	if (!is_there)
 		j->retry_at_us = now_us + RETRY_US;
 	atomic_store(&j->is_writable, is_there);
@@ -275,6 +309,7 @@ void journal_free(struct journal *j)
 		journal_segment_free(s, is_drained);
 	}
 	journal_segment_free(j->standby, true);
+	journal_segment_free(j->spare, true);
 	pthread_mutex_destroy(&j->standby_lock);
 	if (j->lock_fd >= 0)
 		close(j->lock_fd);

@@ -6,7 +6,7 @@
  *   appender:  journal_append                      before the answer is queued
  *   shipper:   journal_next … (any time later) journal_ack, and journal_maintain in between
  *
- * A segment is deleted when all its records are acked. When bytes_max is used up, or the disk is full or cannot be
+ * A segment whose records are all acked is used again, or deleted when enough of them are ready. When bytes_max is used up, or the disk is full or cannot be
  * written, appends are refused; the shipper's journal_maintain tries again, so the journal heals without a restart.
  *
  * What power loss may cost: the pages that the kernel had not written (journal_maintain writes them every fsync_ms; 0 =
@@ -59,7 +59,7 @@ bool journal_next(struct journal *j, struct journal_record *record);
 /* Kafka has the record of this ticket. In any order. */
 void journal_ack(struct journal *j, uint64_t ticket);
 
-/* Deletes acked segments, keeps one segment ready for the appender, syncs. Every few milliseconds. */
+/* Takes acked segments back, keeps one segment ready for the appender, syncs. Every few milliseconds. */
 void journal_maintain(struct journal *j);
 
 /* Whether the next append would succeed, as far as is known. */

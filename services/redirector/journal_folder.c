@@ -43,12 +43,12 @@ static void add_segment(struct journal_folder *folder, const char *path, const s
 {
 	struct journal_segment *s;
 	uint64_t records;
-	size_t torn_bytes;
+	bool is_torn;
 	if (journal_segment_open(path, log, &s) != OK)
 		return;
-	journal_segment_survey(s, &records, &torn_bytes);
+	journal_segment_survey(s, &records, &is_torn);
 	log_info(log, "journal_segment_recovered", LOG_TEXT("path", path), LOG_INT("records", records),
-	         LOG_INT("torn_bytes", torn_bytes));
+	         LOG_INT("is_torn", is_torn));
 	folder->records[folder->count] = records;
 	folder->segments[folder->count++] = s;
 }

@@ -63,9 +63,10 @@ static struct journal_segment *segment_new(const char *path)
 	return s;
 }
 
+/* Populated: the one who prepares a segment pays for its page faults, not the one who answers visitors. */
 static int map_file(struct journal_segment *s, int fd, size_t size)
 {
-	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (map == MAP_FAILED)
 		return errno;
 	s->map = map;
@@ -73,11 +74,16 @@ static int map_file(struct journal_segment *s, int fd, size_t size)
 	return 0;
 }
 
+static void name_file(char path[static JOURNAL_SEGMENT_PATH_SIZE], const char *dir, uint64_t number)
+{
+	snprintf(path, JOURNAL_SEGMENT_PATH_SIZE, "%s/%020llu.seg", dir, (unsigned long long)number);
+}
+
 enum err journal_segment_create(const char *dir, uint64_t number, size_t size, const struct log *log,
                                 struct journal_segment **out)
 {
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
-	snprintf(path, sizeof path, "%s/%020llu.seg", dir, (unsigned long long)number);
+	name_file(path, dir, number);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return refuse(log, "journal_segment_not_created", path, errno);
@@ -97,6 +103,31 @@ enum err journal_segment_create(const char *dir, uint64_t number, size_t size, c
 	atomic_signal_fence(memory_order_release);
 	memcpy(header_of(s)->magic, magic, sizeof magic);
 	*out = s;
+	return OK;
+}
+
+static void mark_end(struct journal_segment *s, size_t offset, uint32_t mark)
+{
+	if (offset + sizeof(struct record) <= s->size)
+		atomic_store_explicit(&record_at(s, offset)->length, mark, memory_order_release);
+}
+
+/* In an order in which a process that is killed on the way leaves a file without records. */
+enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint64_t number, const struct log *log)
+{
+	char path[JOURNAL_SEGMENT_PATH_SIZE];
+	name_file(path, dir, number);
+	if (rename(s->path, path) != 0) {
+		log_error(log, "journal_segment_not_renamed", LOG_TEXT("path", s->path),
+		          LOG_TEXT("error", strerrordesc_np(errno)));
+		return ERR_UNAVAILABLE;
+	}
+	snprintf(s->path, sizeof s->path, "%s", path);
+	mark_end(s, JOURNAL_SEGMENT_HEADER_BYTES, 0);
+	atomic_store_explicit(&header_of(s)->released, JOURNAL_SEGMENT_HEADER_BYTES, memory_order_release);
+	header_of(s)->number = s->number = number;
+	s->append_at = s->read_at = JOURNAL_SEGMENT_HEADER_BYTES;
+	atomic_store(&s->next, NULL);
 	return OK;
 }
 
@@ -151,19 +182,14 @@ static bool is_closed_at(const struct journal_segment *s, size_t offset)
 	       atomic_load_explicit(&record_at(s, offset)->length, memory_order_acquire) == JOURNAL_SEGMENT_CLOSED;
 }
 
-void journal_segment_survey(const struct journal_segment *s, uint64_t *records, size_t *torn_bytes)
+void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn)
 {
 	size_t offset = s->read_at;
 	int64_t length;
 	*records = 0;
 	for (; (length = whole_record_at(s, offset)) >= 0; offset += record_bytes((size_t)length))
 		++*records;
-	size_t last = s->size;
-	if (is_closed_at(s, offset))
-		last = offset;
-	while (last > offset && s->map[last - 1] == 0)
-		last--;
-	*torn_bytes = last - offset;
+	*is_torn = !is_closed_at(s, offset) && atomic_load(&record_at(s, offset)->length) != 0;
 }
 
 enum err journal_segment_append(struct journal_segment *s, const void *bytes, size_t len)
@@ -177,15 +203,14 @@ enum err journal_segment_append(struct journal_segment *s, const void *bytes, si
 	memcpy(record + 1, bytes, len);
 	record->checksum = checksum_of(s, offset, bytes, len);
 	s->append_at = offset + record_bytes(len);
+	mark_end(s, s->append_at, 0);
 	atomic_store_explicit(&record->length, (uint32_t)len, memory_order_release);
 	return OK;
 }
 
 void journal_segment_close(struct journal_segment *s)
 {
-	if (s->append_at + sizeof(struct record) <= s->size)
-		atomic_store_explicit(&record_at(s, s->append_at)->length, JOURNAL_SEGMENT_CLOSED,
-		                      memory_order_release);
+	mark_end(s, s->append_at, JOURNAL_SEGMENT_CLOSED);
 }
 
 enum journal_segment_read journal_segment_next(struct journal_segment *s, bool recovered, const void **bytes,

@@ -6,7 +6,8 @@
  * Layout, little-endian, everything at multiples of 8:
  *   header  64 bytes: magic "WMJRNL01", number u64, released u64 (bytes from the start that need not be read again)
  *   record  length u32, zero u32, checksum u64 (XXH3 of number, offset and payload), payload, zeroes up to a multiple of 8
- * length is written last. 0 = nothing here yet; JOURNAL_SEGMENT_CLOSED = the journal goes on in the next file.
+ * length is written last, after a 0 where the next record will be: what lies behind may be of the file's earlier use.
+ * 0 = nothing here yet; JOURNAL_SEGMENT_CLOSED = the journal goes on in the next file.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_SEGMENT_H
 #define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_SEGMENT_H
@@ -37,13 +38,21 @@ enum err journal_segment_create(const char *dir, uint64_t number, size_t size, c
                                 struct journal_segment **out) MUST_CHECK;
 
 /*
+ * Takes a segment of which everything is released, empty and under a new number: its file is allocated, mapped and in
+ * memory already, which saves the appender a page fault every few records. ERR_UNAVAILABLE: the file cannot be renamed
+ * (logged); the segment is as it was.
+ */
+enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint64_t number,
+                               const struct log *log) MUST_CHECK;
+
+/*
  * Opens a file that an earlier process left; reading begins behind what it had released. ERR_INVALID: it is no segment
  * (logged; the file is left alone). ERR_UNAVAILABLE: it cannot be read.
  */
 enum err journal_segment_open(const char *path, const struct log *log, struct journal_segment **out) MUST_CHECK;
 
-/* Whole records from the reader's place on, and the bytes behind the last one that are not zero: a torn tail. */
-void journal_segment_survey(const struct journal_segment *s, uint64_t *records, size_t *torn_bytes);
+/* Whole records from the reader's place on, and whether a broken one follows them: a torn tail. */
+void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn);
 
 /* ERR_LIMIT: it does not fit any more; close the segment and take the next one. */
 enum err journal_segment_append(struct journal_segment *s, const void *bytes, size_t len) MUST_CHECK;

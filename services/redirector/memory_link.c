@@ -1,22 +1,16 @@
 #include "services/redirector/memory_link.h"
 
+#include <malloc.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 
-/* glibc's malloc: a header of 8 bytes, in steps of 16. */
+/* In front of a block of glibc's; jemalloc has none. */
 #define BLOCK_HEADER 8
-#define BLOCK_STEP ((size_t)16)
-
-static size_t text_len(const struct memory_link *link)
-{
-	return (size_t)link->slug_len + link->original_len + link->expired_len;
-}
 
 size_t memory_link_bytes(const struct memory_link *link)
 {
-	size_t size = offsetof(struct memory_link, text) + text_len(link);
-	return (size + BLOCK_HEADER + BLOCK_STEP - 1) / BLOCK_STEP * BLOCK_STEP;
+	return malloc_usable_size((void *)(uintptr_t)link) + BLOCK_HEADER;
 }
 
 struct memory_link *memory_link_pack(const struct link_entry *entry, int64_t read_at_us)

@@ -22,10 +22,13 @@ struct salt_keeper {
 	bool is_ending;
 	bool is_missing; /* today's salt, as last said in the log */
 	size_t count;
-	struct salt salts[DAYS];
+	struct ready_salt {
+		int32_t day;
+		struct digest_hmac_key key;
+	} salts[DAYS];
 };
 
-bool salt_keeper_get(struct salt_keeper *keeper, int64_t time_us, uint8_t salt[static VISITOR_SALT_SIZE])
+bool salt_keeper_get(struct salt_keeper *keeper, int64_t time_us, struct digest_hmac_key *salt)
 {
 	int32_t day = clock_utc_day(time_us);
 	bool is_known = false;
@@ -33,7 +36,7 @@ bool salt_keeper_get(struct salt_keeper *keeper, int64_t time_us, uint8_t salt[s
 	for (size_t i = 0; i < keeper->count && !is_known; i++) {
 		is_known = keeper->salts[i].day == day;
 		if (is_known)
-			memcpy(salt, keeper->salts[i].bytes, VISITOR_SALT_SIZE);
+			*salt = keeper->salts[i].key;
 	}
 	pthread_mutex_unlock(&keeper->lock);
 	return is_known;
@@ -67,12 +70,15 @@ static bool refresh(struct salt_keeper *keeper)
 	int64_t now_us = clock_now_us(keeper->clock);
 	if (read_salts(keeper, clock_utc_day(now_us), salts, &count) == OK) {
 		pthread_mutex_lock(&keeper->lock);
-		memcpy(keeper->salts, salts, count * sizeof(*salts));
+		for (size_t i = 0; i < count; i++) {
+			keeper->salts[i].day = salts[i].day;
+			digest_hmac_key_init(&keeper->salts[i].key, salts[i].bytes, sizeof(salts[i].bytes));
+		}
 		keeper->count = count;
 		pthread_mutex_unlock(&keeper->lock);
 	}
-	uint8_t salt[VISITOR_SALT_SIZE];
-	tell_change(keeper, !salt_keeper_get(keeper, now_us, salt));
+	struct digest_hmac_key salt;
+	tell_change(keeper, !salt_keeper_get(keeper, now_us, &salt));
 	return count == DAYS;
 }
 

@@ -25,7 +25,7 @@ struct salt_keeper_config {
 struct salt_keeper *salt_keeper_new(const struct salt_keeper_config *config);
 void salt_keeper_free(struct salt_keeper *keeper);
 
-/* The salt of the UTC day of time_us. False: not known; salt is not written. */
-bool salt_keeper_get(struct salt_keeper *keeper, int64_t time_us, uint8_t salt[static VISITOR_SALT_SIZE]);
+/* The salt of the UTC day of time_us, for visitor_hash. False: not known; salt is not written. */
+bool salt_keeper_get(struct salt_keeper *keeper, int64_t time_us, struct digest_hmac_key *salt);
 
 #endif

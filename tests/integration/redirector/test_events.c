@@ -121,7 +121,6 @@ static void *append_events(void *arg)
 	event.link_id = event.link_version = event.occurred_at_us = 1;
 	event.status = 302;
 	event.method = REDIRECT_METHOD_GET;
-	entropy_uuid7(1, event.event_id);
 	snprintf(event.slug, sizeof(event.slug), "sum");
 	for (int i = 0; i < APPENDED; i++)
 		event_shipper_append(arg, &event);
@@ -226,7 +225,6 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 			                             .occurred_at_us = 1,
 			                             .status = 302,
 			                             .method = REDIRECT_METHOD_GET };
-		entropy_uuid7(1, events[i].event_id);
 		world_slug(world, "left", events[i].slug);
 		event_shipper_append(shipper, &events[i]);
 	}
@@ -243,6 +241,7 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 	read_events(world, "left", found, 21);
 	for (size_t i = 0; i < 20; i++) {
 		assert_memory_equal(found[i].event_id, events[i].event_id, ENTROPY_UUID_SIZE);
+		assert_int_equal(found[i].event_id[6] >> 4, 7);
 		assert_int_equal(found[i].sequence, i + 1);
 	}
 	assert_memory_not_equal(found[20].instance, found[19].instance, ENTROPY_UUID_SIZE);

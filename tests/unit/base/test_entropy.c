@@ -105,6 +105,21 @@ static void never_repeats_a_uuid_within_one_microsecond(void **state)
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
+static void makes_uuids_7_from_a_pool_that_is_filled_again(void **state)
+{
+	(void)state;
+	enum { IDS = 1000 };
+	static uint8_t ids[IDS][ENTROPY_UUID_SIZE];
+	struct entropy_pool pool = { 0 };
+	for (size_t i = 0; i < IDS; i++) {
+		entropy_pool_uuid7(&pool, INT64_C(0x17F22E279B0) * 1000, ids[i]);
+		assert_memory_equal(ids[i], ((const uint8_t[]){ 0x01, 0x7f, 0x22, 0xe2, 0x79, 0xb0, 0x70 }), 7);
+		assert_int_equal(ids[i][8] & 0xc0, 0x80);
+		for (size_t earlier = 0; earlier < i; earlier++)
+			assert_memory_not_equal(ids[i], ids[earlier], ENTROPY_UUID_SIZE);
+	}
+}
+
 static void treats_times_before_1970_as_1970(void **state)
 {
 	(void)state;
@@ -145,6 +160,7 @@ int main(void)
 		cmocka_unit_test(puts_time_and_version_into_a_uuid_7),
 		cmocka_unit_test(sorts_uuids_7_by_the_microsecond),
 		cmocka_unit_test(never_repeats_a_uuid_within_one_microsecond),
+		cmocka_unit_test(makes_uuids_7_from_a_pool_that_is_filled_again),
 		cmocka_unit_test(treats_times_before_1970_as_1970),
 		cmocka_unit_test(marks_random_uuids_as_version_4),
 		cmocka_unit_test(formats_uuids_in_five_groups),

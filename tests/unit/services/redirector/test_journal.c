@@ -162,6 +162,71 @@ static void survives_kill_9_with_every_record_that_append_said_ok_to(void **stat
 	munmap((void *)told, 4096);
 }
 
+/* How many numbers the shipper below leaves unacked. */
+#define KEPT_BACK 10
+
+/* Appends n, and ships as it goes on, so that segments are done with and used again. */
+static void append_and_ship(struct journal *j, uint64_t n)
+{
+	char text[200] = { 0 };
+	struct journal_record record;
+	snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+	/* Lengths vary, so that records of a segment's second use begin within records of its first. */
+	assert_int_equal(OK, journal_append(j, text, 24 + n * 7 % 170));
+	assert_true(journal_next(j, &record));
+	assert_int_equal(n, strtoull(record.bytes, NULL, 10));
+	if (record.ticket >= KEPT_BACK)
+		journal_ack(j, record.ticket - KEPT_BACK);
+	journal_maintain(j);
+}
+
+static void a_segment_that_is_used_again_shows_nothing_of_its_earlier_use(void **state)
+{
+	struct fixture *f = *state;
+	struct journal *j = journal_new(&f->config);
+	for (uint64_t n = 1; n <= 20000; n++)
+		append_and_ship(j, n);
+	assert_true(journal_count(j).bytes <= 4 * SEGMENT_BYTES);
+	journal_free(j);
+	j = journal_new(&f->config);
+	expect_numbers(j, 20001 - KEPT_BACK, 20000, true);
+	expect_nothing(j);
+	journal_free(j);
+}
+
+static void survives_kill_9_while_segments_are_used_again(void **state)
+{
+	struct fixture *f = *state;
+	_Atomic uint64_t *told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (uint64_t round = 1; round <= 20; round++) {
+		atomic_store(told, 0);
+		pid_t child = fork();
+		if (child == 0) {
+			struct journal *j = journal_new(&f->config);
+			for (uint64_t n = 1;; n++) {
+				append_and_ship(j, n);
+				atomic_store(told, n);
+			}
+		}
+		while (atomic_load(told) < 3000 + 97 * round)
+			sched_yield();
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		struct journal *j = journal_new(&f->config);
+		struct journal_record record;
+		uint64_t last = 0;
+		while (journal_next(j, &record)) {
+			uint64_t n = strtoull(record.bytes, NULL, 10);
+			assert_true(last == 0 ? n + KEPT_BACK + 2 >= atomic_load(told) : n == last + 1);
+			journal_ack(j, record.ticket);
+			last = n;
+		}
+		assert_in_range(last, atomic_load(told), atomic_load(told) + 1);
+		journal_free(j);
+	}
+	munmap((void *)told, 4096);
+}
+
 static void overwrite(const char *dir, const char *name, off_t offset, const void *bytes, size_t len)
 {
 	char path[256];
@@ -325,6 +390,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_before_an_unacked_record_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(survives_kill_9_with_every_record_that_append_said_ok_to, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(a_segment_that_is_used_again_shows_nothing_of_its_earlier_use, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_used_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_torn_tail_ends_its_segment_and_nothing_else, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_file_that_is_no_segment_is_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuses_beyond_bytes_max_and_goes_on_when_acks_made_room, set_up,
