@@ -38,6 +38,7 @@ lint:
 
 bench: build
 	@tools/setup test
+	@cmake --build build/release --target bench_memory
 	@tests/bench/run
 
 chaos: build

@@ -1,8 +1,21 @@
--- What browsers send, for slugs <word>000001 … in turn: wrk … -s follow.lua URL -- WORD COUNT
--- Requests are written once, at start, so that wrk itself costs little.
+-- What browsers send, for slugs <word>000001 … <word>COUNT: wrk … -s follow.lua URL -- WORD COUNT ORDER [REFERRER_BYTES]
+--
+-- ORDER  turn    one after the other
+--        zipf    by Zipf's law with exponent 1: the slug of rank r is asked for count/r times as often as the last
+--        new     slugs that nobody has asked for before, each once
+--
+-- Few requests are written once, at start; many would not fit into Lua's memory and are put together from three pieces.
 
-local requests = {}
-local next_one = 0
+local ffi = require("ffi")
+local PREPARED = 20000
+local DRAWS = 1000000
+
+local threads = 0
+
+function setup(thread)
+	thread:set("seed", threads)
+	threads = threads + 1
+end
 
 local headers = {
 	["User-Agent"] = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
@@ -13,13 +26,66 @@ local headers = {
 	["Sec-Fetch-Mode"] = "navigate",
 }
 
+local word, count, order
+local number = 0
+local requests = {}
+local head, tail
+local ranks
+
+local function slug(i)
+	return string.format("%s%06x", word, i)
+end
+
+-- The ranks of DRAWS draws, from the inverse of the distribution.
+local function draw_ranks()
+	local cumulative = ffi.new("double[?]", count + 1)
+	for rank = 1, count do
+		cumulative[rank] = cumulative[rank - 1] + 1 / rank
+	end
+	ranks = ffi.new("int32_t[?]", DRAWS)
+	for i = 0, DRAWS - 1 do
+		local wanted = math.random() * cumulative[count]
+		local low, high = 1, count
+		while low < high do
+			local middle = math.floor((low + high) / 2)
+			if cumulative[middle] < wanted then
+				low = middle + 1
+			else
+				high = middle
+			end
+		end
+		ranks[i] = low
+	end
+end
+
 function init(args)
-	for i = 1, tonumber(args[2]) do
-		requests[i] = wrk.format("GET", string.format("/%s%06x", args[1], i), headers)
+	word, count, order = args[1], tonumber(args[2]), args[3]
+	math.randomseed(4711 + seed)
+	if args[4] then
+		headers["Referer"] = "https://news.example/" .. string.rep("x", tonumber(args[4]))
+	end
+	if order == "turn" and count <= PREPARED then
+		for i = 1, count do
+			requests[i] = wrk.format("GET", "/" .. slug(i), headers)
+		end
+		return
+	end
+	head, tail = wrk.format("GET", "/@", headers):match("^(.-)@(.*)$")
+	if order == "zipf" then
+		draw_ranks()
+	elseif order == "new" then
+		word = string.format("%s%08x", word, math.random(0, 0x7fffffff) + os.time() % 1000000)
 	end
 end
 
 function request()
-	next_one = next_one % #requests + 1
-	return requests[next_one]
+	number = number + 1
+	if #requests > 0 then
+		return requests[(number - 1) % #requests + 1]
+	elseif order == "zipf" then
+		return head .. slug(ranks[number % DRAWS]) .. tail
+	elseif order == "new" then
+		return head .. slug(number) .. tail
+	end
+	return head .. slug((number - 1) % count + 1) .. tail
 end

@@ -1,6 +1,7 @@
 """The programs that are measured: nginx with a fixed answer, and the redirector. Each is one process tree of ours."""
 
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -54,6 +55,22 @@ def wait_until_answers(url, process, seconds=20):
         time.sleep(0.05)
 
 
+def cpu_seconds_of(pid):
+    """User and system time of a process and its children, all threads, as the kernel has charged them."""
+    return sum(charged(each) for each in [pid, *children(pid)])
+
+
+class Neighbour:
+    """A process of the stack that works for the contender."""
+
+    def __init__(self, name, pid):
+        self.name = name
+        self.pid = pid
+
+    def cpu_seconds(self):
+        return cpu_seconds_of(self.pid)
+
+
 class Contender:
     name = None
 
@@ -66,8 +83,7 @@ class Contender:
         return f"http://127.0.0.1:{self.port}"
 
     def cpu_seconds(self):
-        """User and system time of the process and its children, all threads, as the kernel has charged them."""
-        return sum(charged(pid) for pid in [self.process.pid, *children(self.process.pid)])
+        return cpu_seconds_of(self.process.pid)
 
     def stop(self):
         if self.process and self.process.poll() is None:
@@ -76,8 +92,11 @@ class Contender:
 
 
 def charged(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rpartition(")")[2].split()
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except FileNotFoundError:  # a child of PostgreSQL's that has ended meanwhile
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -117,6 +136,7 @@ class Redirector(Contender):
 
     def __init__(self, folder, build, stores, **variables):
         super().__init__()
+        shutil.rmtree(os.path.join(folder, "journal"), ignore_errors=True)
         self.ops_port = free_port()
         environment = {
             **{name: stores[name] for name in ("PG_URL", "REDIS_URL", "KAFKA_BROKERS")},
@@ -126,6 +146,7 @@ class Redirector(Contender):
             "PUBLIC_BASE_URL": self.url,
             "JOURNAL_DIR": os.path.join(folder, "journal"),
             "HTTP_LOOPS": "1",
+            "JOURNAL_MAX_BYTES": str(1 << 30),
             "UNKNOWN_SLUGS_PER_MINUTE": "0",
             **{name: str(value) for name, value in variables.items()},
         }
@@ -139,6 +160,11 @@ class Redirector(Contender):
             lines = answer.read().decode().splitlines()
         pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
         return {name: float(value) for name, value in pairs}
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            line = next(line for line in status if line.startswith("RssAnon"))
+        return int(line.split()[1]) * 1024
 
     def wait_until_acked(self, seconds=120):
         """The counts of events once Kafka has all of them."""

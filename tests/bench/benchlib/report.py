@@ -1,11 +1,8 @@
-"""The table, on the terminal and in docs/performance.md."""
+"""The tables, on the terminal and in docs/performance.md."""
 
 import os
 import re
 import statistics
-
-BEGIN = "<!-- redirect: written by tests/bench/run -->"
-END = "<!-- redirect: end -->"
 
 
 def ratios(pairs, value):
@@ -14,29 +11,86 @@ def ratios(pairs, value):
     return statistics.median(found), found[0], found[-1]
 
 
-def cell(pairs, value):
+def cell(pairs, value, target=None, is_least=False):
     median, least, most = ratios(pairs, value)
-    return f"{median:.2f} ({least:.2f}–{most:.2f})"
+    text = f"{median:.2f} ({least:.2f}–{most:.2f})"
+    if target is None:
+        return text
+    is_met = round(median, 2) >= target if is_least else round(median, 2) <= target
+    return f"{text}, wanted {'≥' if is_least else '≤'} {target:g}" + ("" if is_met else " **missed**")
 
 
-def row(case, pairs):
-    ours = statistics.median(run.per_second for _, run in pairs)
-    return [
-        case,
-        cell(pairs, lambda run: run.per_second),
-        cell(pairs, lambda run: run.cpu_us),
-        cell(pairs, lambda run: run.p50_ms),
-        cell(pairs, lambda run: run.p99_ms),
-        f"{ours:,.0f}",
+def ours_of(pairs, value):
+    return statistics.median(value(run) for _, run in pairs)
+
+
+def speed(run):
+    return run.per_second
+
+
+def cpu(run):
+    return run.cpu_us
+
+
+def p50(run):
+    return run.p50_ms
+
+
+def p99(run):
+    return run.p99_ms
+
+
+def beside(pairs):
+    names = pairs[0][1].beside_us
+    return ", ".join(f"{name} {ours_of(pairs, lambda run, name=name: run.beside_us[name]):.1f}" for name in names)
+
+
+def cases(results, options):
+    rows = []
+    for case, pairs, memory_share in results:
+        at_least, cpu_most, p99_most = case.targets
+        rows.append(
+            [
+                case.name,
+                cell(pairs, speed, at_least, is_least=True),
+                cell(pairs, cpu, cpu_most),
+                cell(pairs, p50),
+                cell(pairs, p99, p99_most),
+                f"{ours_of(pairs, speed):,.0f}",
+                f"{ours_of(pairs, cpu):.1f}",
+                f"{100 * memory_share:.0f} %",
+                beside(pairs),
+            ]
+        )
+    head = ["case, 64 connections", "req/s vs nginx", "CPU per request vs nginx", "p50 vs nginx", "p99 vs nginx"]
+    head += ["req/s here", "µs CPU here", "answered by memory", "µs CPU of others, per request"]
+    return f"one loop thread, {rounds(options.rounds, options)}\n\n" + table(head, rows)
+
+
+def connections(results, options):
+    rows = [[name, cell(pairs, speed, 0.55, is_least=True), cell(pairs, p99), f"{ours_of(pairs, speed):,.0f}"] for name, pairs in results]
+    head = ["connections, hot set", "req/s vs nginx", "p99 vs nginx", "req/s here"]
+    return f"one loop thread, {rounds(3, options)}\n\n" + table(head, rows)
+
+
+def growth(results, options):
+    rows = [
+        [name, cell(pairs, speed), cell(pairs, cpu), f"{ours_of(pairs, cpu):.1f}", beside(pairs)] for name, pairs in results
     ]
+    head = ["hot set, 64 connections", "req/s vs nginx", "CPU per request vs nginx", "µs CPU here", "µs CPU of others, per request"]
+    return f"{rounds(3, options)}\n\n" + table(head, rows)
 
 
-HEAD = ["case", "req/s vs nginx", "CPU per request vs nginx", "p50 vs nginx", "p99 vs nginx", "req/s here"]
+def rounds(count, options):
+    return (
+        f"wrk with one thread, {count} rounds of {options.seconds} s in alternation with nginx (one worker): medians, in brackets the least and"
+        " the greatest.\nAnswered = produced = in Kafka, checked after each case."
+    )
 
 
-def table(results):
-    rows = [HEAD] + [row(case, pairs) for case, pairs in results]
-    widths = [max(len(line[i]) for line in rows) for i in range(len(HEAD))]
+def table(head, rows):
+    rows = [head, *rows]
+    widths = [max(len(line[i]) for line in rows) for i in range(len(head))]
 
     def line(cells):
         return "| " + " | ".join(text.ljust(width) for text, width in zip(cells, widths)) + " |"
@@ -44,14 +98,15 @@ def table(results):
     return "\n".join([line(rows[0]), "|" + "|".join("-" * (width + 2) for width in widths) + "|", *map(line, rows[1:])])
 
 
-def write_section(path, text):
+def write_section(path, part, text):
     """Puts text between the marks of the page, which must be there."""
+    begin, end = f"<!-- {part}: written by tests/bench/run -->", f"<!-- {part}: end -->"
     with open(path, encoding="utf-8") as page:
         whole = page.read()
-    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
     if not pattern.search(whole):
-        raise SystemExit(f"bench: {path} has no section {BEGIN}")
+        raise SystemExit(f"bench: {path} has no section {begin}")
     unfinished = path + ".new"
     with open(unfinished, "w", encoding="utf-8") as page:
-        page.write(pattern.sub(lambda _: f"{BEGIN}\n\n{text}\n\n{END}", whole))
+        page.write(pattern.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", whole))
     os.replace(unfinished, path)

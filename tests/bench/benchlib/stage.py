@@ -1,0 +1,86 @@
+"""The private stack that the benchmarks run on: its stores, the links in them, and what its topic has taken."""
+
+import os
+import shlex
+import subprocess
+import time
+
+from . import load
+from .contenders import DESTINATION, Neighbour
+
+TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+LINKS = 1_000_000
+TOPIC = "waymark.redirects.v1"
+
+
+class Stage:
+    """Everything but a redirector and a consumer: the benchmark starts its own of the one, and nobody is to count meanwhile."""
+
+    def __init__(self, folder, build):
+        self.state = os.path.join(folder, "stack")
+        self.run("up", "--build", build, "--tied-to", str(os.getpid()))
+        for name in ("redirector-1", "consumer-1"):
+            self.run("stop", name)
+        lines = self.run("env").splitlines()
+        self.stores = dict(shlex.split(line)[0].split("=", 1) for line in lines)
+        self.neighbours = [Neighbour(name, self.pid_of(name)) for name in ("kafka", "redis", "postgres")]
+
+    def run(self, *arguments):
+        command = [os.path.join(TREE, "tools/stack"), arguments[0], "--state", self.state, *arguments[1:]]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"bench: tools/stack {arguments[0]} failed")
+        return done.stdout
+
+    def pid_of(self, name):
+        return next(int(line.split()[1]) for line in self.run("ps").splitlines() if line.split()[0] == name)
+
+    def add_links(self):
+        import psycopg2
+
+        with psycopg2.connect(self.stores["PG_URL"]) as connection, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO users (email, password_hash) VALUES ('bench@example.com', 'x') RETURNING id")
+            (owner,) = cursor.fetchone()
+            cursor.execute(
+                "INSERT INTO links (slug, link_type, original_url, owner_id)"
+                " SELECT 'hot' || lpad(to_hex(i), 6, '0'), 'PERMANENT', %s, %s FROM generate_series(1, %s) i",
+                (DESTINATION, owner, LINKS),
+            )
+        connection = psycopg2.connect(self.stores["PG_URL"])
+        connection.autocommit = True
+        connection.cursor().execute("VACUUM ANALYZE links")
+        connection.close()
+
+    def links_in_redis(self):
+        import redis
+
+        return redis.Redis.from_url(self.stores["REDIS_URL"]).dbsize()
+
+    def fill_redis(self, redirector, most_seconds=900):
+        """As visitors would: each link is followed once, and what PostgreSQL says goes into Redis."""
+        deadline = time.monotonic() + most_seconds
+        visitors = load.start(redirector, load.Load("hot", LINKS, connections=256), most_seconds)
+        try:
+            while self.links_in_redis() < LINKS * 0.99:
+                if time.monotonic() > deadline or visitors.poll() is not None:
+                    raise SystemExit(f"bench: Redis holds {self.links_in_redis():,} of {LINKS:,} links after {most_seconds} s")
+                time.sleep(1)
+        finally:
+            visitors.kill()
+            visitors.wait()
+
+    def events_in_kafka(self):
+        """The ends of the topic's partitions together: what Kafka has taken in all."""
+        from confluent_kafka import Consumer, TopicPartition
+
+        reader = Consumer({"bootstrap.servers": self.stores["KAFKA_BROKERS"], "group.id": "bench"})
+        try:
+            partitions = reader.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
+            return sum(reader.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=10)[1] for each in partitions)
+        finally:
+            reader.close()
+
+    def end(self):
+        subprocess.run(
+            [os.path.join(TREE, "tools/stack"), "down", "--state", self.state], stdout=subprocess.DEVNULL, check=False
+        )
