@@ -120,9 +120,9 @@ class RedirectorStack(Stack):
         return next(words[1] for words in lines if words[0] == name)
 
     def recovered_records(self):
-        """How many records restarted redirectors have found in their journals, and bytes of torn ones."""
+        """How many records restarted redirectors have found in their journals, and how many torn tails."""
         log = pathlib.Path(self.state, "logs/redirector-1.log").read_text(errors="replace")
-        found = re.findall(r'"event":"journal_segment_recovered".*?"records":(\d+),"torn_bytes":(\d+)', log)
+        found = re.findall(r'"event":"journal_segment_recovered".*?"records":(\d+),"is_torn":(\d+)', log)
         return sum(int(records) for records, _ in found), sum(int(torn) for _, torn in found)
 
 

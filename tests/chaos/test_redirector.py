@@ -100,7 +100,7 @@ class TestKills:
         stack.wait_until_shipped()
         recovered, torn = stack.recovered_records()
         record_property("from journals", recovered)
-        record_property("torn bytes", torn)
+        record_property("torn tails", torn)
         _, lost = books(stack, log, event_type, record_property)
         assert lost == 0
         assert set(log.counts()) <= {0, 302}
