@@ -20,15 +20,16 @@ struct framing_report {
 	size_t smuggled; /* more than one answer came */
 	size_t crashed;  /* nothing was answered at all */
 	size_t wrong;    /* any other answer than the one that is due, or a connection that stays open or is closed */
-	char first_wrong[2048];
+	char first_wrong[2048]; /* and after a few of them the rest is not tried */
 };
 
 /*
  * Bad: exactly one answer, of the rule's status, with Connection: close, and the end of the connection. Good: 200, with a
  * body "<method> <length of the request's body>" (HEAD: none), and a second request is answered on the same connection.
+ * needs_length: the server takes no chunks at all, so that 411 is due to those that are wrong.
  * variants: whole ones per rule, and a fourth as many byte by byte; besides, one that is cut at each interesting byte.
  */
-void framing_crowd_try(const struct http_fixture *server, const struct framing_rule *rules, size_t rule_count,
-                       size_t variants, struct framing_report *report);
+void framing_crowd_try(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,
+                       size_t rule_count, size_t variants, struct framing_report *report);
 
 #endif

@@ -41,6 +41,7 @@ struct framing_rule {
 	enum framing_place place;
 	bool has_no_host;    /* no Host but those of head and tail */
 	bool keeps_spelling; /* of its names */
+	bool is_chunked;     /* of a bad rule: the head is plain, the chunks are not */
 	size_t takes;        /* of a good rule: bytes of the body as the handler gets it */
 };
 

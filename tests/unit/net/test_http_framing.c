@@ -37,7 +37,7 @@ static void try_rules(struct world *world, const struct framing_rule *rules, siz
 	world->executed = 0;
 	http_fixture_start(&world->server, http_fixture_config(), tell_method_and_length);
 	int64_t began_ms = http_fixture_now_ms();
-	framing_crowd_try(&world->server, rules, count, variants, report);
+	framing_crowd_try(&world->server, false, rules, count, variants, report);
 	print_message("%zu rules: %zu cases (%zu distinct; %zu whole, %zu in two pieces, %zu byte by byte) in %.1f s\n",
 	              count, report->cases, report->distinct, report->whole, report->in_two, report->byte_by_byte,
 	              (double)(http_fixture_now_ms() - began_ms) / 1000);
