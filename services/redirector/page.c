@@ -19,10 +19,10 @@
 	"svg{display:block;width:4.5rem;height:4.5rem;padding:.9rem;border-radius:50%;background:var(--glow);color:var(--mark)}"                             \
 	".status{margin:1.5rem 0 0;color:var(--mark);font-size:.9375rem;font-weight:600;letter-spacing:.06em}"                                               \
 	"h1{margin:.25rem 0 .75rem;font-size:clamp(1.5rem,5vw,2rem);line-height:1.2;letter-spacing:-.01em;text-wrap:balance}"                                \
-	"p{margin:0;color:var(--soft)}"
+	"p{margin:0;color:var(--soft);text-wrap:pretty}"
 
 /* Of STYLE, so that the policy allows this style and no other; test_page.c tells when it has changed. */
-#define STYLE_HASH "sha256-8PIwL37Fv+J4izX/yosPleicj8l0QqQVT0T8Hp6+Q7U="
+#define STYLE_HASH "sha256-MWlF3Pjj5zWSBFGKBk+crfrhTfjknimWgbOIcHmkcO8="
 
 /* A signpost; it says nothing that the words do not say. */
 #define SIGNPOST                                                                                                       \

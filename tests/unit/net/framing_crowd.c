@@ -97,6 +97,8 @@ static void check_bad(struct crowd *crowd, const struct framing_case *c, int fd)
 		note_wrong(report, c, "there is more than one answer", answer);
 	else if (strstr(answer, "\r\nConnection: close\r\n") == NULL)
 		note_wrong(report, c, "it does not say that it closes", answer);
+	else if (status == 413 && strcmp(c->method, "HEAD") == 0 && strstr(answer, "\r\n\r\n")[4] != '\0')
+		note_wrong(report, c, "HEAD gets a body", answer);
 }
 
 static void check_good(struct framing_report *report, const struct framing_case *c, int fd)
