@@ -284,7 +284,8 @@ class TestCrowds:
         record_property("closed", f"{len(closed)} after {min(lifetimes_s):.1f}–{max(lifetimes_s):.1f} s")
         assert set(log.counts()) == {302}
         assert len(log.counts(*during)) == 1 and log.counts(*during)[302] > 8 * RATE // 8, "nobody came meanwhile"
-        assert worst[1] <= (P99_MS if FULL else max(P99_MS, 2 * worst[0]))
+        bound = P99_MS if FULL else max(P99_MS, 2 * worst[0])
+        assert worst[1] <= bound, f"the p99 was {worst[0]:.1f} ms before they came: beyond {P99_MS} the machine is busy"
         assert len(closed) == DRIPPERS
         assert min(lifetimes_s) >= 9, "they were turned away at the door: this proves nothing"
         assert max(lifetimes_s) <= 11
