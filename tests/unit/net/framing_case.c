@@ -90,7 +90,10 @@ static void add_lines(struct strbuf *out, const char *lines, size_t len, enum sp
 	bool in_name = true;
 	for (size_t i = 0; i < len; i++) {
 		in_name = in_name && lines[i] != ':';
-		strbuf_add_char(out, in_name ? spell(spelling, lines[i], i) : lines[i]);
+		if (in_name)
+			strbuf_add_char(out, spell(spelling, lines[i], i));
+		else
+			strbuf_add_char(out, lines[i]);
 		in_name = in_name || lines[i] == '\n';
 	}
 }
