@@ -51,7 +51,8 @@ void http_answer_send_raw(struct http_exchange *x, int fd)
 		strbuf_add_format(&out, "%s: %s\r\n", http_exchange_header_name(x, i),
 		                  http_exchange_header_value(x, i));
 	strbuf_add_text(&out, "\r\n");
-	strbuf_add(&out, body, len);
+	if (x->method != HTTP_HEAD)
+		strbuf_add(&out, body, len);
 	if (strbuf_status(&out) == OK && send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		x->broken = true; /* the peer is gone: nothing is left to tell it */
 	strbuf_clear(&out);

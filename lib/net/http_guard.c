@@ -57,7 +57,8 @@ static const char *read_header(struct walk *walk, const char *name, size_t name_
 		if (!NAME_IS(name, name_len, "transfer-encoding"))
 			return NULL;
 		walk->codings++;
-		return NAME_IS(value, len, "chunked") ? NULL : "The transfer coding is not known.";
+		walk->verdict.is_chunked = NAME_IS(value, len, "chunked");
+		return walk->verdict.is_chunked ? NULL : "The transfer coding is not known.";
 	default:
 		return NULL;
 	}

@@ -19,6 +19,8 @@
 #define HTTP_GUARD_TARGET_MAX 4096
 #define HTTP_GUARD_QUERY_PAIRS_MAX 64
 #define HTTP_GUARD_HEADERS_MAX 64
+/* A body of GET or HEAD means nothing (RFC 9110, 9.3.1): a client that sends one is odd, a larger one is hostile. */
+#define HTTP_GUARD_MEANINGLESS_BODY_MAX 1024
 
 struct http_guard_head {
 	const char *method, *target, *version; /* as the library hands them over */
@@ -32,6 +34,7 @@ struct http_guard_verdict {
 	unsigned status;         /* 0: go on; else 400 or 431 */
 	const char *detail;      /* a sentence for people */
 	uint64_t content_length; /* 0: none was given */
+	bool is_chunked;         /* the body comes in chunks */
 };
 
 /*

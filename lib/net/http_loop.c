@@ -140,13 +140,20 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text)
 	return strlen(text);
 }
 
-/* The connection whose head the library is judging right now: complete, but not handed over. */
+/*
+ * The connection whose head the library is judging right now: complete, but not handed over. One whose head the library
+ * has refused half-way, and answers itself, has no size of a head.
+ */
 static struct http_connection *being_judged(struct http_loop *loop)
 {
-	for (struct http_connection *c = loop->receiving.first; c != NULL; c = c->next)
-		if (c->exchange.begun && !c->exchange.checked &&
-		    MHD_get_connection_info(c->exchange.mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) != NULL)
+	for (struct http_connection *c = loop->receiving.first; c != NULL; c = c->next) {
+		if (!c->exchange.begun || c->exchange.checked || c->exchange.refused)
+			continue;
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(c->exchange.mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+		if (info != NULL && info->header_size > 0)
 			return c;
+	}
 	return NULL;
 }
 

@@ -45,6 +45,7 @@ const char *http_problem_title(unsigned status)
 		{ 408, "Request Timeout" },
 		{ 409, "Conflict" },
 		{ 410, "Gone" },
+		{ 411, "Length Required" },
 		{ 412, "Precondition Failed" },
 		{ 413, "Content Too Large" },
 		{ 414, "URI Too Long" },

@@ -82,6 +82,13 @@ static size_t head_len_of(void *mhd)
 	return info == NULL ? 0 : info->header_size;
 }
 
+static size_t body_bytes_max(const struct http_exchange *x)
+{
+	size_t max = config_of(x)->body_bytes_max;
+	bool is_meaningless = x->method == HTTP_GET || x->method == HTTP_HEAD;
+	return is_meaningless && max > HTTP_GUARD_MEANINGLESS_BODY_MAX ? HTTP_GUARD_MEANINGLESS_BODY_MAX : max;
+}
+
 /* The head has arrived. */
 static bool begin(struct http_connection *c, const char *url, const char *method, const char *version)
 {
@@ -104,7 +111,9 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 		return refuse_unread(c, verdict.status, verdict.detail);
 	if (!http_exchange_set_path(x, url))
 		return refuse_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
-	if (verdict.content_length > config_of(x)->body_bytes_max)
+	if (verdict.is_chunked && config_of(x)->needs_length)
+		return refuse_unread(c, MHD_HTTP_LENGTH_REQUIRED, "The request's body has no Content-Length.");
+	if (verdict.content_length > body_bytes_max(x))
 		return refuse_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return true;
 }
@@ -128,9 +137,11 @@ void http_request_refuse_on_socket(struct http_connection *c, unsigned status, c
 static bool take_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
 	struct http_exchange *x = &c->exchange;
-	strbuf_add(&x->body, upload, *upload_len);
+	bool fits = *upload_len <= body_bytes_max(x) - x->body.len;
+	if (fits)
+		strbuf_add(&x->body, upload, *upload_len);
 	*upload_len = 0;
-	if (strbuf_status(&x->body) == OK)
+	if (fits && strbuf_status(&x->body) == OK)
 		return true;
 	http_request_refuse_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return false;

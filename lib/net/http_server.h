@@ -42,7 +42,7 @@ enum http_progress {
 typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 
 /*
- * Writes the answer for a request that the server itself refuses: 400, 408, 413, 414, 431, 503 (worker queue full,
+ * Writes the answer for a request that the server itself refuses: 400, 408, 411, 413, 414, 431, 503 (worker queue full,
  * with Retry-After set already), 500. detail is a sentence for people. Must not block.
  */
 typedef void (*http_refusal)(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
@@ -66,16 +66,17 @@ struct http_guest {
 };
 
 struct http_server_config {
-	const char *name;          /* thread names and metrics label: "public", "ops" */
-	const char *address;       /* NULL = all addresses, IPv4 and IPv6 */
-	uint16_t port;             /* 0 = any free one, see http_server_port */
-	size_t loops;              /* loop threads, at least 1 */
-	size_t workers;            /* threads for HTTP_BLOCKS; 0 = no handler blocks */
-	size_t worker_queue;       /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
-	size_t connections;        /* ceiling overall */
-	size_t connections_per_ip; /* 0 = no ceiling; addresses in trusted are never limited */
-	size_t head_bytes_max;     /* request line and headers; 0 = 8192. A connection takes twice that and 2.5 KiB */
-	size_t body_bytes_max;
+	const char *name;           /* thread names and metrics label: "public", "ops" */
+	const char *address;        /* NULL = all addresses, IPv4 and IPv6 */
+	uint16_t port;              /* 0 = any free one, see http_server_port */
+	size_t loops;               /* loop threads, at least 1 */
+	size_t workers;             /* threads for HTTP_BLOCKS; 0 = no handler blocks */
+	size_t worker_queue;        /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
+	size_t connections;         /* ceiling overall */
+	size_t connections_per_ip;  /* 0 = no ceiling; addresses in trusted are never limited */
+	size_t head_bytes_max;      /* request line and headers; 0 = 8192. A connection takes twice that and 2.5 KiB */
+	size_t body_bytes_max;      /* of GET and HEAD at most 1 KiB */
+	bool needs_length;          /* a body in chunks is refused with 411, so that nobody's chunks are read */
 	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and body */
 	int64_t idle_ms;            /* keep-alive connections without a request; peers that do not take their answer */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */

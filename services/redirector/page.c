@@ -1,23 +1,28 @@
 #include "services/redirector/page.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "lib/net/http_problem.h"
 
-#define STYLE                                                                                                          \
-	":root{color-scheme:light dark;--paper:#f6f5f2;--ink:#1d2330;--soft:#5a6272;--mark:#b4442c}"                   \
-	"@media(prefers-color-scheme:dark){:root{--paper:#14171e;--ink:#eceef2;--soft:#a3abba;--mark:#f08a6c}}"        \
-	"*{box-sizing:border-box}"                                                                                     \
-	"body{margin:0;min-height:100vh;display:grid;place-items:center;padding:2rem;background:var(--paper);"         \
-	"color:var(--ink);font:1.0625rem/1.6 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}"                    \
-	"main{max-width:30rem}"                                                                                        \
-	"svg{width:4.5rem;height:4.5rem;color:var(--mark)}"                                                            \
-	".status{margin:1rem 0 0;color:var(--mark);font-weight:600;letter-spacing:.08em}"                              \
-	"h1{margin:.15rem 0 .6rem;font-size:1.9rem;line-height:1.2;text-wrap:balance}"                                 \
-	"p{margin:0;color:var(--soft)}"
+#define WEIGHT_MAX 1000
+
+#define STYLE                                                                                                                                                \
+	":root{color-scheme:light dark;--paper:#f4f2ee;--card:#fffefb;--edge:#e2ddd4;--ink:#1d2330;--soft:#555d6d;--mark:#a93f28;--glow:#f7e4dd}"            \
+	"@media(prefers-color-scheme:dark){:root{--paper:#12151b;--card:#1b1f28;--edge:#2d3340;--ink:#f0f2f6;--soft:#aeb6c4;--mark:#f49a7e;--glow:#3a2622}}" \
+	"*{box-sizing:border-box}"                                                                                                                           \
+	"body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.25rem;background:var(--paper);color:var(--ink);"                           \
+	"font:1.0625rem/1.6 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}"                                                                           \
+	"main{width:100%;max-width:34rem;padding:clamp(1.5rem,6vw,3rem);background:var(--card);border:1px solid var(--edge);"                                \
+	"border-radius:1.25rem;overflow-wrap:break-word}"                                                                                                    \
+	"svg{display:block;width:4.5rem;height:4.5rem;padding:.9rem;border-radius:50%;background:var(--glow);color:var(--mark)}"                             \
+	".status{margin:1.5rem 0 0;color:var(--mark);font-size:.9375rem;font-weight:600;letter-spacing:.06em}"                                               \
+	"h1{margin:.25rem 0 .75rem;font-size:clamp(1.5rem,5vw,2rem);line-height:1.2;letter-spacing:-.01em;text-wrap:balance}"                                \
+	"p{margin:0;color:var(--soft);text-wrap:pretty}"
+
+/* Of STYLE, so that the policy allows this style and no other; test_page.c tells when it has changed. */
+#define STYLE_HASH "sha256-MWlF3Pjj5zWSBFGKBk+crfrhTfjknimWgbOIcHmkcO8="
 
 /* A signpost; it says nothing that the words do not say. */
 #define SIGNPOST                                                                                                       \
@@ -31,7 +36,10 @@
 	"<meta name=\"robots\" content=\"noindex, nofollow\">\n"                                                       \
 	"<meta name=\"color-scheme\" content=\"light dark\">\n"                                                        \
 	"<title>" title "</title>\n<style>" STYLE "</style>\n</head>\n<body>\n<main>\n" SIGNPOST                       \
-	"\n<p class=\"status\">" status "</p>\n<h1>" title "</h1>\n<p>" text "</p>\n</main>\n</body>\n</html>\n"
+	"\n<p class=\"status\">Error " status "</p>\n<h1>" title "</h1>\n<p>" text "</p>\n</main>\n</body>\n</html>\n"
+
+#define CONTENT_SECURITY_POLICY                                                                                        \
+	"default-src 'none'; style-src '" STYLE_HASH "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 #define ROW(number, title, text)                                                                                       \
 	{                                                                                                              \
@@ -53,7 +61,10 @@ static const struct page {
 	ROW(405, "Links can only be followed", "This address answers GET and HEAD, nothing else."),
 	ROW(400, "This request cannot be understood", "It is not a valid HTTP request."),
 	ROW(408, "That took too long", "The request did not arrive in time. Please try again."),
+	ROW(411, "This request is not complete", "A body has to come with its length."),
+	ROW(413, "This request is too large", "A link is followed without a body."),
 	ROW(414, "This address is too long", "A short link is much shorter than that."),
+	ROW(431, "This request is too large", "Its headers are. Clearing this site's cookies may help."),
 	ROW(500, "Something went wrong here",
 	    "It is our mistake, and it has been written down. Please try again later."),
 };
@@ -67,21 +78,39 @@ static const struct page *find_page(unsigned status)
 	return NULL;
 }
 
-/* "text/html;q=0.8" → its weight in thousandths; a weight that cannot be read counts as 1000. */
+/* A weight as RFC 9110 writes it, "0.8", in thousandths; one that cannot be read counts as 1000. */
+static int read_weight(const char *text, size_t len)
+{
+	if (len == 0 || len > 5 || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.'))
+		return WEIGHT_MAX;
+	int weight = (text[0] - '0') * WEIGHT_MAX;
+	int digit_worth = WEIGHT_MAX / 10;
+	for (size_t i = 2; i < len; i++, digit_worth /= 10) {
+		if (text[i] < '0' || text[i] > '9')
+			return WEIGHT_MAX;
+		weight += (text[i] - '0') * digit_worth;
+	}
+	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
+}
+
+/* The weight of a range with its parameters: "text/html;level=1; q=0.8". */
 static int weight_of(const char *range, size_t len)
 {
-	for (size_t i = 0; i + 2 < len; i++) {
-		if (range[i] != ';')
-			continue;
-		size_t at = i + 1;
-		while (at < len && (range[at] == ' ' || range[at] == '\t'))
+	const char *end = range + len;
+	const char *at = range;
+	while ((at = memchr(at, ';', (size_t)(end - at))) != NULL) {
+		at++;
+		while (at < end && (*at == ' ' || *at == '\t'))
 			at++;
-		if (at + 2 >= len || strncasecmp(range + at, "q=", 2) != 0)
+		if (end - at < 2 || strncasecmp(at, "q=", 2) != 0)
 			continue;
-		double weight = strtod(range + at + 2, NULL);
-		return weight >= 0 && weight <= 1 ? (int)(weight * 1000) : 1000;
+		const char *value = at + 2;
+		const char *stop = value;
+		while (stop < end && !strchr(" \t;", *stop))
+			stop++;
+		return read_weight(value, (size_t)(stop - value));
 	}
-	return 1000;
+	return WEIGHT_MAX;
 }
 
 static bool is_range_of(const char *range, size_t len, const char *type)
@@ -91,22 +120,44 @@ static bool is_range_of(const char *range, size_t len, const char *type)
 	       (len == type_len || strchr(" \t;", range[type_len]));
 }
 
+enum closeness { NOT_NAMED, BY_ANYTHING, BY_KIND, BY_NAME };
+
+/* What is known of one type: the closest range that takes it in decides. */
+struct liking {
+	enum closeness closeness;
+	int weight;
+};
+
+static void consider(struct liking *liking, enum closeness closeness, int weight)
+{
+	if (closeness > liking->closeness || (closeness == liking->closeness && weight > liking->weight))
+		*liking = (struct liking){ closeness, weight };
+}
+
 bool page_is_wanted(const char *accept)
 {
-	int html = 0;
-	int json = 0;
+	struct liking html = { 0 }, json = { 0 };
 	while (accept && *accept) {
 		accept += strspn(accept, " \t,");
 		size_t len = strcspn(accept, ",");
 		int weight = weight_of(accept, len);
 		if (is_range_of(accept, len, "text/html"))
-			html = weight;
+			consider(&html, BY_NAME, weight);
+		else if (is_range_of(accept, len, "text/*"))
+			consider(&html, BY_KIND, weight);
 		else if (is_range_of(accept, len, "application/problem+json") ||
 		         is_range_of(accept, len, "application/json"))
-			json = weight > json ? weight : json;
+			consider(&json, BY_NAME, weight);
+		else if (is_range_of(accept, len, "application/*"))
+			consider(&json, BY_KIND, weight);
+		else if (is_range_of(accept, len, "*/*")) {
+			consider(&html, BY_ANYTHING, weight);
+			consider(&json, BY_ANYTHING, weight);
+		}
 		accept += len;
 	}
-	return html > 0 && html >= json;
+	return html.weight > json.weight ||
+	       (html.weight > 0 && html.weight == json.weight && html.closeness > BY_ANYTHING);
 }
 
 enum http_progress page_answer(struct http_exchange *x, unsigned status, const char *detail)
@@ -115,12 +166,11 @@ enum http_progress page_answer(struct http_exchange *x, unsigned status, const c
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
 	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
-	const struct page *page = page_is_wanted(http_exchange_header(x, "Accept")) ? find_page(status) : NULL;
+	const struct page *page = page_is_wanted(http_exchange_joined_header(x, "Accept")) ? find_page(status) : NULL;
 	if (!page)
 		return http_problem_answer(x, status, NULL, detail, NULL);
 	http_exchange_set_status(x, status);
-	http_exchange_add_fixed_header(x, "Content-Security-Policy",
-	                               "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+	http_exchange_add_fixed_header(x, "Content-Security-Policy", CONTENT_SECURITY_POLICY);
 	http_exchange_set_fixed_body(x, "text/html; charset=utf-8", page->html, page->len);
 	return HTTP_ANSWERED;
 }

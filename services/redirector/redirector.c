@@ -19,8 +19,8 @@
 #define IDLE_MS 60000
 /* Of the time for draining, what requests under way may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
-/* Ours have no bodies; those of other methods are read over so that they can be answered. */
-#define BODY_BYTES_MAX 16384
+/* Ours have no bodies; small ones of other methods are read over so that they can be answered. */
+#define BODY_BYTES_MAX 4096
 
 struct redirector {
 	const struct config *config;
@@ -215,6 +215,7 @@ static enum err serve_visitors(struct redirector *r)
 			.connections = (size_t)r->config->http_connections,
 			.connections_per_ip = (size_t)r->config->http_connections_per_ip,
 			.body_bytes_max = BODY_BYTES_MAX,
+			.needs_length = true,
 			.header_deadline_ms = HEADER_DEADLINE_MS,
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,

@@ -2,7 +2,7 @@
  * Safe from any thread. How many unknown slugs an address has tried lately, so that guessing slugs is slow. Counts per
  * address in windows of a minute that begin with its first unknown slug. Bounded: a table of fixed size, in which a new
  * address takes the place of the one whose window is oldest; addresses are kept as keyed hashes. An IPv6 address stands
- * for its /64.
+ * for its /64. A try counts when it has turned out to be one: those that are under way at the same time go on.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_UNKNOWN_LIMIT_H
 #define WAYMARK_SERVICES_REDIRECTOR_UNKNOWN_LIMIT_H

@@ -13,7 +13,7 @@ import time
 
 import psycopg2
 import pytest
-from redirector_rig import BUILD, MB, SEED, Events, RedirectorStack, load_messages, size, wait_until
+from redirector_rig import BUILD, FULL, MB, SEED, Events, RedirectorStack, load_messages, size, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
@@ -279,11 +279,15 @@ class TestCrowds:
         lifetimes_s = [us / 1e6 for us in closed.latencies_us]
         p99 = [log.typical_p99_ms(*span) for span in (before, during)]
         record_property("p99 before, meanwhile", " → ".join(f"{ms:.1f}" for ms in p99) + " ms")
-        record_property("over all", f"{log.p99_ms(*during):.1f} ms")
+        worst = [log.p99_ms(*span) for span in (before, during)]
+        record_property("of all requests", " → ".join(f"{ms:.1f}" for ms in worst) + " ms")
         record_property("closed", f"{len(closed)} after {min(lifetimes_s):.1f}–{max(lifetimes_s):.1f} s")
         assert set(log.counts()) == {302}
-        assert p99[1] <= max(P99_MS, 2 * p99[0])
+        assert len(log.counts(*during)) == 1 and log.counts(*during)[302] > 8 * RATE // 8, "nobody came meanwhile"
+        bound = P99_MS if FULL else max(P99_MS, 2 * worst[0])
+        assert worst[1] <= bound, f"the p99 was {worst[0]:.1f} ms before they came: beyond {P99_MS} the machine is busy"
         assert len(closed) == DRIPPERS
+        assert min(lifetimes_s) >= 9, "they were turned away at the door: this proves nothing"
         assert max(lifetimes_s) <= 11
 
 

@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include <unistd.h>
+
 #include "tests/integration/redirector/world.h"
+#include "tests/unit/net/framing_crowd.h"
 
 static void leads_by_the_links_status_with_what_browsers_and_robots_need(void **state)
 {
@@ -78,16 +81,140 @@ static void leads_from_the_root_if_it_was_configured_and_counts_no_visit(void **
 	assert_int_equal(world_metric(world, "waymark_events_accepted_total"), 0);
 }
 
+static void assert_no_look_up(struct world *world)
+{
+	const char *const levels[] = { "memory", "redis", "postgres", "stale_memory", "none" };
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		char series[64];
+		snprintf(series, sizeof(series), "waymark_link_lookups_total{level=\"%s\"}", levels[i]);
+		assert_int_equal(world_metric(world, series), 0);
+	}
+}
+
+static void send_long(struct world *world, const char *line, const char *header, unsigned status)
+{
+	char request[24000];
+	snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", line, header);
+	http_fixture_ask(&world->door, request, &world->answer);
+	assert_int_equal(world->answer.status, status);
+}
+
 static void never_looks_up_what_is_no_slug(void **state)
 {
 	struct world *world = *state;
 	world_start(world);
-	const char *const targets[] = { "GET /%61bc", "GET //abc", "GET /abc/", "GET /../abc",
-		                        "GET /a/b/c", "GET /r/",   "GET /a.b" };
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-		assert_int_equal(world_ask(world, targets[i], ""), 404);
-	assert_int_equal(world_metric(world, "waymark_link_lookups_total{level=\"postgres\"}"), 0);
-	assert_int_equal(world_metric(world, "waymark_link_lookups_total{level=\"redis\"}"), 0);
+	const char *const targets[] = {
+		"/%61bc",
+		"/abc%00",
+		"/a%00b",
+		"/%00",
+		"/abc%",
+		"/%",
+		"/ab%2fc",
+		"/r%2fabc",
+		"/%2e%2e/abc",
+		"/abc%0d%0a",
+		"/abc%3fx",
+		"/abc%20",
+		"/../abc",
+		"/..",
+		"/./abc",
+		"/r/../abc",
+		"/abc/..",
+		"/.abc",
+		"//abc",
+		"///abc",
+		"//",
+		"/r//abc",
+		"//r/abc",
+		"/abc/",
+		"/abc//",
+		"/r/abc/",
+		"/r/",
+		"/r/r/abc",
+		"/R/abc",
+		"/a/b/c",
+		"/a.b",
+		"/abc;x",
+		"/abc+",
+		"/abc~",
+		"/abc:",
+		"/\xc3\xa4",
+		"/abc\xff",
+		"/abc\\",
+		"/a|b",
+		"/abc#x",
+		"/123456789012345678901234567890123",
+		"http://sho.rt//abc",
+		"http://sho.rt/%61bc",
+	};
+	const char *const methods[] = { "GET", "HEAD" };
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		for (size_t m = 0; m < 2; m++) {
+			char line[128];
+			snprintf(line, sizeof(line), "%s %s", methods[m], targets[i]);
+			if (world_ask(world, line, "") != 404)
+				fail_msg("%s is answered with %u", line, world->answer.status);
+		}
+	}
+	assert_no_look_up(world);
+}
+
+static void never_looks_up_what_is_no_path_or_too_long(void **state)
+{
+	struct world *world = *state;
+	static const struct {
+		const char *bytes;
+		size_t len;
+		unsigned status;
+	} requests[] = {
+#define REQUEST(bytes_, status_) { .bytes = (bytes_), .len = sizeof(bytes_) - 1, .status = (status_) }
+		REQUEST("GET /abc\0 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /\0abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /a\0bc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /abc\t HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /a\x7f HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET ../abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+#undef REQUEST
+	};
+	world_start(world);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		int fd = http_fixture_connect(&world->door);
+		assert_true(http_fixture_send(fd, requests[i].bytes, requests[i].len));
+		http_fixture_read_answer(fd, true, &world->answer);
+		close(fd);
+		if (world->answer.status != requests[i].status)
+			fail_msg("request %zu is answered with %u", i, world->answer.status);
+	}
+	char line[12000] = "GET /";
+	memset(line + 5, 'a', sizeof(line) - 6);
+	send_long(world, line, "", 414);
+	line[5 + 4096] = '\0';
+	send_long(world, line, "", 414);
+	char header[12000] = "X: ";
+	memset(header + 3, 'a', sizeof(header) - 6);
+	memcpy(header + sizeof(header) - 3, "\r\n", 3);
+	send_long(world, "GET /abc", header, 431);
+	assert_no_look_up(world);
+}
+
+/* The hidden requests ask for a link, so that executing one would show as a look-up. */
+static void executes_no_request_that_hides_behind_another(void **state)
+{
+	struct world *world = *state;
+	struct framing_report report;
+	world->config.http_loops = 1;
+	world_start(world);
+	framing_crowd_try(&world->door, true, framing_rules_bad, framing_rules_bad_count, 4, &report);
+	print_message("%zu cases refused, smuggled %zu, crashed %zu\n", report.cases - report.wrong, report.smuggled,
+	              report.crashed);
+	if (report.wrong > 0)
+		fail_msg("%zu are not refused as they should be; the first: %s", report.wrong, report.first_wrong);
+	assert_int_equal(report.smuggled, 0);
+	assert_int_equal(report.crashed, 0);
+	assert_no_look_up(world);
+	assert_int_equal(world_metric(world, "waymark_events_accepted_total"), 0);
 }
 
 static void stops_an_address_that_guesses_but_not_its_neighbour(void **state)
@@ -127,8 +254,30 @@ static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
 	struct world *world = *state;
 	world->config.unknown_slugs_per_minute = 1;
 	world_start(world);
+	const char *const headers[] = { "",
+		                        "X-Forwarded-For:\r\n",
+		                        "X-Forwarded-For: unknown\r\n",
+		                        "X-Forwarded-For: 203.0.113.7, _hidden\r\n",
+		                        "X-Forwarded-For: 999.1.1.1\r\n",
+		                        "X-Forwarded-For: ,,\r\n" };
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(world_follow(world, "hidden", ""), 404);
+		for (size_t h = 0; h < sizeof(headers) / sizeof(headers[0]); h++)
+			assert_int_equal(world_follow(world, "hidden", headers[h]), 404);
+	/* but a visitor that it does name is limited */
+	assert_int_equal(world_follow(world, "guess", "X-Forwarded-For: 2001:db8:1:2::3\r\n"), 404);
+	assert_int_equal(world_follow(world, "guess", "X-Forwarded-For: 2001:db8:1:2:ff::4\r\n"), 429);
+	assert_int_equal(world_follow(world, "guess", "X-Forwarded-For: 2001:db8:1:3::3\r\n"), 404);
+}
+
+/* A visitor who is no proxy of ours cannot have somebody else's tries counted by claiming an address. */
+static void counts_the_peer_whatever_it_claims_to_forward(void **state)
+{
+	struct world *world = *state;
+	world->config.unknown_slugs_per_minute = 1;
+	world->config.trusted_proxies[0] = '\0';
+	world_start(world);
+	assert_int_equal(world_follow(world, "guess", "X-Forwarded-For: 203.0.113.7\r\n"), 404);
+	assert_int_equal(world_follow(world, "guess", "X-Forwarded-For: 203.0.113.8\r\n"), 429);
 }
 
 int main(void)
@@ -142,9 +291,12 @@ int main(void)
 		TEST(tells_robots_and_greets_at_the_root),
 		TEST(leads_from_the_root_if_it_was_configured_and_counts_no_visit),
 		TEST(never_looks_up_what_is_no_slug),
+		TEST(never_looks_up_what_is_no_path_or_too_long),
+		TEST(executes_no_request_that_hides_behind_another),
 		TEST(stops_an_address_that_guesses_but_not_its_neighbour),
 		TEST(still_leads_a_guessing_address_to_what_memory_knows),
 		TEST(does_not_limit_a_proxy_that_hides_its_visitors),
+		TEST(counts_the_peer_whatever_it_claims_to_forward),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -91,6 +92,8 @@ int http_fixture_connect(const struct http_fixture *f)
 		                  .sin_port = htons(f->port),
 		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	int now = 1; /* or the kernel would join small pieces */
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &now, sizeof(now)), 0);
 	return fd;
 }
 

@@ -97,6 +97,36 @@ static void closes_a_client_that_drips_its_body(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+/* A kept connection has the time for idling for a request's line, and from there the time for its headers. */
+static void closes_a_client_that_drips_its_second_request(void **state)
+{
+	(void)state;
+	static const char *const pieces[] = {
+		"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"\r\nHost: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	};
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	config.idle_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		struct http_fixture_answer answer;
+		char rest[4096];
+		int fd = http_fixture_connect(&f);
+		assert_true(http_fixture_send_text(fd, ASK));
+		http_fixture_read_answer(fd, true, &answer);
+		if (i == 1)
+			assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1"));
+		assert_in_range(drip(fd, pieces[i], 8000), 300, 4000);
+		assert_true(closes_within(fd, 5000, rest, sizeof(rest)));
+		assert_int_equal(http_fixture_count(rest, "HTTP/1.1 408 "), i);
+		close(fd);
+	}
+	assert_int_equal(atomic_load(&f.calls), 2);
+	http_fixture_stop(&f, 1000);
+}
+
 static void closes_a_client_that_never_sends_anything(void **state)
 {
 	(void)state;
@@ -306,6 +336,7 @@ int main(void)
 		cmocka_unit_test(closes_a_client_that_drips_its_headers),
 		cmocka_unit_test(closes_a_client_that_drips_its_request_line),
 		cmocka_unit_test(closes_a_client_that_drips_its_body),
+		cmocka_unit_test(closes_a_client_that_drips_its_second_request),
 		cmocka_unit_test(closes_a_client_that_never_sends_anything),
 		cmocka_unit_test(closes_idle_connections_and_only_those),
 		cmocka_unit_test(gives_up_a_client_that_does_not_take_its_answer),

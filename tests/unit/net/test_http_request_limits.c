@@ -126,6 +126,46 @@ static void refuses_a_body_before_it_is_sent_when_the_client_asks(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+static void refuses_all_but_small_bodies_of_get_and_head(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, http_fixture_config(), echo);
+	static const struct {
+		const char *method;
+		unsigned len, status;
+	} cases[] = { { "GET", 1024, 200 }, { "GET", 1025, 413 }, { "HEAD", 1025, 413 }, { "POST", 1025, 200 } };
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char request[2048];
+		snprintf(request, sizeof(request), "%s / HTTP/1.1\r\nHost: a\r\nContent-Length: %u\r\n\r\n%0*u",
+		         cases[i].method, cases[i].len, (int)cases[i].len, 0U);
+		http_fixture_ask(&f, request, &answer);
+		assert_int_equal(answer.status, cases[i].status);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+static void refuses_chunks_with_411_where_a_length_is_needed(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.needs_length = true;
+	struct http_fixture f;
+	char answer[4096];
+	http_fixture_start(&f, config, echo);
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+	                                       "0\n\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"));
+	assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
+	close(fd);
+	assert_memory_equal(answer, "HTTP/1.1 411 Length Required\r\n", 30);
+	assert_non_null(strstr(answer, "\r\nConnection: close\r\n"));
+	assert_int_equal(http_fixture_count(answer, "HTTP/1.1 "), 1);
+	assert_int_equal(atomic_load(&f.calls), 0);
+	http_fixture_stop(&f, 1000);
+}
+
 static void ask_with_target(const struct http_fixture *f, size_t len, bool in_query, struct http_fixture_answer *answer)
 {
 	char *request = mem_zero(len + 64);
@@ -278,6 +318,8 @@ int main(void)
 		cmocka_unit_test(refuses_larger_bodies_with_413),
 		cmocka_unit_test(does_not_reset_a_client_that_is_still_sending_when_it_refuses),
 		cmocka_unit_test(refuses_a_body_before_it_is_sent_when_the_client_asks),
+		cmocka_unit_test(refuses_all_but_small_bodies_of_get_and_head),
+		cmocka_unit_test(refuses_chunks_with_411_where_a_length_is_needed),
 		cmocka_unit_test(refuses_long_targets_with_414),
 		cmocka_unit_test(refuses_queries_of_too_many_pairs_with_414),
 		cmocka_unit_test(refuses_cookies_that_do_not_fit_with_one_431),
