@@ -85,7 +85,8 @@ static void attempt(struct writer *w)
 	if (w->failed)
 		return;
 	int64_t acked_us = commits ? clock_now_us(clock_system()) : 0;
-	fprintf(w->log, "%lld %s %lld %lld\n", (long long)id, name, (long long)w->link.entry.version, (long long)acked_us);
+	fprintf(w->log, "%lld %s %lld %lld\n", (long long)id, name, (long long)w->link.entry.version,
+	        (long long)acked_us);
 }
 
 static void *write_changes(void *arg)
@@ -105,7 +106,8 @@ static void *write_changes(void *arg)
 
 static void start(struct writer *w)
 {
-	enum err err = pg_conn_open(w->options->pg_url, "changer", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL, &w->conn);
+	enum err err =
+		pg_conn_open(w->options->pg_url, "changer", CONNECT_TIMEOUT_MS, STATEMENT_TIMEOUT_MS, NULL, &w->conn);
 	if (err != OK || pthread_create(&w->thread, NULL, write_changes, w) != 0) {
 		fprintf(stderr, "changer: cannot start a writer\n");
 		exit(1);
@@ -119,7 +121,9 @@ static bool run(const struct options *options, FILE *log)
 	bool failed = false;
 	char byte;
 	for (unsigned i = 0; i < WRITERS; i++) {
-		writers[i] = (struct writer){ .options = options, .is_over = &is_over, .log = log, .seed = i + 1, .number = i };
+		writers[i] = (struct writer){
+			.options = options, .is_over = &is_over, .log = log, .seed = i + 1, .number = i
+		};
 		start(&writers[i]);
 	}
 	while (read(STDIN_FILENO, &byte, 1) > 0)
@@ -146,13 +150,26 @@ static struct options parse(int argc, char **argv)
 	struct options options = { 0 };
 	for (int name; (name = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (name) {
-		case 'p': options.pg_url = optarg; break;
-		case 'l': options.log = optarg; break;
-		case 'f': options.first_id = strtoll(optarg, NULL, 10); break;
-		case 'n': options.links = (unsigned)strtoul(optarg, NULL, 10); break;
-		case 'o': options.owner_id = strtoll(optarg, NULL, 10); break;
-		case 'r': options.rate = strtoll(optarg, NULL, 10); break;
-		default: exit(64);
+		case 'p':
+			options.pg_url = optarg;
+			break;
+		case 'l':
+			options.log = optarg;
+			break;
+		case 'f':
+			options.first_id = strtoll(optarg, NULL, 10);
+			break;
+		case 'n':
+			options.links = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'o':
+			options.owner_id = strtoll(optarg, NULL, 10);
+			break;
+		case 'r':
+			options.rate = strtoll(optarg, NULL, 10);
+			break;
+		default:
+			exit(64);
 		}
 	}
 	if (!options.pg_url || !options.log || options.links == 0 || options.rate <= 0)
