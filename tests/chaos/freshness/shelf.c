@@ -1,0 +1,108 @@
+#include "tests/chaos/freshness/shelf.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+#define TOUCHED 128
+#define AHEAD 16
+#define PREFIX_SIZE 9
+
+struct place {
+	_Atomic bool is_there;
+	char slug[HISTORY_SLUG_SIZE];
+};
+
+struct shelf {
+	char prefix[PREFIX_SIZE];
+	_Atomic uint32_t next;
+	_Atomic uint32_t touches;
+	_Atomic uint32_t touched[TOUCHED];
+	struct place *places;
+};
+
+struct shelf *shelf_new(const char *prefix)
+{
+	struct shelf *shelf = mem_zero(sizeof(*shelf));
+	snprintf(shelf->prefix, sizeof(shelf->prefix), "%s", prefix);
+	shelf->places = mem_array(HISTORY_LINKS_MAX, sizeof(*shelf->places));
+	return shelf;
+}
+
+void shelf_free(struct shelf *shelf)
+{
+	if (!shelf)
+		return;
+	free(shelf->places);
+	free(shelf);
+}
+
+uint32_t shelf_draw(struct shelf *shelf)
+{
+	uint32_t link = atomic_fetch_add(&shelf->next, 1);
+	return link < HISTORY_LINKS_MAX ? link : HISTORY_LINKS_MAX;
+}
+
+bool shelf_custom_slug(const struct shelf *shelf, uint32_t link, char slug[static HISTORY_SLUG_SIZE])
+{
+	if (link % 2 != 0)
+		return false;
+	snprintf(slug, HISTORY_SLUG_SIZE, "%s-%u", shelf->prefix, link);
+	return true;
+}
+
+void shelf_put(struct shelf *shelf, uint32_t link, const char *slug)
+{
+	struct place *place = &shelf->places[link];
+	snprintf(place->slug, sizeof(place->slug), "%s", slug);
+	atomic_store(&place->is_there, true);
+}
+
+void shelf_touch(struct shelf *shelf, uint32_t link)
+{
+	uint32_t turn = atomic_fetch_add(&shelf->touches, 1);
+	atomic_store(&shelf->touched[turn % TOUCHED], link);
+}
+
+uint32_t shelf_random(uint64_t *random, uint32_t n)
+{
+	*random ^= *random >> 12;
+	*random ^= *random << 25;
+	*random ^= *random >> 27;
+	return (uint32_t)((*random * UINT64_C(0x2545F4914F6CDD1D)) >> 33) % n;
+}
+
+/* Few are asked for most of the time: the place is the third power of an even number. */
+static uint32_t skewed(uint64_t *random, uint32_t n)
+{
+	uint64_t u = shelf_random(random, 1024);
+	return (uint32_t)(u * u * u * n >> 30);
+}
+
+/* In 32 requests: 18 for what changed lately, 10 for any, 4 for what is about to be made. */
+static uint32_t choose_number(const struct shelf *shelf, uint64_t *random, uint32_t made)
+{
+	uint32_t dice = shelf_random(random, 32);
+	if (dice < 4)
+		return made + shelf_random(random, AHEAD);
+	uint32_t touches = atomic_load(&shelf->touches);
+	if (dice < 14 || touches == 0)
+		return skewed(random, made);
+	return atomic_load(&shelf->touched[shelf_random(random, touches < TOUCHED ? touches : TOUCHED)]);
+}
+
+bool shelf_choose(const struct shelf *shelf, uint64_t *random, uint32_t *link, char slug[static HISTORY_SLUG_SIZE])
+{
+	uint32_t made = atomic_load(&shelf->next);
+	if (made == 0 || made + AHEAD >= HISTORY_LINKS_MAX)
+		return false;
+	*link = choose_number(shelf, random, made);
+	const struct place *place = &shelf->places[*link];
+	if (!atomic_load(&place->is_there))
+		return shelf_custom_slug(shelf, *link, slug);
+	memcpy(slug, place->slug, HISTORY_SLUG_SIZE);
+	return true;
+}
