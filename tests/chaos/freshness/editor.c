@@ -86,7 +86,7 @@ static bool is_let_expire(struct editor *e, const struct draft *d)
 
 static void work(struct editor *e)
 {
-	uint32_t dice = shelf_random(&e->random, 8);
+	uint32_t dice = shelf_random(&e->random, 16);
 	struct draft *d = &e->drafts[shelf_random(&e->random, DRAFTS)];
 	if (dice == 0 || d->state == DRAFT_NONE) {
 		make_one(e);

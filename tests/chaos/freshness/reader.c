@@ -13,6 +13,7 @@
 
 #define EVENTS_MAX 64
 #define TICK_MS 5
+#define TRIES 4
 #define COME_BACK_US (20 * CLOCK_US_PER_MS)
 #define PATIENCE_US (20 * CLOCK_US_PER_S)
 #define LOCATION "\r\nLocation: https://t.example/"
@@ -71,8 +72,14 @@ static void ask(struct reader *r, struct visitor *v)
 {
 	char slug[HISTORY_SLUG_SIZE];
 	uint32_t link;
-	if (shelf_choose(r->config.shelf, &r->random, &link, slug))
-		visitor_ask(v, slug, "fresh", link, now_us());
+	/* Redirectors are asked for shy links at different times. */
+	uint64_t second = (uint64_t)(now_us() / CLOCK_US_PER_S) + r->config.redirector * SHELF_GROUPS / 2;
+	for (int tries = 0; tries < TRIES; tries++) {
+		if (shelf_choose(r->config.shelf, &r->random, second, &link, slug)) {
+			visitor_ask(v, slug, "fresh", link, now_us());
+			return;
+		}
+	}
 }
 
 static void let_one(struct reader *r, struct visitor *v, int64_t at_us)

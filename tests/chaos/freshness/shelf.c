@@ -16,11 +16,17 @@ struct place {
 	char slug[HISTORY_SLUG_SIZE];
 };
 
+/* The links that were touched last, some of them several times. */
+struct recent {
+	_Atomic uint32_t touches;
+	_Atomic uint32_t links[TOUCHED];
+};
+
 struct shelf {
 	char prefix[PREFIX_SIZE];
 	_Atomic uint32_t next;
-	_Atomic uint32_t touches;
-	_Atomic uint32_t touched[TOUCHED];
+	struct recent recent;
+	struct recent shy[SHELF_GROUPS];
 	struct place *places;
 };
 
@@ -61,10 +67,16 @@ void shelf_put(struct shelf *shelf, uint32_t link, const char *slug)
 	atomic_store(&place->is_there, true);
 }
 
+static bool is_shy(uint32_t link)
+{
+	return link % 3 == 2;
+}
+
 void shelf_touch(struct shelf *shelf, uint32_t link)
 {
-	uint32_t turn = atomic_fetch_add(&shelf->touches, 1);
-	atomic_store(&shelf->touched[turn % TOUCHED], link);
+	struct recent *recent = is_shy(link) ? &shelf->shy[link / 3 % SHELF_GROUPS] : &shelf->recent;
+	uint32_t turn = atomic_fetch_add(&recent->touches, 1);
+	atomic_store(&recent->links[turn % TOUCHED], link);
 }
 
 uint32_t shelf_random(uint64_t *random, uint32_t n)
@@ -82,24 +94,38 @@ static uint32_t skewed(uint64_t *random, uint32_t n)
 	return (uint32_t)(u * u * u * n >> 30);
 }
 
-/* In 32 requests: 18 for what changed lately, 10 for any, 4 for what is about to be made. */
-static uint32_t choose_number(const struct shelf *shelf, uint64_t *random, uint32_t made)
+/* HISTORY_LINKS_MAX: there is none. */
+static uint32_t choose_recent(const struct recent *recent, uint64_t *random)
 {
-	uint32_t dice = shelf_random(random, 32);
-	if (dice < 4)
-		return made + shelf_random(random, AHEAD);
-	uint32_t touches = atomic_load(&shelf->touches);
-	if (dice < 14 || touches == 0)
-		return skewed(random, made);
-	return atomic_load(&shelf->touched[shelf_random(random, touches < TOUCHED ? touches : TOUCHED)]);
+	uint32_t touches = atomic_load(&recent->touches);
+	uint32_t count = touches < TOUCHED ? touches : TOUCHED;
+	return count == 0 ? HISTORY_LINKS_MAX : atomic_load(&recent->links[shelf_random(random, count)]);
 }
 
-bool shelf_choose(const struct shelf *shelf, uint64_t *random, uint32_t *link, char slug[static HISTORY_SLUG_SIZE])
+/* In 32 requests: 4 for what is about to be made, 8 for any, 6 for shy ones, 14 for what changed lately. */
+static uint32_t choose_number(const struct shelf *shelf, uint64_t *random, uint64_t second, uint32_t made)
+{
+	uint32_t dice = shelf_random(random, 32), link;
+	if (dice < 4)
+		link = made + shelf_random(random, AHEAD);
+	else if (dice < 12)
+		link = skewed(random, made);
+	else if (dice < 18)
+		return choose_recent(&shelf->shy[second % SHELF_GROUPS], random);
+	else
+		link = choose_recent(&shelf->recent, random);
+	return is_shy(link) ? HISTORY_LINKS_MAX : link;
+}
+
+bool shelf_choose(const struct shelf *shelf, uint64_t *random, uint64_t second, uint32_t *link,
+                  char slug[static HISTORY_SLUG_SIZE])
 {
 	uint32_t made = atomic_load(&shelf->next);
 	if (made == 0 || made + AHEAD >= HISTORY_LINKS_MAX)
 		return false;
-	*link = choose_number(shelf, random, made);
+	*link = choose_number(shelf, random, second, made);
+	if (*link == HISTORY_LINKS_MAX)
+		return false;
 	const struct place *place = &shelf->places[*link];
 	if (!atomic_load(&place->is_there))
 		return shelf_custom_slug(shelf, *link, slug);
