@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import secrets
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ CHECKER = BUILD / "tests/chaos/freshness/check_freshness"
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 CHANGE_BYTES, READ_BYTES = 64, 24  # history.h
 SNAPSHOT_AGE_S = 10
+FREEZE_S = 0.3
 # Nothing is limited; what was deleted stays, so that it can be restored; the janitor marks what expired while readers look.
 VARIABLES = {
     "LINKS_PER_DAY": 0,
@@ -159,6 +161,7 @@ class Faults:
         "redis-restarted",
         "redis-flushed",
         "redis-frozen",
+        "redirector-frozen",
         "redis-1-MB-noeviction",
         "redis-1-MB-lru",
         "redis-snapshot",
@@ -168,8 +171,8 @@ class Faults:
         "clocks-off",
     )
 
-    def __init__(self, stack, history, seconds):
-        self.stack = stack
+    def __init__(self, history, seconds):
+        self.stack = history.stack
         self.history = history
         self.seconds = seconds
 
@@ -207,6 +210,17 @@ class Faults:
             self.wait(share)
             self.stack.run("kill", "-CONT", "redis")
             self.wait(0.2)
+
+    def redirector_frozen(self):
+        """While it fills Redis anew: what it has read before comes late."""
+        pid = int(self.stack.pids["redirector-1"])
+        until = time.monotonic() + self.seconds * 1.5
+        while time.monotonic() < until:
+            self.stack.redis("FLUSHALL")
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(FREEZE_S)
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(FREEZE_S / 4)
 
     def limit_redis(self, policy):
         self.stack.redis("CONFIG", "SET", "maxmemory-policy", policy)
@@ -267,6 +281,21 @@ class Faults:
     def clocks_off(self):
         with self.stack.with_clock("redirector-1", "+0.1s"), self.stack.with_clock("redirector-2", "-0.1s"):
             self.wait(2)
+
+
+@contextlib.contextmanager
+def made_history(build, state, **load):
+    """Faults on a stack of a build's programs, and the history that is being made there; ends both whatever happens."""
+    stack = FreshnessStack(state, build)
+    history = None
+    try:
+        stack.up()
+        history = History(stack, **load)
+        yield history
+    finally:
+        if history:
+            history.kill()
+        stack.down()
 
 
 def connections_of(pids, door):

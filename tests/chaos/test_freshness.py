@@ -9,7 +9,7 @@ import os
 import shutil
 
 import pytest
-from freshness_rig import Faults, FreshnessStack, History
+from freshness_rig import Faults, made_history
 from redirector_rig import BUILD, SEED, size
 
 OPERATIONS = int(os.environ.get("CHAOS_OPERATIONS", size(100_000, 10_000_000)))
@@ -20,26 +20,19 @@ SHOWN = ("operations", "changes", "unknown", "unavailable", "worst_ms", "p50_ms"
 
 
 @pytest.fixture(scope="session")
-def sums(request):
+def sums():
     """What the checker says of a history with all faults in it, by fault."""
-    stack = FreshnessStack(BUILD / "stacks" / f"freshness-{os.getpid()}", BUILD)
-    history = None
-    try:
-        stack.up()
-        history = History(stack, **LOAD)
-        faults = Faults(stack, history, FAULT_S)
+    state = BUILD / "stacks" / f"freshness-{os.getpid()}"
+    with made_history(BUILD, state, **LOAD) as history:
+        faults = Faults(history, FAULT_S)
         while history.operations() < OPERATIONS:
             for name in NAMES:
                 faults.inflict(name)
         history.stop()
         report, found = history.verdict()
-    finally:
-        if history:
-            history.kill()
-        stack.down()
     print(f"\nseed {SEED}\n{report}")
     if found["all"]["violations"] == "0":
-        shutil.rmtree(stack.state)
+        shutil.rmtree(state)
     return found
 
 

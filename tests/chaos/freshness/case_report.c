@@ -8,7 +8,7 @@
 
 #define BEFORE_US INT64_C(3000000)
 #define AFTER_US INT64_C(500000)
-#define CHANGES_BEFORE_US INT64_C(20000000)
+#define CHANGES_MAX 30
 #define READS_MAX 4000
 
 struct offence {
@@ -137,11 +137,11 @@ static void print_offence(struct offence *o, size_t number, const struct timelin
 	printf(" after %.1f ms; replaced %.1f ms before, expired %.1f ms before, bound %.0f ms\n", ms(o->read.lasted_us),
 	       ms(o->finding.stale_us), ms(o->finding.overdue_us), ms(o->bound_us));
 	printf("  changes\n");
-	for (size_t i = 0; i < count; i++) {
-		int64_t since_us = changes[i].begin_us - o->read.begin_us;
-		if (i == 0 || (since_us >= -CHANGES_BEFORE_US && since_us <= AFTER_US))
-			print_change(&changes[i], o->read.begin_us);
-	}
+	size_t end = count;
+	while (end > 0 && changes[end - 1].begin_us > o->read.begin_us + AFTER_US)
+		end--;
+	for (size_t i = end > CHANGES_MAX ? end - CHANGES_MAX : 0; i < end; i++)
+		print_change(&changes[i], o->read.begin_us);
 	printf("  reads\n");
 	qsort(o->reads, o->count, sizeof(*o->reads), compare);
 	print_reads(o);
