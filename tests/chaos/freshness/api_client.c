@@ -77,9 +77,9 @@ static size_t write_request(const struct api_client *client, const struct api_cl
 		snprintf(login, sizeof(login), "Authorization: Bearer %s\r\n", client->token);
 	if (r->if_match != 0)
 		snprintf(if_match, sizeof(if_match), "If-Match: \"v%lld\"\r\n", (long long)r->if_match);
-	int len = snprintf(out, REQUEST_SIZE,
-	                   "%s %s HTTP/1.1\r\nHost: api.test\r\n%s%s%sContent-Length: %zu\r\n\r\n%s", r->method, r->path,
-	                   login, if_match, r->body ? "Content-Type: application/json\r\n" : "", strlen(body), body);
+	int len = snprintf(out, REQUEST_SIZE, "%s %s HTTP/1.1\r\nHost: api.test\r\n%s%s%sContent-Length: %zu\r\n\r\n%s",
+	                   r->method, r->path, login, if_match, r->body ? "Content-Type: application/json\r\n" : "",
+	                   strlen(body), body);
 	if (len < 0 || len >= REQUEST_SIZE)
 		abort();
 	return (size_t)len;

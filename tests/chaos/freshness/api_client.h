@@ -26,9 +26,9 @@ enum api_client_outcome {
 struct api_client_request {
 	const char *method;
 	const char *path;
-	const char *body;    /* JSON; NULL = none */
-	int64_t if_match;    /* version; 0 = none */
-	bool is_anonymous;   /* without the token */
+	const char *body;  /* JSON; NULL = none */
+	int64_t if_match;  /* version; 0 = none */
+	bool is_anonymous; /* without the token */
 };
 
 struct api_client_answer {

@@ -130,12 +130,12 @@ static void print_offence(struct offence *o, size_t number, const struct timelin
 {
 	size_t count;
 	const struct history_change *changes = timeline_changes(timeline, o->read.link, &count);
-	printf("violation %zu during %s: %s: link %" PRIu32 " (%s) at %" PRId64 " µs, redirector %u: ", number, o->fault,
-	       judge_name(o->finding.verdict), o->read.link, count ? changes[0].slug : "never made", o->read.begin_us,
-	       o->read.redirector);
+	printf("violation %zu during %s: %s: link %" PRIu32 " (%s) at %" PRId64 " µs, redirector %u: ", number,
+	       o->fault, judge_name(o->finding.verdict), o->read.link, count ? changes[0].slug : "never made",
+	       o->read.begin_us, o->read.redirector);
 	print_answer(&o->read);
-	printf(" after %.1f ms; replaced %.1f ms before, expired %.1f ms before, bound %.0f ms\n", ms(o->read.lasted_us),
-	       ms(o->finding.stale_us), ms(o->finding.overdue_us), ms(o->bound_us));
+	printf(" after %.1f ms; replaced %.1f ms before, expired %.1f ms before, bound %.0f ms\n",
+	       ms(o->read.lasted_us), ms(o->finding.stale_us), ms(o->finding.overdue_us), ms(o->bound_us));
 	printf("  changes\n");
 	size_t end = count;
 	while (end > 0 && changes[end - 1].begin_us > o->read.begin_us + AFTER_US)

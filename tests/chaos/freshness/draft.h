@@ -15,10 +15,10 @@ struct draft {
 	uint32_t link;
 	int64_t id;
 	int64_t version;
-	int64_t expires_us;   /* steady; 0 = never */
-	uint32_t destination; /* that is in force */
-	uint32_t drawn;       /* the highest destination that was ever asked for */
-	bool is_in_doubt;     /* it must be looked at before it is changed again */
+	int64_t expires_us;        /* steady; 0 = never */
+	uint32_t destination;      /* that is in force */
+	uint32_t drawn;            /* the highest destination that was ever asked for */
+	bool is_in_doubt;          /* it must be looked at before it is changed again */
 	enum history_act in_doubt; /* what may have been done */
 	char slug[HISTORY_SLUG_SIZE];
 };
@@ -27,7 +27,7 @@ struct draft {
  * Asks for the change and writes down in out what became of it. CREATE: link and, unless it is to be drawn, slug are set in the draft;
  * life_us: how long until it expires, for HISTORY_EXPIRE. false: nobody was there, nothing has happened.
  */
-bool draft_change(struct draft *draft, struct api_client *client, enum history_act act, bool is_anonymous, int64_t life_us,
-                  struct history_change *out);
+bool draft_change(struct draft *draft, struct api_client *client, enum history_act act, bool is_anonymous,
+                  int64_t life_us, struct history_change *out);
 
 #endif

@@ -38,11 +38,11 @@ struct load {
 };
 
 static const struct option names[] = {
-	{ "folder", required_argument, NULL, 'f' },   { "prefix", required_argument, NULL, 'p' },
-	{ "api", required_argument, NULL, 'a' },      { "editors", required_argument, NULL, 'e' },
+	{ "folder", required_argument, NULL, 'f' },     { "prefix", required_argument, NULL, 'p' },
+	{ "api", required_argument, NULL, 'a' },        { "editors", required_argument, NULL, 'e' },
 	{ "write-rate", required_argument, NULL, 'w' }, { "redirector", required_argument, NULL, 'r' },
-	{ "visitors", required_argument, NULL, 'v' }, { "read-rate", required_argument, NULL, 'q' },
-	{ "seed", required_argument, NULL, 's' },     { 0 },
+	{ "visitors", required_argument, NULL, 'v' },   { "read-rate", required_argument, NULL, 'q' },
+	{ "seed", required_argument, NULL, 's' },       { 0 },
 };
 
 static bool take_option(struct options *o, int name)
@@ -108,9 +108,9 @@ static bool start(struct load *load)
 	load->shelf = shelf_new(o->prefix);
 	for (size_t i = 0; i < o->editors && is_right; i++) {
 		snprintf(path, sizeof(path), "%s/changes-%zu", o->folder, i + 1);
-		load->editors[i] = editor_new(&(struct editor_config){
-			o->api, o->token, path, o->write_rate / (double)o->editors, seed_of(o, i), load->shelf,
-			&load->is_over });
+		load->editors[i] =
+			editor_new(&(struct editor_config){ o->api, o->token, path, o->write_rate / (double)o->editors,
+		                                            seed_of(o, i), load->shelf, &load->is_over });
 		is_right = load->editors[i] != NULL;
 	}
 	for (size_t i = 0; i < o->door_count && is_right; i++) {

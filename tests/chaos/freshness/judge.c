@@ -23,7 +23,8 @@ static bool shows(const struct timeline_version *v, const struct history_read *r
 	case 404:
 		return v->shown == TIMELINE_NOTHING;
 	case 410:
-		return v->shown == TIMELINE_LINK && v->expires_us != 0 && end_of(read) >= v->expires_us - JUDGE_CLOCK_US;
+		return v->shown == TIMELINE_LINK && v->expires_us != 0 &&
+		       end_of(read) >= v->expires_us - JUDGE_CLOCK_US;
 	default:
 		return is_redirect(read) && v->shown == TIMELINE_LINK && v->destination == read->destination;
 	}

@@ -16,18 +16,18 @@ enum judge_verdict {
 	JUDGE_NO_ANSWER,
 	JUDGE_503,
 	/* violations */
-	JUDGE_STALE,       /* what an older version showed, later than allowed */
-	JUDGE_EXPIRED,     /* a redirect after expires_at */
-	JUDGE_MISSING,     /* 404 after 201 */
-	JUDGE_GONE,        /* 410 of a link that no version lets expire by then */
-	JUDGE_NEVER,       /* a destination that was never written, or not yet */
-	JUDGE_OTHER,       /* a status that no version explains */
+	JUDGE_STALE,   /* what an older version showed, later than allowed */
+	JUDGE_EXPIRED, /* a redirect after expires_at */
+	JUDGE_MISSING, /* 404 after 201 */
+	JUDGE_GONE,    /* 410 of a link that no version lets expire by then */
+	JUDGE_NEVER,   /* a destination that was never written, or not yet */
+	JUDGE_OTHER,   /* a status that no version explains */
 	JUDGE_VERDICTS,
 };
 
 struct judge_finding {
 	enum judge_verdict verdict;
-	int64_t stale_us;   /* how long before the read the version that it shows was replaced; 0 = it was current */
+	int64_t stale_us; /* how long before the read the version that it shows was replaced; 0 = it was current */
 	int64_t overdue_us; /* how long after the version's expiry the redirect was asked for; 0 = before, or no redirect */
 };
 

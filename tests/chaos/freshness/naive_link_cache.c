@@ -6,8 +6,8 @@
 
 #include "lib/net/redis_pool.h"
 
-static enum err naive_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
-                             size_t count, struct redis_reply **reply)
+static enum err naive_script(struct redis_pool *pool, const char *script, size_t key_count,
+                             const struct redis_arg *args, size_t count, struct redis_reply **reply)
 {
 	static const char set[] = "redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) return 1";
 	/* The script that compares versions is the one that sets entries. */

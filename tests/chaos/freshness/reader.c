@@ -98,7 +98,8 @@ static void let_one(struct reader *r, struct visitor *v, int64_t at_us)
 static void allow(struct reader *r, int64_t at_us)
 {
 	double most = (double)r->config.visitors;
-	double due = r->config.rate > 0 ? r->config.rate * (double)(at_us - r->ticked_us) / (double)CLOCK_US_PER_S : most;
+	double due =
+		r->config.rate > 0 ? r->config.rate * (double)(at_us - r->ticked_us) / (double)CLOCK_US_PER_S : most;
 	r->ticked_us = at_us;
 	r->allowed = r->allowed + due < most ? r->allowed + due : most;
 }

@@ -88,8 +88,7 @@ bool tally_add_read(struct tally *tally, const struct history_read *read, const 
 {
 	bool is_violation = finding->verdict >= JUDGE_STALE;
 	if (finding->verdict == JUDGE_503)
-		is_violation =
-			!faults_excuse_503(tally->faults, read->begin_us, read->begin_us + read->lasted_us);
+		is_violation = !faults_excuse_503(tally->faults, read->begin_us, read->begin_us + read->lasted_us);
 	count_read(sum_at(tally, read->begin_us), finding, is_violation);
 	count_read(&tally->all, finding, is_violation);
 	return is_violation;
@@ -137,8 +136,7 @@ static void print_sum(struct sum *sum, const char *name)
 		qsort(sum->unseen_us, sum->versions, sizeof(*sum->unseen_us), compare);
 	printf("fault=%s operations=%llu reads=%llu changes=%llu unknown=%llu violations=%llu", name,
 	       (unsigned long long)(sum->reads + sum->changes), (unsigned long long)sum->reads,
-	       (unsigned long long)sum->changes, (unsigned long long)sum->unknown,
-	       (unsigned long long)sum->violations);
+	       (unsigned long long)sum->changes, (unsigned long long)sum->unknown, (unsigned long long)sum->violations);
 	for (enum judge_verdict verdict = JUDGE_STALE; verdict < JUDGE_VERDICTS; verdict++)
 		printf(" %s=%llu", judge_name(verdict), (unsigned long long)sum->verdicts[verdict]);
 	printf(" unavailable=%llu no_answer=%llu worst_ms=%.1f versions=%zu p50_ms=%.1f p99_ms=%.1f overdue_ms=%.1f\n",
