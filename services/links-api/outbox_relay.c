@@ -13,11 +13,13 @@
 #include "lib/links/outbox.h"
 #include "lib/net/fenced_lock.h"
 #include "lib/net/pg_conn.h"
+#include "services/links-api/outbox_progress.h"
 #include "services/links-api/outbox_publisher.h"
 #include "services/links-api/outbox_teller.h"
 
 #define LOCK_MS 5000
 #define SEND_WITHIN_US CLOCK_US_PER_S
+#define KEEP_AFTER_US (CLOCK_US_PER_S / 2)
 #define SETTLE_MS 1000
 #define TELL_WITHIN_US (CLOCK_US_PER_S / 4) /* Kafka waits for Redis no longer than this per window */
 #define POLL_MS 1000
@@ -40,6 +42,7 @@ struct outbox_relay {
 	struct fenced_lock lock;
 	struct outbox_publisher *publisher;
 	struct outbox_teller teller;
+	struct outbox_progress progress;
 	int64_t looked_steady_us; /* at what waits for Redis, and at the lag */
 
 	struct metric *published;
@@ -118,19 +121,24 @@ static enum err take(struct outbox_relay *relay)
 	return err;
 }
 
-/* OK: we hold the lock and may read and send for SEND_WITHIN_US. ERR_CONFLICT: somebody else works. */
+static int64_t held_for_us(const struct outbox_relay *relay)
+{
+	return steady_us(relay) - atomic_load(&relay->held_steady_us);
+}
+
+/*
+ * OK: we hold the lock and may read and send for a while: SEND_WITHIN_US less KEEP_AFTER_US at least. ERR_CONFLICT: somebody
+ * else works. The relay comes by every 100 ms: most of the time the lock was extended just now.
+ */
 static enum err hold(struct outbox_relay *relay)
 {
+	if (atomic_load(&relay->active) && held_for_us(relay) < KEEP_AFTER_US)
+		return OK;
 	enum err err = relay->lock.fence ? keep(relay) : ERR_CONFLICT;
 	if (err == ERR_CONFLICT)
 		err = take(relay);
 	set_active(relay, err == OK);
 	return err;
-}
-
-static int64_t held_for_us(const struct outbox_relay *relay)
-{
-	return steady_us(relay) - atomic_load(&relay->held_steady_us);
 }
 
 static bool may_send(const struct outbox_relay *relay)
@@ -219,11 +227,15 @@ static enum err publish_all(struct outbox_relay *relay)
 		struct outbox_batch batch = { 0 };
 		err = hold(relay);
 		if (err == OK)
+			err = outbox_progress_begin(&relay->progress, relay->conn, steady_us(relay));
+		if (err == OK)
 			err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, &batch);
 		if (err != OK)
 			break;
 		more = batch.count == OUTBOX_PUBLISHER_ROWS_MAX;
 		err = publish_batch(relay, &batch);
+		if (err == OK && !more)
+			outbox_progress_tell(&relay->progress, relay->teller.generation, steady_us(relay));
 		outbox_batch_clear(&batch);
 	}
 	if (err == ERR_CONFLICT)
@@ -265,7 +277,7 @@ static void work_once(struct outbox_relay *relay)
 		err = publish_all(relay);
 	look_after(relay);
 	if (err == OK) {
-		err = pg_conn_wait_notification(relay->conn, POLL_MS);
+		err = pg_conn_wait_notification(relay->conn, outbox_progress_wait_ms(&relay->progress, steady_us(relay)));
 	} else if (err == ERR_CONFLICT) {
 		/* What is meant for the other one must not pile up here. */
 		err = pg_conn_wait_notification(relay->conn, 0);
@@ -347,7 +359,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->teller = (struct outbox_teller){ config->cache, config->clock };
+	relay->teller = (struct outbox_teller){ .cache = config->cache, .clock = config->clock };
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	init_waiting(relay);
 	enum err err = name_lock(relay);
@@ -358,6 +370,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 		return err;
 	}
 	register_metrics(relay, config->metrics);
+	outbox_progress_init(&relay->progress, relay->publisher, config->metrics);
 	if (pthread_create(&relay->thread, NULL, run, relay) != 0)
 		abort();
 	*out = relay;

@@ -7,7 +7,8 @@
  *   - a link's next event is sent only when the one before it was acked and that was noted;
  *   - what was read is sent only under the lock under which it was read, nothing later than a second after the lock was
  *     extended, and Kafka's client gives a record up after three more: whoever was frozen meanwhile sends nothing old.
- * NOTIFY wakes the relay; it looks each second anyway.
+ * NOTIFY wakes the relay; while it works it looks every 100 ms anyway, and marks on the topic how far it has come
+ * (outbox_progress.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H

@@ -17,10 +17,10 @@
 /* Rows that are read together. */
 #define OUTBOX_TELLER_ROWS_MAX 256
 
-/* Both borrowed. */
 struct outbox_teller {
-	struct link_cache *cache;
-	const struct clock *clock;
+	struct link_cache *cache;  /* borrowed */
+	const struct clock *clock; /* borrowed */
+	int64_t generation;        /* of Redis' content; progress marks carry it */
 };
 
 /*

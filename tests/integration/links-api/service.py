@@ -11,6 +11,7 @@ import time
 import urllib.parse
 
 import psycopg2
+from doors import ask
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
@@ -117,3 +118,12 @@ class Service:
             assert self.process.wait(30) == 0, self.text()
         text = self.text()
         assert "Sanitizer" not in text and "runtime error" not in text, text
+
+
+def metric(service, name):
+    text = ask(service.ops_url, "GET", "/metrics").body.decode()
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith(name + " ")))
+
+
+def is_active(service):
+    return metric(service, "waymark_outbox_relay_active") == 1

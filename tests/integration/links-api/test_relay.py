@@ -2,63 +2,15 @@
 
 import collections
 import concurrent.futures
-import pathlib
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
 import redis
-from doors import Api, Topic, ask, murmur2, unique_email
-from service import ROOT, Service, wait_until
-
-TOPIC = "waymark.links.v1"
-
-
-@pytest.fixture(scope="module")
-def LinkEvent(tmp_path_factory):
-    out = tmp_path_factory.mktemp("protos")
-    proto = pathlib.Path("waymark/v1/link_event.proto")
-    subprocess.run(["protoc", "-I", ROOT / "proto", f"--python_out={out}", ROOT / "proto" / proto], check=True)
-    sys.path.insert(0, str(out))
-    from waymark.v1 import link_event_pb2
-
-    return link_event_pb2.LinkEvent
-
-
-@pytest.fixture
-def topic():
-    import os
-
-    topic = Topic(os.environ["KAFKA_BROKERS"], TOPIC)
-    yield topic
-    topic.close()
-
-
-@pytest.fixture
-def spawn(database):
-    """spawn(): a service whose end is the test's own business."""
-    services = []
-
-    def start_one(**variables):
-        services.append(Service(database, **variables))
-        wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 20, "readiness")
-        return services[-1]
-
-    yield start_one
-    for service in services:
-        service.stop()
-
-
-def metric(service, name):
-    text = ask(service.ops_url, "GET", "/metrics").body.decode()
-    return float(next(line.split()[1] for line in text.splitlines() if line.startswith(name + " ")))
-
-
-def is_active(service):
-    return metric(service, "waymark_outbox_relay_active") == 1
+from doors import Api, murmur2, unique_email
+from service import is_active, metric, wait_until
 
 
 def user_of(service):
