@@ -11,11 +11,11 @@ import sys
 import time
 import urllib.parse
 
-from rig import BUILD, Stack
+from rig import BUILD, Stack, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from doors import Api, unique_email  # noqa: E402
+from doors import Api, ask, unique_email  # noqa: E402
 
 LOAD = BUILD / "tests/chaos/freshness/freshness_load"
 CHECKER = BUILD / "tests/chaos/freshness/check_freshness"
@@ -38,6 +38,13 @@ VARIABLES = {
 
 def now_us():
     return time.monotonic_ns() // 1000
+
+
+def is_ready(ops_url):
+    try:
+        return ask(ops_url, "GET", "/readyz").status == 200
+    except OSError:
+        return False
 
 
 def port_of(url):
@@ -76,6 +83,11 @@ class FreshnessStack(Stack):
         self.run("kill", "-KILL", name)
         self.run("start", name)
 
+    def wait_until_ready(self, name):
+        number = int(name.rpartition("-")[2])
+        url = self.doors["REDIRECTOR_OPS_URLS"].split()[number - 1]
+        wait_until(lambda: is_ready(url), 30, f"{name} to be ready")
+
     @property
     def pids(self):
         lines = (line.split() for line in self.run("ps").splitlines())
@@ -94,12 +106,14 @@ class FreshnessStack(Stack):
                 [f"{self.build}/bin/redirector"], env=variables, stdout=log, stderr=log, cwd=self.state
             )
         try:
+            self.wait_until_ready(name)
             yield
         finally:
             process = self.own.pop(name)
             process.terminate()
             process.wait(timeout=40)
             self.run("start", name)
+            self.wait_until_ready(name)
 
 
 class History:
@@ -205,10 +219,11 @@ class Faults:
             self.wait(0.25)
 
     def redis_frozen(self):
+        pid = int(self.stack.pids["redis"])
         for share in (0.05, 0.2, 0.6):
-            self.stack.run("kill", "-STOP", "redis")
+            os.kill(pid, signal.SIGSTOP)
             self.wait(share)
-            self.stack.run("kill", "-CONT", "redis")
+            os.kill(pid, signal.SIGCONT)
             self.wait(0.2)
 
     def redirector_frozen(self):
@@ -279,8 +294,14 @@ class Faults:
             self.stack.run("start", "kafka")
 
     def clocks_off(self):
-        with self.stack.with_clock("redirector-1", "+0.1s"), self.stack.with_clock("redirector-2", "-0.1s"):
-            self.wait(2)
+        """Nobody sends visitors to a redirector that is not ready; this load does, and is told 503."""
+        with contextlib.ExitStack() as clocks:
+            with self.history.span("stores-away"):
+                clocks.enter_context(self.stack.with_clock("redirector-1", "+0.1s"))
+                clocks.enter_context(self.stack.with_clock("redirector-2", "-0.1s"))
+            self.wait(1.5)
+            with self.history.span("stores-away"):
+                clocks.close()
 
 
 @contextlib.contextmanager
