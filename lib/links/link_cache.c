@@ -170,8 +170,9 @@ static void log_refusal(struct link_cache *cache, const char *error)
 		log_warning(cache->log, "link_cache_refused", LOG_TEXT("message", error));
 }
 
-static void answer_question(void *ctx, const struct redis_reply *reply)
+static void answer_question(void *ctx, const struct redis_reply *reply, uint64_t server)
 {
+	(void)server;
 	struct question *q = ctx;
 	struct link_entry entry;
 	enum link_cache_answer answer = LINK_CACHE_AWAY;
