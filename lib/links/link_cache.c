@@ -44,42 +44,38 @@ enum put { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
 
 /* ARGV: generation, version, value, seconds to live, mark. What memory has no room for goes: something older may be there. */
 static const char put_entry[] =
-	READ_OLD
-	"if not old then return 2 end "
-	"if age and age < 0 then return 3 end "
-	"local here = age == 0 and kind "
-	"if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
-	"if here == '2' or (here == '~' and rest == ARGV[5]) then "
-	"local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-	"if not done.err then return 1 end "
-	"end "
-	"redis.call('DEL', KEYS[1]) "
-	"return 2";
+	READ_OLD "if not old then return 2 end "
+		 "if age and age < 0 then return 3 end "
+		 "local here = age == 0 and kind "
+		 "if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
+		 "if here == '2' or (here == '~' and rest == ARGV[5]) then "
+		 "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+		 "if not done.err then return 1 end "
+		 "end "
+		 "redis.call('DEL', KEYS[1]) "
+		 "return 2";
 
 /* ARGV: generation, mark, value, seconds to live. */
-static const char put_unknown[] =
-	READ_OLD
-	"if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
-	"local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-	"if done.err then return 2 end "
-	"return 1";
+static const char put_unknown[] = READ_OLD "if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
+					   "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+					   "if done.err then return 2 end "
+					   "return 1";
 
 /* ARGV: generation, mark, seconds to live, "1" to take the place of an unknown slug. Gives the mark that is there. */
 static const char reserve[] =
-	READ_OLD
-	"if age and age < 0 then return '' end "
-	"local here = age == 0 and kind "
-	"if here == '~' then return rest end "
-	"if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
-	"local done = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
-	"if done.err then return '' end "
-	"return ARGV[2]";
+	READ_OLD "if age and age < 0 then return '' end "
+		 "local here = age == 0 and kind "
+		 "if here == '~' then return rest end "
+		 "if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
+		 "local done = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
+		 "if done.err then return '' end "
+		 "return ARGV[2]";
 
 static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
 {
-	strbuf_add_format(out, FORM " %lld %lld %lld %d %d %lld %zu ", (long long)generation,
-	                  (long long)entry->version, (long long)entry->id, (int)entry->state, (int)entry->redirect_status, (long long)entry->expires_at_us,
-	                  strlen(entry->original_url));
+	strbuf_add_format(out, FORM " %lld %lld %lld %d %d %lld %zu ", (long long)generation, (long long)entry->version,
+	                  (long long)entry->id, (int)entry->state, (int)entry->redirect_status,
+	                  (long long)entry->expires_at_us, strlen(entry->original_url));
 	strbuf_add_text(out, entry->original_url);
 	strbuf_add_text(out, entry->expired_url);
 }
@@ -391,7 +387,8 @@ enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trust
 enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
                                  const char *slug)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN " ")], ttl_s[NUMBER_TEXT + 1];
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN " ")],
+		ttl_s[NUMBER_TEXT + 1];
 	if (reservation->generation == 0)
 		return OK;
 	number_of(reservation->generation, generation);

@@ -21,10 +21,11 @@ static enum err raise_in_transaction(struct pg_conn *conn, int64_t above, uint64
 	pg_params_int(&params, above);
 	pg_params_int(&params, (int64_t)server);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn,
-	                             "UPDATE link_cache_generation SET generation = greatest(generation, $1::bigint) + 1, "
-	                             "server = $2::bigint, raised_at = clock_timestamp() RETURNING generation",
-	                             &params, &rows);
+	enum err err =
+		pg_conn_query(conn,
+	                      "UPDATE link_cache_generation SET generation = greatest(generation, $1::bigint) + 1, "
+	                      "server = $2::bigint, raised_at = clock_timestamp() RETURNING generation",
+	                      &params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_INTERNAL;
 	if (err == OK)

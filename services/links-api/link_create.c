@@ -25,7 +25,7 @@ struct creation {
 	struct claim_token claim_token; /* of anonymous links */
 	struct link link;
 	struct link_cache_reservation place; /* in Redis, from before the commit */
-	int64_t quota_reset_s; /* more than 0: the owner's quota is used up */
+	int64_t quota_reset_s;               /* more than 0: the owner's quota is used up */
 };
 
 static struct rate_limit_rule quota_rule(const struct request *r)

@@ -17,7 +17,7 @@ struct subject {
 	struct link link;
 	struct statistics statistics;
 	struct link_change_refusal refusal;
-	bool is_stale; /* If-Match names another version */
+	bool is_stale;                       /* If-Match names another version */
 	struct link_cache_reservation place; /* in Redis, from before the commit */
 };
 

@@ -22,9 +22,9 @@ void outbox_generation_init(struct outbox_generation *g, struct outbox_teller *t
 {
 	*g = (struct outbox_generation){ .teller = teller, .redis = redis, .clock = clock, .log = log };
 	for (size_t i = 0; i < OUTBOX_GENERATION_REASONS; i++)
-		g->raises[i] = metrics_counter(metrics, "waymark_link_cache_raises_total",
-		                               "Times at which all of Redis' links were declared old",
-		                               reason_labels[i]);
+		g->raises[i] =
+			metrics_counter(metrics, "waymark_link_cache_raises_total",
+		                        "Times at which all of Redis' links were declared old", reason_labels[i]);
 }
 
 void outbox_generation_leave(struct outbox_generation *g)

@@ -238,6 +238,7 @@ static enum err publish_all(struct outbox_relay *relay)
 		more = batch.count == OUTBOX_PUBLISHER_ROWS_MAX;
 		err = publish_batch(relay, &batch);
 		outbox_batch_clear(&batch);
+		tend_redis(relay);
 	}
 	if (err == ERR_CONFLICT)
 		set_active(relay, false);

@@ -28,7 +28,10 @@ def size(short, full):
 
 
 class RedirectorStack(Stack):
-    """One redirector and its backends; the services that do not answer visitors are stopped, they only take CPU."""
+    """
+    One redirector, its backends and links-api, without whose relay Redis is not believed; the services that have nothing
+    to do with it are stopped, they only take CPU.
+    """
 
     def __init__(self, state, build):
         super().__init__(state, build)
@@ -43,7 +46,7 @@ class RedirectorStack(Stack):
         command = [*launch, STACK, "up", "--state", self.state, "--build", self.build, "--tied-to", str(os.getpid())]
         done = subprocess.run([*command, *settings], capture_output=True, text=True, timeout=180, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-        for name in ("links-api-1", "consumer-1", "janitor-1"):
+        for name in ("consumer-1", "janitor-1"):
             self.run("stop", name)
         self.doors = self.addresses()
         self.store = Store(self.doors["ADMIN_PG_URL"])

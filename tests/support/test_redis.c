@@ -53,8 +53,8 @@ static void become_redis(const struct test_redis *redis, pid_t parent)
 	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0 || getppid() != parent)
 		_exit(1);
-	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-	       "--dir", redis->folder, "--repl-diskless-sync-delay", "0", (char *)NULL);
+	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
+	       "no", "--dir", redis->folder, "--repl-diskless-sync-delay", "0", (char *)NULL);
 	_exit(1);
 }
 

@@ -38,8 +38,7 @@ static struct redis_pool *connect_to(const char *url, const struct log *log)
 
 static struct link_cache *new_cache(struct redis_pool *redis, const struct log *log)
 {
-	return link_cache_new(
-		&(struct link_cache_config){ .redis = redis, .clock = clock_system(), .log = log });
+	return link_cache_new(&(struct link_cache_config){ .redis = redis, .clock = clock_system(), .log = log });
 }
 
 static void await_trust(struct link_cache *cache)

@@ -231,7 +231,8 @@ static void does_not_hear_a_generation_that_is_lower_than_another(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_generation_answer answer;
-	enum err err = link_cache_generation_announce(f->pool, 1, redis_pool_server(f->pool), INT64_MAX / 1024, &answer);
+	enum err err =
+		link_cache_generation_announce(f->pool, 1, redis_pool_server(f->pool), INT64_MAX / 1024, &answer);
 	assert_int_equal(err, OK);
 	assert_int_equal(answer.verdict, LINK_CACHE_GENERATION_BEHIND);
 	assert_int_equal(answer.number, test_announcer_generation(f->announcer));
@@ -360,9 +361,11 @@ static void reads_no_version_that_was_changed_while_memory_is_short_and_entries_
 
 /* --- late fills --- */
 
-typedef void (*late_fill)(struct fixture *f, const struct link_cache_reservation *place, const struct link_entry *entry);
+typedef void (*late_fill)(struct fixture *f, const struct link_cache_reservation *place,
+                          const struct link_entry *entry);
 
-static void fill_the_place(struct fixture *f, const struct link_cache_reservation *place, const struct link_entry *entry)
+static void fill_the_place(struct fixture *f, const struct link_cache_reservation *place,
+                           const struct link_entry *entry)
 {
 	enum err err = link_cache_fill(f->cache, place, entry);
 	assert_true(err == OK || err == ERR_CONFLICT);

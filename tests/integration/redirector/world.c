@@ -97,8 +97,8 @@ int world_reset(void **state)
 		.log = world->log,
 	};
 	assert_int_equal(redis_pool_new(&redis, &world->redis), OK);
-	world->link_cache = link_cache_new(&(struct link_cache_config){
-		.redis = world->redis, .clock = clock_system(), .log = world->log });
+	world->link_cache = link_cache_new(
+		&(struct link_cache_config){ .redis = world->redis, .clock = clock_system(), .log = world->log });
 	await_trust(world);
 	reset_config(world);
 	snprintf(world->config.redis_url, sizeof(world->config.redis_url), "%s", world->own_redis_url);
