@@ -21,6 +21,7 @@
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
 #include "lib/net/kafka_config.h"
+#include "lib/net/redis_pool.h"
 
 #define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
 
@@ -30,6 +31,7 @@ struct outbox_relay_config {
 	const char *pg_url;
 	const struct kafka_config *kafka;
 	struct link_cache *cache; /* borrowed */
+	struct redis_pool *redis; /* borrowed: where the cache is */
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

@@ -85,6 +85,8 @@ static void take_mark(struct link_feed *feed, const struct kafka_message *messag
 		metrics_add(feed->malformed, 1);
 	else if (!feed_progress_mark(feed->config.progress, message->partition, &mark))
 		kafka_feed_look(feed->kafka);
+	else
+		link_cache_require_generation(feed->config.link_cache, mark.generation);
 }
 
 static void take(struct link_feed *feed, const struct kafka_message *message)

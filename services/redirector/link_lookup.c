@@ -222,8 +222,8 @@ static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, s
 	return e == OK || e == ERR_NOT_FOUND ? e : ERR_UNAVAILABLE;
 }
 
-static void tell_redis(struct link_lookup *lookup, const char *slug, enum err found, const struct link_entry *entry,
-                       int64_t read_at_us)
+static void tell_redis(struct link_lookup *lookup, const char *slug, const struct link_cache_reservation *place,
+                       enum err found, const struct link_entry *entry, int64_t read_at_us)
 {
 	if ((found != OK && found != ERR_NOT_FOUND) ||
 	    !change_clock_fill(lookup->changes, slug, strlen(slug), read_at_us, clock_steady_us(lookup->clock)))
@@ -231,16 +231,16 @@ static void tell_redis(struct link_lookup *lookup, const char *slug, enum err fo
 	/* Best effort: link_cache logs what fails, and a newer version there is as good. */
 	enum err e = OK;
 	if (found == OK)
-		e = link_cache_set(lookup->redis, entry);
+		e = link_cache_fill(lookup->redis, place, entry);
 	else
-		e = link_cache_set_unknown(lookup->redis, slug);
+		e = link_cache_fill_unknown(lookup->redis, place, slug);
 	(void)e;
 }
 
 /* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
 static enum err fall_back_on_redis(struct link_lookup *lookup, const char *slug, struct link_entry *out)
 {
-	return link_cache_get(lookup->redis, slug, out) == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
+	return link_cache_get_last_resort(lookup->redis, slug, out) == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
 
 static void ask_postgres(void *arg)
@@ -250,20 +250,23 @@ static void ask_postgres(void *arg)
 	const char *slug = round->flight->slug;
 	int64_t read_at_us = clock_steady_us(lookup->clock);
 	struct link_entry entry;
+	struct link_cache_reservation place = { 0 };
 	enum err found = ERR_UNAVAILABLE;
 	if (read_at_us - round->flight->began_us <= LINK_LOOKUP_PATIENCE_US) {
 		flight_table_ask(lookup->flights, round->flight);
+		if (!round->is_redis_away)
+			link_cache_reserve(lookup->redis, slug, &place);
 		found = find_in_postgres(lookup, slug, &entry);
 	}
 	if (!round->is_redis_away)
-		tell_redis(lookup, slug, found, &entry, read_at_us);
+		tell_redis(lookup, slug, &place, found, &entry, read_at_us);
 
 	if (found == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_postgres);
 	} else if (found == ERR_NOT_FOUND) {
 		metrics_add(lookup->from_postgres, 1);
 		land(round, found, NULL);
-	} else if (round->is_redis_behind && fall_back_on_redis(lookup, slug, &entry) == OK) {
+	} else if ((round->is_redis_behind || round->is_redis_away) && fall_back_on_redis(lookup, slug, &entry) == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_redis);
 	} else {
 		land_without_stores(round);

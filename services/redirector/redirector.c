@@ -73,7 +73,7 @@ static enum err make_stores(struct redirector *r)
 	enum err e = redis_pool_new(
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
-			.max = 2 * workers, /* those that ask Redis, and those that tell it what PostgreSQL said */
+			.max = 2 * workers + 1, /* those that ask, those that tell it what PostgreSQL said, and trust */
 			.timeout_ms = REDIS_TIMEOUT_MS,
 			.clock = r->clock,
 			.log = r->log,
@@ -81,7 +81,8 @@ static enum err make_stores(struct redirector *r)
 		},
 		&r->redis);
 	if (e == OK)
-		r->link_cache = link_cache_new(r->redis, r->log);
+		r->link_cache = link_cache_new(&(struct link_cache_config){
+			.redis = r->redis, .clock = r->clock, .log = r->log, .metrics = r->metrics });
 	return e;
 }
 

@@ -28,7 +28,10 @@ def size(short, full):
 
 
 class RedirectorStack(Stack):
-    """Redirectors and their backends; the services that a test does not need are stopped, they only take CPU."""
+    """
+    One redirector, its backends and links-api, without whose relay Redis is not believed; the services that have nothing
+    to do with it are stopped, they only take CPU.
+    """
 
     def __init__(self, state, build):
         super().__init__(state, build)
@@ -37,7 +40,7 @@ class RedirectorStack(Stack):
         self.store = None
         self.clickers = []
 
-    def up(self, launch=(), redirectors=1, idle=("links-api-1", "consumer-1", "janitor-1"), **variables):
+    def up(self, launch=(), redirectors=1, idle=("consumer-1", "janitor-1"), **variables):
         variables = {"UNKNOWN_SLUGS_PER_MINUTE": 0, **variables}
         settings = [word for name, value in variables.items() for word in ("--set", f"{name}={value}")]
         command = [*launch, STACK, "up", "--state", self.state, "--build", self.build, "--tied-to", str(os.getpid())]
