@@ -12,6 +12,7 @@
 #include "lib/net/kafka_feed.h"
 
 #define POLL_MS 20
+#define POLL_BUSY_MS 1
 #define REPAIRS_MAX 256
 /* Of a run of records, after how many those who wait are looked after. */
 #define RUN_MAX 256
@@ -138,7 +139,8 @@ static void reopen_kafka(struct link_feed *feed)
 	(void)e; /* logged; tried again by the next round */
 }
 
-static void look_after(struct link_feed *feed)
+/* True: somebody waits for the next round. */
+static bool look_after(struct link_feed *feed)
 {
 	const struct link_feed_config *c = &feed->config;
 	bool is_lonely = !feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) &&
@@ -146,24 +148,26 @@ static void look_after(struct link_feed *feed)
 	int64_t ttl_ms = is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS :
 	                                                                           c->memory_ttl_ms;
 	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
-	unknown_gate_advance(c->gate);
+	return unknown_gate_advance(c->gate);
 }
 
 static void *follow(void *arg)
 {
 	struct link_feed *feed = arg;
+	bool busy = false;
 	while (!atomic_load(&feed->stopping)) {
 		struct kafka_message message;
 		enum err e = ERR_INTERNAL;
+		int64_t poll_ms = busy ? POLL_BUSY_MS : POLL_MS;
 		for (int i = 0; i < RUN_MAX && feed->kafka; i++) {
-			e = kafka_feed_poll(feed->kafka, i == 0 ? POLL_MS : 0, &message);
+			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
 			if (e != OK)
 				break;
 			take(feed, &message);
 		}
 		if (e == ERR_INTERNAL)
 			reopen_kafka(feed);
-		look_after(feed);
+		busy = look_after(feed);
 	}
 	return NULL;
 }

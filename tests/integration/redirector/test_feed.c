@@ -253,6 +253,18 @@ static void asks_postgresql_when_the_filter_is_too_small(void **state)
 	test_database_run(s->world->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
 }
 
+static void hears_of_links_that_came_past_the_api(void **state)
+{
+	struct scene *s = *state;
+	s->world->config.unknown_queries_per_second = 0;
+	world_start(s->world);
+	await(s->world, FILTER_COMPLETE, 1);
+	world_add_link(s->world, "import");
+	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
+	while (!leads(s->world, "import", "https://example.com/import"))
+		assert_true(http_fixture_now_ms() < until_ms);
+}
+
 static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void **state)
 {
 	struct scene *s = *state;
@@ -279,6 +291,7 @@ int main(void)
 		TEST(denies_invented_slugs_without_postgresql_once_the_filter_is_complete),
 		TEST(asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed),
 		TEST(asks_postgresql_when_the_filter_is_too_small),
+		TEST(hears_of_links_that_came_past_the_api),
 		TEST(puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);
