@@ -16,7 +16,8 @@ enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page)
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, page->last);
 	pg_params_int(&params, ISSUED_SLUGS_PAGE);
-	enum err err = pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2", &params, &rows);
+	enum err err =
+		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2", &params, &rows);
 	if (err == OK) {
 		read_page(rows, page);
 		if (page->count > 0)
@@ -42,7 +43,8 @@ enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slu
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, *id);
 	pg_params_int(&params, ISSUED_SLUGS_PAGE);
-	enum err err = pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params, &rows);
+	enum err err =
+		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params, &rows);
 	if (err == OK) {
 		read_page(rows, page);
 		if (page->count > 0)

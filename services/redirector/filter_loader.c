@@ -135,7 +135,8 @@ static double is_complete_value(void *ctx)
 {
 	struct filter_loader *loader = ctx;
 	int64_t since_us = covered_since_us(loader);
-	return since_us != FEED_PROGRESS_NOT_COVERING && slug_filter_is_complete(loader->config.filter, since_us) ? 1 : 0;
+	return since_us != FEED_PROGRESS_NOT_COVERING && slug_filter_is_complete(loader->config.filter, since_us) ? 1
+	                                                                                                          : 0;
 }
 
 static double is_overfull_value(void *ctx)
@@ -161,12 +162,13 @@ struct filter_loader *filter_loader_start(const struct filter_loader_config *con
 	loader->page = mem_zero(sizeof(*loader->page));
 	deadline_cond_init(&loader->stopped);
 	pthread_mutex_init(&loader->mutex, NULL);
-	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.", NULL,
-	                       is_complete_value, loader);
+	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.",
+	                       NULL, is_complete_value, loader);
 	metrics_gauge_callback(m, "waymark_slug_filter_is_overfull",
 	                       "1 if it holds more slugs than SLUG_FILTER_SLUGS; it is not asked then.", NULL,
 	                       is_overfull_value, config->filter);
-	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the filter.", NULL, count_value, config->filter);
+	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the filter.", NULL, count_value,
+	                       config->filter);
 	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory that the filter takes.", NULL, bytes_value,
 	                       config->filter);
 	if (pthread_create(&loader->thread, NULL, load, loader) != 0)

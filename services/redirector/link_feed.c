@@ -74,8 +74,7 @@ static void take_malformed(struct link_feed *feed, const struct kafka_message *m
 	if (!slug_is_valid(message->key, message->key_len))
 		return;
 	slug_filter_add(feed->config.filter, message->key, message->key_len);
-	change_clock_change(feed->config.changes, message->key, message->key_len,
-	                    clock_steady_us(feed->config.clock));
+	change_clock_change(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
 	memory_cache_drop(feed->config.memory, message->key, message->key_len);
 }
 
@@ -143,10 +142,10 @@ static void reopen_kafka(struct link_feed *feed)
 static bool look_after(struct link_feed *feed)
 {
 	const struct link_feed_config *c = &feed->config;
-	bool is_lonely = !feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) &&
-	                 !redis_pool_is_reachable(c->redis);
-	int64_t ttl_ms = is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS :
-	                                                                           c->memory_ttl_ms;
+	bool is_lonely =
+		!feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) && !redis_pool_is_reachable(c->redis);
+	int64_t ttl_ms =
+		is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS : c->memory_ttl_ms;
 	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
 	return unknown_gate_advance(c->gate);
 }
@@ -196,12 +195,14 @@ static void register_metrics(struct link_feed *feed)
 	                                  "Records of the feed that are neither link events nor marks.", NULL);
 	feed->resets = metrics_counter(m, "waymark_feed_resets_total",
 	                               "Times that the feed lost its place and may have missed events.", NULL);
-	feed->repairs = metrics_counter(m, "waymark_feed_repairs_total",
-	                                "Changes put into Redis because a late fill of ours could have hidden them.", NULL);
+	feed->repairs =
+		metrics_counter(m, "waymark_feed_repairs_total",
+	                        "Changes put into Redis because a late fill of ours could have hidden them.", NULL);
 	feed->repairs_dropped = metrics_counter(m, "waymark_feed_repairs_dropped_total",
 	                                        "The same, not done as too many waited already.", NULL);
-	metrics_gauge_callback(m, "waymark_feed_lag_seconds", "How far behind now the feed of link events has been seen.",
-	                       NULL, lag_seconds, feed->config.progress);
+	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
+	                       "How far behind now the feed of link events has been seen.", NULL, lag_seconds,
+	                       feed->config.progress);
 	metrics_gauge_callback(m, "waymark_feed_is_fresh", "1 while memory may answer by the feed.", NULL,
 	                       is_fresh_value, feed->config.progress);
 	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",

@@ -99,10 +99,10 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
-	event->link = (struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
-	event->link.entry = (struct link_entry){
-		.id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302
-	};
+	event->link =
+		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
+	event->link.entry =
+		(struct link_entry){ .id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302 };
 	const char *slug = world_slug(s->world, name, event->link.entry.slug);
 	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s", destination);
 	struct strbuf bytes;
@@ -242,9 +242,10 @@ static void asks_postgresql_when_the_filter_is_too_small(void **state)
 	struct scene *s = *state;
 	s->world->config.slug_filter_slugs = 1000;
 	s->world->config.unknown_queries_per_second = 0;
-	test_database_run(s->world->database,
-	                  "INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
-	                  "'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
+	test_database_run(
+		s->world->database,
+		"INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
+		"'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
 	world_start(s->world);
 	await(s->world, "waymark_slug_filter_is_overfull", 1);
 	assert_int_equal(world_metric(s->world, FILTER_COMPLETE), 0);
