@@ -45,8 +45,8 @@ static enum err open_queue(struct kafka_feed *feed, const struct kafka_config *k
 		{ "queued.max.messages.kbytes", "16384" },
 	};
 	rd_kafka_conf_t *conf = NULL;
-	enum err err = kafka_client_configure(&feed->client, kafka, settings, sizeof(settings) / sizeof(settings[0]),
-	                                      &conf);
+	enum err err =
+		kafka_client_configure(&feed->client, kafka, settings, sizeof(settings) / sizeof(settings[0]), &conf);
 	if (err != OK)
 		return err;
 	char why[256];
@@ -124,7 +124,8 @@ static void look_for_partitions(struct kafka_feed *feed)
 		feed->partitions++;
 	if (feed->partitions < count)
 		return;
-	log_info(feed->client.log, "kafka_feed_reads", LOG_TEXT("topic", feed->config.topic), LOG_INT("partitions", count));
+	log_info(feed->client.log, "kafka_feed_reads", LOG_TEXT("topic", feed->config.topic),
+	         LOG_INT("partitions", count));
 	feed->config.events.found(feed->config.ctx, count);
 }
 

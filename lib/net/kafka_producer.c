@@ -188,11 +188,10 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
 	for (size_t i = 0; i < r->header_count; i++)
 		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
 	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
-	rd_kafka_resp_err_t code =
-		rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition),
-	                          RD_KAFKA_V_KEY(r->key, r->key_len),
-	                          RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len),
-	                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
+	rd_kafka_resp_err_t code = rd_kafka_producev(
+		rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
+		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len), RD_KAFKA_V_HEADERS(headers),
+		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_headers_destroy(headers);
 	return code;
@@ -271,8 +270,7 @@ static void count_partitions(struct kafka_producer *p)
 		atomic_store(&p->partitions, count);
 	if (topic)
 		rd_kafka_topic_destroy(topic);
-	p->count_again_us =
-		now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) * CLOCK_US_PER_MS;
+	p->count_again_us = now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) * CLOCK_US_PER_MS;
 }
 
 static void *serve(void *arg)

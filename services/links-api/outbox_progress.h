@@ -25,7 +25,8 @@ struct outbox_progress {
 	int64_t as_of_us; /* of the round that goes on; 0: no mark is due */
 };
 
-void outbox_progress_init(struct outbox_progress *progress, struct outbox_publisher *publisher, struct metrics *metrics);
+void outbox_progress_init(struct outbox_progress *progress, struct outbox_publisher *publisher,
+                          struct metrics *metrics);
 
 /* Before each reading of the outbox: reads the database's clock if a mark is due. Errors of pg_conn_query. */
 enum err outbox_progress_begin(struct outbox_progress *progress, struct pg_conn *conn,

@@ -287,7 +287,8 @@ static void work_once(struct outbox_relay *relay)
 		err = publish_all(relay);
 	look_after(relay);
 	if (err == OK) {
-		err = pg_conn_wait_notification(relay->conn, outbox_progress_wait_ms(&relay->progress, steady_us(relay)));
+		err = pg_conn_wait_notification(relay->conn,
+		                                outbox_progress_wait_ms(&relay->progress, steady_us(relay)));
 	} else if (err == ERR_CONFLICT) {
 		/* What is meant for the other one must not pile up here. */
 		err = pg_conn_wait_notification(relay->conn, 0);

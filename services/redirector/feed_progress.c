@@ -19,8 +19,8 @@ void feed_progress_clear(struct feed_progress *progress)
 
 void feed_progress_found(struct feed_progress *progress, int32_t partitions)
 {
-	progress->as_of_by_partition = mem_resize(progress->as_of_by_partition, (size_t)partitions,
-	                                          sizeof(*progress->as_of_by_partition));
+	progress->as_of_by_partition =
+		mem_resize(progress->as_of_by_partition, (size_t)partitions, sizeof(*progress->as_of_by_partition));
 	while (progress->partitions < partitions)
 		progress->as_of_by_partition[progress->partitions++] = 0;
 }

@@ -11,6 +11,8 @@
 
 #define LOOK_MS 200
 #define RETRY_MS 1000
+#define NEW_MS 1000
+#define RECENT_IDS 1000
 
 struct filter_loader {
 	struct filter_loader_config config;
@@ -19,6 +21,8 @@ struct filter_loader {
 	pthread_cond_t stopped;
 	bool stopping; /* under mutex */
 	bool told_overfull;
+	struct issued_slugs *page;
+	int64_t newest_id;
 };
 
 static bool rest(struct filter_loader *loader, int64_t ms)
@@ -37,32 +41,54 @@ static int64_t covered_since_us(const struct filter_loader *loader)
 	return atomic_load(&loader->config.progress->covered_since_us);
 }
 
-static enum err load_page(struct filter_loader *loader, struct issued_slugs *page)
+static void add_page(struct filter_loader *loader)
+{
+	const struct issued_slugs *page = loader->page;
+	for (size_t i = 0; i < page->count; i++)
+		slug_filter_add(loader->config.filter, page->slugs[i], strlen(page->slugs[i]));
+}
+
+enum turn { TURN_FIRST, TURN_NEXT, TURN_NEW };
+
+/* One short statement; its connection is given back at once. */
+static enum err turn_page(struct filter_loader *loader, enum turn turn)
 {
 	struct pg_conn *conn = NULL;
 	enum err e = pg_pool_take(loader->config.postgres, &conn);
 	if (e != OK)
 		return e;
-	e = issued_slugs_next(conn, page);
+	if (turn == TURN_FIRST)
+		e = issued_slugs_newest_id(conn, &loader->newest_id);
+	if (e == OK && turn == TURN_NEW)
+		e = issued_slugs_since(conn, &loader->newest_id, loader->page);
+	else if (e == OK)
+		e = issued_slugs_next(conn, loader->page);
 	pg_pool_give(loader->config.postgres, conn);
-	for (size_t i = 0; e == OK && i < page->count; i++)
-		slug_filter_add(loader->config.filter, page->slugs[i], strlen(page->slugs[i]));
+	if (e == OK)
+		add_page(loader);
 	return e;
 }
 
 /* ERR_LIMIT: there are more than the filter is made for. */
-static enum err load_all(struct filter_loader *loader, struct issued_slugs *page)
+static enum err load_all(struct filter_loader *loader)
 {
-	enum err e = OK;
-	page->last[0] = '\0';
-	do {
-		e = load_page(loader, page);
-		if (e == OK && slug_filter_is_overfull(loader->config.filter))
-			e = ERR_LIMIT;
-		if (e == OK && !rest(loader, 0))
-			e = ERR_UNAVAILABLE;
-	} while (e == OK && page->count == ISSUED_SLUGS_PAGE);
-	return e;
+	loader->page->last[0] = '\0';
+	enum err e = turn_page(loader, TURN_FIRST);
+	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE) {
+		if (slug_filter_is_overfull(loader->config.filter))
+			return ERR_LIMIT;
+		e = rest(loader, 0) ? turn_page(loader, TURN_NEXT) : ERR_UNAVAILABLE;
+	}
+	return e == OK && slug_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
+}
+
+/* The links of the last moments again, as ids are drawn before they are committed. */
+static void load_new(struct filter_loader *loader)
+{
+	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
+	enum err e = turn_page(loader, TURN_NEW);
+	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE && rest(loader, 0))
+		e = turn_page(loader, TURN_NEW);
 }
 
 static void tell_overfull(struct filter_loader *loader)
@@ -75,29 +101,33 @@ static void tell_overfull(struct filter_loader *loader)
 	            LOG_TEXT("hint", "raise SLUG_FILTER_SLUGS; until then PostgreSQL is asked about unknown slugs"));
 }
 
+/* How long to rest. */
+static int64_t load_once(struct filter_loader *loader)
+{
+	struct slug_filter *filter = loader->config.filter;
+	int64_t since_us = covered_since_us(loader);
+	if (slug_filter_is_overfull(filter)) {
+		tell_overfull(loader);
+		return RETRY_MS;
+	}
+	if (since_us == FEED_PROGRESS_NOT_COVERING)
+		return LOOK_MS;
+	if (slug_filter_is_complete(filter, since_us)) {
+		load_new(loader);
+		return NEW_MS;
+	}
+	if (load_all(loader) != OK)
+		return RETRY_MS;
+	slug_filter_set_complete(filter, since_us);
+	log_info(loader->config.log, "slug_filter_complete", LOG_INT("slugs", slug_filter_count(filter)));
+	return LOOK_MS;
+}
+
 static void *load(void *arg)
 {
 	struct filter_loader *loader = arg;
-	struct issued_slugs *page = mem_zero(sizeof(*page));
-	for (int64_t pause_ms = LOOK_MS; rest(loader, pause_ms);) {
-		pause_ms = LOOK_MS;
-		if (slug_filter_is_overfull(loader->config.filter)) {
-			tell_overfull(loader);
-			continue;
-		}
-		int64_t since_us = covered_since_us(loader);
-		if (since_us == FEED_PROGRESS_NOT_COVERING || slug_filter_is_complete(loader->config.filter, since_us))
-			continue;
-		enum err e = load_all(loader, page);
-		if (e == OK) {
-			slug_filter_set_complete(loader->config.filter, since_us);
-			log_info(loader->config.log, "slug_filter_complete",
-			         LOG_INT("slugs", slug_filter_count(loader->config.filter)));
-		} else {
-			pause_ms = RETRY_MS;
-		}
-	}
-	free(page);
+	for (int64_t pause_ms = LOOK_MS; rest(loader, pause_ms);)
+		pause_ms = load_once(loader);
 	return NULL;
 }
 
@@ -105,7 +135,8 @@ static double is_complete_value(void *ctx)
 {
 	struct filter_loader *loader = ctx;
 	int64_t since_us = covered_since_us(loader);
-	return since_us != FEED_PROGRESS_NOT_COVERING && slug_filter_is_complete(loader->config.filter, since_us) ? 1 : 0;
+	return since_us != FEED_PROGRESS_NOT_COVERING && slug_filter_is_complete(loader->config.filter, since_us) ? 1
+	                                                                                                          : 0;
 }
 
 static double is_overfull_value(void *ctx)
@@ -128,14 +159,16 @@ struct filter_loader *filter_loader_start(const struct filter_loader_config *con
 	struct filter_loader *loader = mem_zero(sizeof(*loader));
 	struct metrics *m = config->metrics;
 	loader->config = *config;
+	loader->page = mem_zero(sizeof(*loader->page));
 	deadline_cond_init(&loader->stopped);
 	pthread_mutex_init(&loader->mutex, NULL);
-	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.", NULL,
-	                       is_complete_value, loader);
+	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.",
+	                       NULL, is_complete_value, loader);
 	metrics_gauge_callback(m, "waymark_slug_filter_is_overfull",
 	                       "1 if it holds more slugs than SLUG_FILTER_SLUGS; it is not asked then.", NULL,
 	                       is_overfull_value, config->filter);
-	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the filter.", NULL, count_value, config->filter);
+	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the filter.", NULL, count_value,
+	                       config->filter);
 	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory that the filter takes.", NULL, bytes_value,
 	                       config->filter);
 	if (pthread_create(&loader->thread, NULL, load, loader) != 0)
@@ -155,5 +188,6 @@ void filter_loader_stop(struct filter_loader *loader)
 	pthread_join(loader->thread, NULL);
 	pthread_cond_destroy(&loader->stopped);
 	pthread_mutex_destroy(&loader->mutex);
+	free(loader->page);
 	free(loader);
 }

@@ -2,6 +2,8 @@
  * Safe from any thread. Fills a slug_filter from PostgreSQL: a thread that, whenever the feed of events covers anew, reads
  * all slugs of the table links in short statements. Slugs that are issued meanwhile come with the feed.
  *
+ * Each second it also looks for links that came past links-api, by hand or by an import: they have no events.
+ *
  * Purged slugs are left out on purpose: they are answered 404, as those that never were.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_FILTER_LOADER_H

@@ -12,6 +12,7 @@
 #include "lib/net/kafka_feed.h"
 
 #define POLL_MS 20
+#define POLL_BUSY_MS 1
 #define REPAIRS_MAX 256
 /* Of a run of records, after how many those who wait are looked after. */
 #define RUN_MAX 256
@@ -73,8 +74,7 @@ static void take_malformed(struct link_feed *feed, const struct kafka_message *m
 	if (!slug_is_valid(message->key, message->key_len))
 		return;
 	slug_filter_add(feed->config.filter, message->key, message->key_len);
-	change_clock_change(feed->config.changes, message->key, message->key_len,
-	                    clock_steady_us(feed->config.clock));
+	change_clock_change(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
 	memory_cache_drop(feed->config.memory, message->key, message->key_len);
 }
 
@@ -140,32 +140,35 @@ static void reopen_kafka(struct link_feed *feed)
 	(void)e; /* logged; tried again by the next round */
 }
 
-static void look_after(struct link_feed *feed)
+/* True: somebody waits for the next round. */
+static bool look_after(struct link_feed *feed)
 {
 	const struct link_feed_config *c = &feed->config;
-	bool is_lonely = !feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) &&
-	                 !redis_pool_is_reachable(c->redis);
-	int64_t ttl_ms = is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS :
-	                                                                           c->memory_ttl_ms;
+	bool is_lonely =
+		!feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) && !redis_pool_is_reachable(c->redis);
+	int64_t ttl_ms =
+		is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS : c->memory_ttl_ms;
 	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
-	unknown_gate_advance(c->gate);
+	return unknown_gate_advance(c->gate);
 }
 
 static void *follow(void *arg)
 {
 	struct link_feed *feed = arg;
+	bool busy = false;
 	while (!atomic_load(&feed->stopping)) {
 		struct kafka_message message;
 		enum err e = ERR_INTERNAL;
+		int64_t poll_ms = busy ? POLL_BUSY_MS : POLL_MS;
 		for (int i = 0; i < RUN_MAX && feed->kafka; i++) {
-			e = kafka_feed_poll(feed->kafka, i == 0 ? POLL_MS : 0, &message);
+			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
 			if (e != OK)
 				break;
 			take(feed, &message);
 		}
 		if (e == ERR_INTERNAL)
 			reopen_kafka(feed);
-		look_after(feed);
+		busy = look_after(feed);
 	}
 	return NULL;
 }
@@ -194,12 +197,14 @@ static void register_metrics(struct link_feed *feed)
 	                                  "Records of the feed that are neither link events nor marks.", NULL);
 	feed->resets = metrics_counter(m, "waymark_feed_resets_total",
 	                               "Times that the feed lost its place and may have missed events.", NULL);
-	feed->repairs = metrics_counter(m, "waymark_feed_repairs_total",
-	                                "Changes put into Redis because a late fill of ours could have hidden them.", NULL);
+	feed->repairs =
+		metrics_counter(m, "waymark_feed_repairs_total",
+	                        "Changes put into Redis because a late fill of ours could have hidden them.", NULL);
 	feed->repairs_dropped = metrics_counter(m, "waymark_feed_repairs_dropped_total",
 	                                        "The same, not done as too many waited already.", NULL);
-	metrics_gauge_callback(m, "waymark_feed_lag_seconds", "How far behind now the feed of link events has been seen.",
-	                       NULL, lag_seconds, feed->config.progress);
+	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
+	                       "How far behind now the feed of link events has been seen.", NULL, lag_seconds,
+	                       feed->config.progress);
 	metrics_gauge_callback(m, "waymark_feed_is_fresh", "1 while memory may answer by the feed.", NULL,
 	                       is_fresh_value, feed->config.progress);
 	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",

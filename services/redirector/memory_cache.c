@@ -162,8 +162,8 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
 	if (!link || link->version < entry->version) {
-		memory_shard_put(shard, hash, entry, read_at_us, is_quiet_since(cache, entry->slug, slug_len, read_at_us),
-		                 link);
+		memory_shard_put(shard, hash, entry, read_at_us,
+		                 is_quiet_since(cache, entry->slug, slug_len, read_at_us), link);
 	} else if (link->version == entry->version) {
 		memory_link_touch(link);
 		confirm(cache, link, read_at_us, is_quiet_since(cache, entry->slug, slug_len, read_at_us));

@@ -28,7 +28,7 @@ struct memory_link {
 	uint8_t asked : 2; /* how often since it was last weighed, up to MEMORY_LINK_ASKED_MAX */
 	uint8_t queue : 1;
 	uint8_t is_covered : 1; /* no event of it can have come unseen since read_at_us (see memory_cache.h) */
-	char text[]; /* slug, original_url, expired_url, without NULs */
+	char text[];            /* slug, original_url, expired_url, without NULs */
 };
 
 /* Release with free(). */

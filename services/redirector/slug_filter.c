@@ -54,7 +54,8 @@ void slug_filter_add(struct slug_filter *filter, const char *slug, size_t slug_l
 	for (unsigned probe = 0; probe < PROBES; probe++) {
 		uint64_t at = position(filter, hash, probe);
 		uint64_t bit = UINT64_C(1) << (at % 64);
-		is_new = !(atomic_fetch_or_explicit(&filter->words[at / 64], bit, memory_order_release) & bit) || is_new;
+		is_new =
+			!(atomic_fetch_or_explicit(&filter->words[at / 64], bit, memory_order_release) & bit) || is_new;
 	}
 	atomic_fetch_add_explicit(&filter->count, is_new, memory_order_relaxed);
 }

@@ -139,16 +139,24 @@ static struct waiter *take_first(struct unknown_gate *gate)
 	return waiter;
 }
 
-/* Those whose as_of has come or who have waited too long: the oldest, as all wait equally long. In order. */
-static struct waiter *take_due(struct unknown_gate *gate, int64_t as_of_us, int64_t now_us)
+/* With the lock held: whether the one who has waited longest need not wait any more. All wait equally long. */
+static bool is_first_due(const struct unknown_gate *gate, int64_t as_of_us, int64_t now_us)
+{
+	return gate->first &&
+	       (gate->closed || gate->first->wanted_as_of_us <= as_of_us || gate->first->until_us <= now_us);
+}
+
+/* At most max of those who are due, in order. */
+static struct waiter *take_due(struct unknown_gate *gate, int64_t as_of_us, int64_t now_us, size_t max, bool *more)
 {
 	struct waiter *due = NULL;
 	struct waiter **end = &due;
 	pthread_mutex_lock(&gate->lock);
-	while (gate->first && (gate->closed || gate->first->wanted_as_of_us <= as_of_us || gate->first->until_us <= now_us)) {
+	for (size_t i = 0; i < max && is_first_due(gate, as_of_us, now_us); i++) {
 		*end = take_first(gate);
 		end = &(*end)->next;
 	}
+	*more = is_first_due(gate, as_of_us, now_us);
 	pthread_mutex_unlock(&gate->lock);
 	return due;
 }
@@ -162,16 +170,19 @@ static enum err judge(struct unknown_gate *gate, const struct waiter *waiter, in
 	return is_unknown ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
 }
 
-void unknown_gate_advance(struct unknown_gate *gate)
+bool unknown_gate_advance(struct unknown_gate *gate)
 {
+	bool more;
 	int64_t as_of_us = feed_progress_as_of_us(gate->config.progress);
-	struct waiter *waiter = take_due(gate, as_of_us, clock_steady_us(gate->config.clock));
+	int64_t now_us = clock_steady_us(gate->config.clock);
+	struct waiter *waiter = take_due(gate, as_of_us, now_us, UNKNOWN_GATE_RUN_MAX, &more);
 	while (waiter) {
 		struct waiter *next = waiter->next;
 		waiter->told(waiter->visitor, judge(gate, waiter, as_of_us));
 		free(waiter);
 		waiter = next;
 	}
+	return more;
 }
 
 void unknown_gate_close(struct unknown_gate *gate)
@@ -179,7 +190,8 @@ void unknown_gate_close(struct unknown_gate *gate)
 	pthread_mutex_lock(&gate->lock);
 	gate->closed = true;
 	pthread_mutex_unlock(&gate->lock);
-	struct waiter *waiter = take_due(gate, 0, 0);
+	bool more;
+	struct waiter *waiter = take_due(gate, 0, 0, SIZE_MAX, &more);
 	while (waiter) {
 		struct waiter *next = waiter->next;
 		waiter->told(waiter->visitor, ERR_UNAVAILABLE);

@@ -24,6 +24,7 @@
 /* How far apart the clocks of this machine and of PostgreSQL may be. */
 #define UNKNOWN_GATE_CLOCK_SKEW_US (200 * CLOCK_US_PER_MS)
 #define UNKNOWN_GATE_PATIENCE_US CLOCK_US_PER_S
+#define UNKNOWN_GATE_RUN_MAX 16
 
 struct unknown_gate;
 
@@ -49,8 +50,12 @@ typedef void (*unknown_gate_told)(void *visitor, enum err verdict);
  */
 bool unknown_gate_hold(struct unknown_gate *gate, const char *slug, unknown_gate_told told, void *visitor);
 
-/* The feed has come further, or some time has passed: tells those whose time has come. By one thread, every few ms. */
-void unknown_gate_advance(struct unknown_gate *gate);
+/*
+ * The feed has come further, or some time has passed: tells those whose time has come, at most UNKNOWN_GATE_RUN_MAX: a mark may
+ * be what hundreds wait for, whose answers all at once would hold up the hits behind them. True: more are due; come back in a
+ * millisecond. By one thread, every few ms.
+ */
+bool unknown_gate_advance(struct unknown_gate *gate);
 
 /* Tells everybody ERR_UNAVAILABLE, and holds nobody any more. */
 void unknown_gate_close(struct unknown_gate *gate);

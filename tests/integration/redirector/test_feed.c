@@ -99,10 +99,10 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
-	event->link = (struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
-	event->link.entry = (struct link_entry){
-		.id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302
-	};
+	event->link =
+		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
+	event->link.entry =
+		(struct link_entry){ .id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302 };
 	const char *slug = world_slug(s->world, name, event->link.entry.slug);
 	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s", destination);
 	struct strbuf bytes;
@@ -242,15 +242,28 @@ static void asks_postgresql_when_the_filter_is_too_small(void **state)
 	struct scene *s = *state;
 	s->world->config.slug_filter_slugs = 1000;
 	s->world->config.unknown_queries_per_second = 0;
-	test_database_run(s->world->database,
-	                  "INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
-	                  "'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
+	test_database_run(
+		s->world->database,
+		"INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
+		"'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
 	world_start(s->world);
 	await(s->world, "waymark_slug_filter_is_overfull", 1);
 	assert_int_equal(world_metric(s->world, FILTER_COMPLETE), 0);
 	assert_int_equal(world_follow(s->world, "invented-too", ""), 404);
 	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
 	test_database_run(s->world->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
+}
+
+static void hears_of_links_that_came_past_the_api(void **state)
+{
+	struct scene *s = *state;
+	s->world->config.unknown_queries_per_second = 0;
+	world_start(s->world);
+	await(s->world, FILTER_COMPLETE, 1);
+	world_add_link(s->world, "import");
+	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
+	while (!leads(s->world, "import", "https://example.com/import"))
+		assert_true(http_fixture_now_ms() < until_ms);
 }
 
 static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void **state)
@@ -279,6 +292,7 @@ int main(void)
 		TEST(denies_invented_slugs_without_postgresql_once_the_filter_is_complete),
 		TEST(asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed),
 		TEST(asks_postgresql_when_the_filter_is_too_small),
+		TEST(hears_of_links_that_came_past_the_api),
 		TEST(puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);

@@ -11,7 +11,7 @@
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)
 #define MS CLOCK_US_PER_MS
-#define WAITING_MAX 3
+#define WAITING_MAX 20
 
 /* A gate whose filter is complete and has "there", whose feed is fresh, and whose budget is spent. */
 struct world {
@@ -20,7 +20,7 @@ struct world {
 	struct slug_filter *filter;
 	struct metrics *metrics;
 	struct unknown_gate *gate;
-	enum err told[8]; /* outlives the test: the end tells everybody */
+	enum err told[WAITING_MAX + 1]; /* outlives the test: the end tells everybody */
 };
 
 static void mark_as_of(struct world *w, int64_t as_of_us)
@@ -174,7 +174,7 @@ static void a_gap_in_the_feed_while_somebody_waits_decides_nothing(void **state)
 	assert_int_equal(w->told[0], ERR_UNAVAILABLE);
 }
 
-static void holds_no_more_than_its_bound(void **state)
+static void holds_no_more_than_its_bound_and_lets_them_go_in_small_groups(void **state)
 {
 	struct world *w = *state;
 	for (int i = 0; i < WAITING_MAX; i++)
@@ -182,7 +182,10 @@ static void holds_no_more_than_its_bound(void **state)
 	assert_false(hold(w, "none", &w->told[WAITING_MAX]));
 	clock_fake_advance(&w->clock, 300 * MS);
 	mark_as_of(w, now(w));
-	unknown_gate_advance(w->gate);
+	assert_true(unknown_gate_advance(w->gate));
+	assert_int_equal(w->told[UNKNOWN_GATE_RUN_MAX - 1], ERR_NOT_FOUND);
+	assert_int_equal(w->told[UNKNOWN_GATE_RUN_MAX], NOT_TOLD);
+	assert_false(unknown_gate_advance(w->gate));
 	for (int i = 0; i < WAITING_MAX; i++)
 		assert_int_equal(w->told[i], ERR_NOT_FOUND);
 	assert_true(hold(w, "none", &w->told[WAITING_MAX]));
@@ -230,7 +233,7 @@ int main(void)
 		TEST(holds_nobody_with_an_overfull_filter),
 		TEST(who_waits_in_vain_is_asked_about),
 		TEST(a_gap_in_the_feed_while_somebody_waits_decides_nothing),
-		TEST(holds_no_more_than_its_bound),
+		TEST(holds_no_more_than_its_bound_and_lets_them_go_in_small_groups),
 		TEST(asks_about_as_many_as_the_budget_allows),
 		TEST(the_end_tells_everybody),
 	};
