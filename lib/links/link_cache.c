@@ -12,38 +12,70 @@
 #include "lib/base/strbuf.h"
 
 /*
- * The value of an entry is text:
+ * A value is text, in one of three kinds:
  *
- *   1 version id state redirect_status expires_at_us original_url_len original_url expired_url
+ *   2 generation version id state redirect_status expires_at_us original_url_len original_url expired_url
+ *   ? generation            PostgreSQL has no such slug
+ *   ~ generation mark       nothing yet: the place of an entry that somebody is reading, or about to commit
  *
- * with one space between numbers, and one before original_url; none between the two URLs. "1" is the number of this
- * form: a value of another form is no entry, and any set replaces it. "?" says that PostgreSQL has no such slug.
+ * with one space between words, and one before original_url; none between the two URLs. "2" is the number of this form:
+ * whatever else is there is none of ours, and reads as a miss.
  */
-#define FORM "1"
+#define FORM "2"
 #define UNKNOWN "?"
 #define KEY_PREFIX "link:"
 #define KEY_SIZE (sizeof(KEY_PREFIX) + SLUG_LENGTH_MAX)
-#define NUMBERS 6
+#define NUMBERS 7
 #define NUMBER_TEXT 20
 #define VALUE_MAX (sizeof(FORM) + (size_t)NUMBERS * (NUMBER_TEXT + 1) + 2 * (size_t)LINK_URL_MAX)
 
 /*
- * Versions are compared as decimal texts without leading zeroes (longer is larger): Lua's numbers are doubles, in which
- * large versions would be equal. KEYS: the key. ARGV: the version, the value, the seconds it lives.
+ * What the scripts know of a value: its kind, its generation, and its version or mark; nothing for a value of another
+ * form. Versions are compared as decimal texts without leading zeroes (longer is larger): Lua's numbers are doubles, in
+ * which large versions would be equal. KEYS[1]: the key. ARGV[1]: the generation.
  */
-static const char set_if_newer[] =
-	"local old = redis.call('GET', KEYS[1]) "
-	"local version = old and string.match(old, '^" FORM " (%d+) ') "
-	"if version and (#version > #ARGV[1] or (#version == #ARGV[1] and version >= ARGV[1])) "
-	"then return 0 end "
-	"redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3]) "
-	"return 1";
+#define READ_OLD                                                                                                       \
+	"local old = redis.call('GET', KEYS[1]) "                                                                      \
+	"local kind, generation, rest "                                                                                \
+	"if old then kind, generation, rest = string.match(old, '^([2?~]) (%d+) ?(%w*)') end "                         \
+	"local age = kind and tonumber(ARGV[1]) - tonumber(generation) "
 
-static void encode(const struct link_entry *entry, struct strbuf *out)
+enum put { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
+
+/* ARGV: generation, version, value, seconds to live, mark. What memory has no room for goes: something older may be there. */
+static const char put_entry[] =
+	READ_OLD "if not old then return 2 end "
+		 "if age and age < 0 then return 3 end "
+		 "local here = age == 0 and kind "
+		 "if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
+		 "if here == '2' or (here == '~' and rest == ARGV[5]) then "
+		 "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+		 "if not done.err then return 1 end "
+		 "end "
+		 "redis.call('DEL', KEYS[1]) "
+		 "return 2";
+
+/* ARGV: generation, mark, value, seconds to live. */
+static const char put_unknown[] = READ_OLD "if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
+					   "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+					   "if done.err then return 2 end "
+					   "return 1";
+
+/* ARGV: generation, mark, seconds to live, "1" to take the place of an unknown slug. Gives the mark that is there. */
+static const char reserve[] =
+	READ_OLD "if age and age < 0 then return '' end "
+		 "local here = age == 0 and kind "
+		 "if here == '~' then return rest end "
+		 "if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
+		 "local done = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
+		 "if done.err then return '' end "
+		 "return ARGV[2]";
+
+static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
 {
-	strbuf_add_format(out, FORM " %lld %lld %d %d %lld %zu ", (long long)entry->version, (long long)entry->id,
-	                  (int)entry->state, (int)entry->redirect_status, (long long)entry->expires_at_us,
-	                  strlen(entry->original_url));
+	strbuf_add_format(out, FORM " %lld %lld %lld %d %d %lld %zu ", (long long)generation, (long long)entry->version,
+	                  (long long)entry->id, (int)entry->state, (int)entry->redirect_status,
+	                  (long long)entry->expires_at_us, strlen(entry->original_url));
 	strbuf_add_text(out, entry->original_url);
 	strbuf_add_text(out, entry->expired_url);
 }
@@ -60,7 +92,7 @@ static const char *read_number(const char *at, const char *end, int64_t *out)
 	return number_parse(digits, 0, INT64_MAX, out) == OK ? space + 1 : NULL;
 }
 
-static bool decode(const char *value, size_t len, struct link_entry *out)
+static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
 {
 	const char *end = value + len;
 	if (len < sizeof(FORM) || memcmp(value, FORM " ", sizeof(FORM)) != 0 || memchr(value, '\0', len))
@@ -72,7 +104,7 @@ static bool decode(const char *value, size_t len, struct link_entry *out)
 		if (!at)
 			return false;
 	}
-	int64_t version = number[0], id = number[1], state = number[2], status = number[3], url_len = number[5];
+	int64_t version = number[1], id = number[2], state = number[3], status = number[4], url_len = number[6];
 	int64_t expired_url_len = end - at - url_len;
 	if (version < 1 || id < 1 || state < LINK_STATE_ACTIVE || state > LINK_STATE_DELETED ||
 	    !link_redirect_status_is_valid(status) || url_len < 1 || url_len > LINK_URL_MAX || expired_url_len < 0 ||
@@ -82,7 +114,8 @@ static bool decode(const char *value, size_t len, struct link_entry *out)
 	out->id = id;
 	out->state = (enum link_state)state;
 	out->redirect_status = (uint16_t)status;
-	out->expires_at_us = number[4];
+	*generation = number[0];
+	out->expires_at_us = number[5];
 	snprintf(out->original_url, sizeof(out->original_url), "%.*s", (int)url_len, at);
 	snprintf(out->expired_url, sizeof(out->expired_url), "%.*s", (int)expired_url_len, at + url_len);
 	return true;
@@ -90,21 +123,36 @@ static bool decode(const char *value, size_t len, struct link_entry *out)
 
 struct link_cache {
 	struct redis_pool *redis;
+	struct link_cache_trust *trust;
 	const struct log *log;
 	_Atomic int64_t log_again_us; /* steady */
 };
 
-struct link_cache *link_cache_new(struct redis_pool *redis, const struct log *log)
+struct link_cache *link_cache_new(const struct link_cache_config *config)
 {
 	struct link_cache *cache = mem_zero(sizeof(*cache));
-	cache->redis = redis;
-	cache->log = log;
+	cache->redis = config->redis;
+	cache->log = config->log;
+	cache->trust = link_cache_trust_new(&(struct link_cache_trust_config){
+		.redis = config->redis,
+		.clock = config->clock,
+		.log = config->log,
+		.metrics = config->metrics,
+	});
 	return cache;
 }
 
 void link_cache_free(struct link_cache *cache)
 {
+	if (!cache)
+		return;
+	link_cache_trust_free(cache->trust);
 	free(cache);
+}
+
+void link_cache_require_generation(struct link_cache *cache, int64_t generation)
+{
+	link_cache_trust_require(cache->trust, generation);
 }
 
 /* Cut at the longest slug: a longer one is nobody's. */
@@ -114,43 +162,71 @@ static struct redis_arg key_of(const char *slug, char key[static KEY_SIZE])
 	return REDIS_TEXT(key);
 }
 
-static enum link_cache_answer read_value(const struct link_cache *cache, const char *value, size_t len,
-                                         struct link_entry *out)
+static const char *number_of(int64_t number, char text[static NUMBER_TEXT + 1])
 {
+	snprintf(text, NUMBER_TEXT + 1, "%lld", (long long)number);
+	return text;
+}
+
+/* --- reading --- */
+
+static enum link_cache_answer read_value(const char *value, size_t len, int64_t wanted, struct link_entry *out)
+{
+	char unknown[sizeof(UNKNOWN) + 1 + NUMBER_TEXT];
+	struct link_entry entry = { 0 };
+	int64_t generation = 0;
 	if (!value)
 		return LINK_CACHE_MISS;
-	if (len == strlen(UNKNOWN) && memcmp(value, UNKNOWN, len) == 0)
+	snprintf(unknown, sizeof(unknown), UNKNOWN " %lld", (long long)wanted);
+	if (len == strlen(unknown) && memcmp(value, unknown, len) == 0)
 		return LINK_CACHE_UNKNOWN;
-	struct link_entry entry = { 0 };
-	if (!decode(value, len, &entry)) {
-		log_warning(cache->log, "link_cache_value_malformed", LOG_INT("bytes", len));
+	if (!decode(value, len, &generation, &entry) || generation != wanted)
 		return LINK_CACHE_MISS;
-	}
 	*out = entry;
 	return LINK_CACHE_ENTRY;
 }
 
-static enum link_cache_answer read_reply(const struct link_cache *cache, const struct redis_reply *reply,
-                                         const char *slug, struct link_entry *out)
+/* Trust is asked for after the reply has come, and for the server that gave it. */
+static enum link_cache_answer read_reply(const struct link_cache *cache, enum link_cache_trust_level level,
+                                         const struct redis_reply *reply, uint64_t server, const char *slug,
+                                         struct link_entry *out)
 {
+	struct link_cache_trusted trusted;
+	if (!link_cache_trust_now(cache->trust, level, &trusted) || trusted.server != server)
+		return LINK_CACHE_AWAY;
 	size_t len = 0;
 	const char *value = redis_reply_bytes(reply, &len);
-	enum link_cache_answer answer = read_value(cache, value, len, out);
+	enum link_cache_answer answer = read_value(value, len, trusted.generation, out);
 	if (answer == LINK_CACHE_ENTRY)
 		snprintf(out->slug, sizeof(out->slug), "%s", slug);
 	return answer;
 }
 
-enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
+static enum link_cache_answer get(struct link_cache *cache, enum link_cache_trust_level level, const char *slug,
+                                  struct link_entry *out)
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
+	struct link_cache_trusted trusted;
 	struct redis_reply *reply = NULL;
-	if (redis_pool_call(cache->redis, args, 2, &reply) != OK)
+	uint64_t server = 0;
+	if (!link_cache_trust_now(cache->trust, level, &trusted))
 		return LINK_CACHE_AWAY;
-	enum link_cache_answer answer = read_reply(cache, reply, slug, out);
+	if (redis_pool_call_at(cache->redis, args, 2, &reply, &server) != OK)
+		return LINK_CACHE_AWAY;
+	enum link_cache_answer answer = read_reply(cache, level, reply, server, slug, out);
 	redis_reply_free(reply);
 	return answer;
+}
+
+enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
+{
+	return get(cache, LINK_CACHE_TRUST_FULL, slug, out);
+}
+
+enum link_cache_answer link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out)
+{
+	return get(cache, LINK_CACHE_TRUST_LAST_RESORT, slug, out);
 }
 
 struct question {
@@ -170,7 +246,7 @@ static void log_refusal(struct link_cache *cache, const char *error)
 		log_warning(cache->log, "link_cache_refused", LOG_TEXT("message", error));
 }
 
-static void answer_question(void *ctx, const struct redis_reply *reply)
+static void answer_question(void *ctx, const struct redis_reply *reply, uint64_t server)
 {
 	struct question *q = ctx;
 	struct link_entry entry;
@@ -179,7 +255,7 @@ static void answer_question(void *ctx, const struct redis_reply *reply)
 	if (error)
 		log_refusal(q->cache, error);
 	else if (reply)
-		answer = read_reply(q->cache, reply, q->slug, &entry);
+		answer = read_reply(q->cache, LINK_CACHE_TRUST_FULL, reply, server, q->slug, &entry);
 	q->told(q->ctx, answer, &entry);
 	free(q);
 }
@@ -189,6 +265,10 @@ enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipelin
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
+	struct link_cache_trusted trusted;
+	if (!link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, &trusted))
+		return ERR_UNAVAILABLE;
+	redis_pipeline_demand(pipeline, trusted.server);
 	struct question *q = mem_zero(sizeof(*q));
 	*q = (struct question){ .cache = cache, .told = told, .ctx = ctx };
 	snprintf(q->slug, sizeof(q->slug), "%s", slug);
@@ -198,41 +278,127 @@ enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipelin
 	return err;
 }
 
+/* --- filling --- */
+
+static void reserve_place(struct link_cache *cache, const char *slug, const char *even_if_unknown,
+                          struct link_cache_reservation *out)
+{
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1], mark[sizeof(out->mark)];
+	struct link_cache_trusted trusted;
+	*out = (struct link_cache_reservation){ 0 };
+	if (!link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, &trusted))
+		return;
+	entropy_text("0123456789abcdef", mark, sizeof(mark) - 1);
+	const struct redis_arg args[] = {
+		key_of(slug, key),
+		REDIS_TEXT(number_of(trusted.generation, generation)),
+		REDIS_TEXT(mark),
+		REDIS_TEXT(number_of(LINK_CACHE_RESERVATION_TTL_S, ttl_s)),
+		REDIS_TEXT(even_if_unknown),
+	};
+	struct redis_reply *reply = NULL;
+	uint64_t server = 0;
+	if (redis_pool_script_at(cache->redis, reserve, 1, args, 5, &reply, &server) != OK)
+		return;
+	size_t len = 0;
+	const char *given = redis_reply_bytes(reply, &len);
+	if (server == trusted.server && given && len == sizeof(out->mark) - 1) {
+		out->generation = trusted.generation;
+		memcpy(out->mark, given, sizeof(out->mark));
+	}
+	redis_reply_free(reply);
+}
+
+void link_cache_reserve(struct link_cache *cache, const char *slug, struct link_cache_reservation *out)
+{
+	reserve_place(cache, slug, "", out);
+}
+
+void link_cache_reserve_for_change(struct link_cache *cache, const char *slug, struct link_cache_reservation *out)
+{
+	reserve_place(cache, slug, "1", out);
+}
+
 static int64_t jittered_ttl_s(void)
 {
 	return LINK_CACHE_TTL_S - LINK_CACHE_TTL_S / 10 + (int64_t)entropy_below(2 * LINK_CACHE_TTL_S / 10 + 1);
 }
 
-enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry)
+static enum err put(struct link_cache *cache, int64_t generation, const char *mark, const struct link_entry *entry,
+                    enum put *done, uint64_t *server)
 {
-	char key[KEY_SIZE], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
-	snprintf(version, sizeof(version), "%lld", (long long)entry->version);
-	snprintf(ttl_s, sizeof(ttl_s), "%lld", (long long)jittered_ttl_s());
+	char key[KEY_SIZE], of[NUMBER_TEXT + 1], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
 	struct strbuf value;
 	strbuf_init(&value, VALUE_MAX);
-	encode(entry, &value);
+	encode(entry, generation, &value);
 	const struct redis_arg args[] = {
 		key_of(entry->slug, key),
-		REDIS_TEXT(version),
+		REDIS_TEXT(number_of(generation, of)),
+		REDIS_TEXT(number_of(entry->version, version)),
 		{ value.data, value.len },
-		REDIS_TEXT(ttl_s),
+		REDIS_TEXT(number_of(jittered_ttl_s(), ttl_s)),
+		REDIS_TEXT(mark),
 	};
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script(cache->redis, set_if_newer, 1, args, 4, &reply);
-	if (err == OK && redis_reply_int(reply) == 0)
-		err = ERR_CONFLICT;
+	enum err err = redis_pool_script_at(cache->redis, put_entry, 1, args, 6, &reply, server);
+	if (err == OK)
+		*done = (enum put)redis_reply_int(reply);
 	redis_reply_free(reply);
 	strbuf_clear(&value);
 	return err;
 }
 
-enum err link_cache_set_unknown(struct link_cache *cache, const char *slug)
+static enum err judge(enum put done)
 {
-	char key[KEY_SIZE], ttl_s[NUMBER_TEXT + 1];
-	snprintf(ttl_s, sizeof(ttl_s), "%d", LINK_CACHE_UNKNOWN_TTL_S);
+	if (done == PUT_BEHIND)
+		return ERR_UNAVAILABLE;
+	return done == PUT_KEPT ? ERR_CONFLICT : OK;
+}
+
+enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reservation *reservation,
+                         const struct link_entry *entry)
+{
+	int64_t generation = reservation->generation;
+	if (generation == 0)
+		generation = link_cache_trust_generation(cache->trust);
+	if (generation == 0)
+		return ERR_UNAVAILABLE;
+	enum put done;
+	uint64_t server;
+	enum err err = put(cache, generation, reservation->mark, entry, &done, &server);
+	return err == OK ? judge(done) : err;
+}
+
+enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry)
+{
+	return link_cache_fill(cache, &(struct link_cache_reservation){ 0 }, entry);
+}
+
+enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *to, const struct link_entry *entry)
+{
+	enum put done;
+	uint64_t server;
+	enum err err = put(cache, to->generation, "", entry, &done, &server);
+	if (err == OK)
+		err = server == to->server ? judge(done) : ERR_UNAVAILABLE;
+	return err;
+}
+
+enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
+                                 const char *slug)
+{
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN " ")],
+		ttl_s[NUMBER_TEXT + 1];
+	if (reservation->generation == 0)
+		return OK;
+	number_of(reservation->generation, generation);
+	snprintf(value, sizeof(value), UNKNOWN " %s", generation);
 	const struct redis_arg args[] = {
-		REDIS_TEXT("SET"), key_of(slug, key), REDIS_TEXT(UNKNOWN),
-		REDIS_TEXT("EX"),  REDIS_TEXT(ttl_s), REDIS_TEXT("NX"),
+		key_of(slug, key),
+		REDIS_TEXT(generation),
+		REDIS_TEXT(reservation->mark),
+		REDIS_TEXT(value),
+		REDIS_TEXT(number_of(LINK_CACHE_UNKNOWN_TTL_S, ttl_s)),
 	};
-	return redis_pool_call(cache->redis, args, sizeof(args) / sizeof(args[0]), NULL);
+	return redis_pool_script(cache->redis, put_unknown, 1, args, 5, NULL);
 }

@@ -119,6 +119,27 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
 	return err;
 }
 
+enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *count)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, (int64_t)limit);
+	struct pg_result *answer = NULL;
+	enum err err =
+		pg_conn_query(conn,
+	                      "WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE NOT cached "
+	                      "ORDER BY id LIMIT $1) AS ids), "
+	                      "done AS (DELETE FROM outbox WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) "
+	                      "AND published RETURNING 1), "
+	                      "kept AS (UPDATE outbox SET cached = true "
+	                      "WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) AND NOT published RETURNING 1) "
+	                      "SELECT (SELECT count(*) FROM done) + (SELECT count(*) FROM kept)",
+	                      &params, &answer);
+	if (err == OK)
+		*count = pg_result_int(answer, 0, 0);
+	pg_result_free(answer);
+	return err;
+}
+
 enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 {
 	struct pg_result *answer = NULL;

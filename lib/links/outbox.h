@@ -47,6 +47,12 @@ enum err outbox_set_published(struct pg_conn *conn, const struct outbox_batch *b
 /* For the rows of a batch that are cached: removes those that are published, the others wait for Kafka alone. */
 enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batch) MUST_CHECK;
 
+/*
+ * Sets cached in at most limit rows that wait for Redis, oldest first, whatever Redis has: there is nothing old in it.
+ * *count: how many they were.
+ */
+enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *count) MUST_CHECK;
+
 struct outbox_lag {
 	int64_t unpublished; /* rows that wait for Kafka */
 	int64_t uncached;    /* rows that wait for Redis; a row may wait for both */

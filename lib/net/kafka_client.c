@@ -130,3 +130,17 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 		rd_kafka_conf_destroy(conf);
 	return err;
 }
+
+enum err kafka_client_count_partitions(struct rd_kafka_s *rk, struct rd_kafka_topic_s *topic, int64_t timeout_ms,
+                                       int32_t *count)
+{
+	const struct rd_kafka_metadata *told = NULL;
+	if (rd_kafka_metadata(rk, 0, topic, &told, (int)timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return ERR_UNAVAILABLE;
+	bool known = told->topic_cnt == 1 && told->topics[0].err == RD_KAFKA_RESP_ERR_NO_ERROR &&
+	             told->topics[0].partition_cnt > 0;
+	if (known)
+		*count = told->topics[0].partition_cnt;
+	rd_kafka_metadata_destroy(told);
+	return known ? OK : ERR_UNAVAILABLE;
+}

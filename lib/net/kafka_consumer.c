@@ -229,19 +229,6 @@ static enum err nothing_came(const struct kafka_consumer *c)
 	return atomic_load(&c->client.reachable) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
 }
 
-static void fill(struct kafka_message *out, const rd_kafka_message_t *m)
-{
-	*out = (struct kafka_message){
-		.partition = m->partition,
-		.offset = m->offset,
-		.timestamp_ms = rd_kafka_message_timestamp(m, NULL),
-		.key = m->key,
-		.key_len = m->key_len,
-		.value = m->payload,
-		.value_len = m->len,
-	};
-}
-
 static void return_borrowed(struct kafka_consumer *c)
 {
 	if (c->borrowed)
@@ -269,7 +256,7 @@ enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struc
 		return nothing_came(c);
 	position->next = m->offset + 1;
 	metrics_add(c->messages, 1);
-	fill(message, m);
+	kafka_message_fill(message, m);
 	return OK;
 }
 
@@ -288,18 +275,7 @@ static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
 
 enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size)
 {
-	rd_kafka_headers_t *headers = NULL;
-	const void *value = NULL;
-	size_t len = 0;
-	if (!c->borrowed || rd_kafka_message_headers(c->borrowed, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR ||
-	    rd_kafka_header_get_last(headers, name, &value, &len) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return ERR_NOT_FOUND;
-	if (len >= size)
-		return ERR_LIMIT;
-	if (len > 0)
-		memcpy(out, value, len);
-	out[len] = '\0';
-	return OK;
+	return kafka_message_header(c->borrowed, name, out, size);
 }
 
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset)

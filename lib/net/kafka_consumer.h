@@ -16,6 +16,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/net/kafka_config.h"
+#include "lib/net/kafka_message.h"
 
 struct kafka_consumer;
 
@@ -51,17 +52,6 @@ struct kafka_consumer_config {
 	void *ctx;
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */
-};
-
-/* Borrowed until the next call. */
-struct kafka_message {
-	int32_t partition;
-	int64_t offset;
-	int64_t timestamp_ms; /* the broker's or producer's; -1 = none */
-	const void *key;
-	size_t key_len;
-	const void *value; /* NULL = tombstone */
-	size_t value_len;
 };
 
 /* Works without the brokers. ERR_INVALID: librdkafka refuses the configuration (logged). */

@@ -21,6 +21,9 @@
 #define RENEWAL_PAUSE_MS 500
 #define PURGE_WAIT_MS 1000
 #define RESEND_BATCH 1000
+#define COUNT_PARTITIONS_MS 5000
+#define COUNT_PARTITIONS_RETRY_MS 250
+#define METADATA_TIMEOUT_MS 250
 
 struct kafka_producer {
 	struct kafka_client client; /* first: librdkafka hands it back */
@@ -39,6 +42,9 @@ struct kafka_producer {
 	struct kafka_entry_list backlog; /* to be sent as soon as there is a good instance */
 	struct kafka_entry_list back;    /* what rk failed, to be sent again */
 	int64_t log_again_us;            /* the thread's; steady */
+	const char *_Atomic counted;     /* the topic whose partitions are counted; NULL: none */
+	_Atomic int32_t partitions;      /* of it; 0: not known yet */
+	int64_t count_again_us;          /* the thread's; steady */
 	struct metric *renewals;
 	struct metric *given_up;
 };
@@ -193,10 +199,11 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
 	for (size_t i = 0; i < r->header_count; i++)
 		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
-	rd_kafka_resp_err_t code =
-		rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_KEY(r->key, r->key_len),
-	                          RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len),
-	                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
+	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
+	rd_kafka_resp_err_t code = rd_kafka_producev(
+		rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
+		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len), RD_KAFKA_V_HEADERS(headers),
+		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_headers_destroy(headers);
 	return code;
@@ -261,6 +268,23 @@ static void give_up_all(struct kafka_producer *p, struct kafka_entry_list *list)
 		finish(p, entry, ERR_UNAVAILABLE);
 }
 
+/* By the thread, which alone may use rk without the mutex. */
+static void count_partitions(struct kafka_producer *p)
+{
+	const char *name = atomic_load(&p->counted);
+	int64_t now_us = clock_steady_us(clock_system());
+	if (!name || now_us < p->count_again_us)
+		return;
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->rk, name, NULL);
+	int32_t count = 0;
+	enum err err = topic ? kafka_client_count_partitions(p->rk, topic, METADATA_TIMEOUT_MS, &count) : ERR_INVALID;
+	if (err == OK)
+		atomic_store(&p->partitions, count);
+	if (topic)
+		rd_kafka_topic_destroy(topic);
+	p->count_again_us = now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) * CLOCK_US_PER_MS;
+}
+
 static void *serve(void *arg)
 {
 	struct kafka_producer *p = arg;
@@ -275,6 +299,7 @@ static void *serve(void *arg)
 		give_up_all(p, &expired);
 		if (broken)
 			renew(p);
+		count_partitions(p);
 		rd_kafka_poll(p->rk, wait_ms);
 		pthread_mutex_lock(&p->mutex);
 	}
@@ -357,6 +382,12 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 		free(entry);
 	}
 	return err;
+}
+
+int32_t kafka_producer_partitions(struct kafka_producer *p, const char *topic)
+{
+	atomic_store(&p->counted, topic);
+	return atomic_load(&p->partitions);
 }
 
 size_t kafka_producer_queued(const struct kafka_producer *p)

@@ -35,6 +35,8 @@ struct kafka_record {
 	bool value_is_kept; /* by the caller, until delivered is told: it is not copied */
 	struct kafka_header headers[KAFKA_HEADERS_MAX];
 	size_t header_count;
+	bool has_partition; /* false: the key decides */
+	int32_t partition;
 	void *opaque; /* handed to delivered */
 };
 
@@ -65,6 +67,12 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
  * accepted then. Never blocks.
  */
 enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record *record) MUST_CHECK;
+
+/*
+ * How many partitions topic has, as the brokers told last; 0: not known yet. Never waits: the first call makes the
+ * background thread ask, and ask again every 5 s. One topic per producer; the name is borrowed for as long as p lives.
+ */
+int32_t kafka_producer_partitions(struct kafka_producer *p, const char *topic);
 
 /* Records accepted and neither acked nor given up. */
 size_t kafka_producer_queued(const struct kafka_producer *p);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include <hiredis/hiredis.h>
@@ -13,8 +14,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
+#define SERVER_DIGITS 16
+
 struct redis_conn {
 	redisContext *wire;
+	uint64_t server;
 	bool broken;
 	bool timed_out;
 	char message[128];
@@ -175,6 +179,29 @@ static enum err authenticate(struct redis_conn *conn, const struct redis_url *ur
 	return err;
 }
 
+/* Of "run_id:" and 40 hexadecimal digits; 0 when there is none. */
+static uint64_t read_run_id(const char *info)
+{
+	static const char name[] = "\nrun_id:";
+	const char *at = info ? strstr(info, name) : NULL;
+	char digits[SERVER_DIGITS + 1];
+	if (!at)
+		return 0;
+	snprintf(digits, sizeof(digits), "%s", at + sizeof(name) - 1);
+	return strspn(digits, "0123456789abcdef") == SERVER_DIGITS ? strtoull(digits, NULL, 16) : 0;
+}
+
+static enum err identify(struct redis_conn *conn, int64_t deadline_us)
+{
+	const struct redis_arg info[] = { REDIS_TEXT("INFO"), REDIS_TEXT("server") };
+	struct redis_reply *reply = NULL;
+	enum err err = call(conn, info, 2, deadline_us, &reply);
+	if (err == OK)
+		conn->server = read_run_id(redis_reply_bytes(reply, NULL));
+	redis_reply_free(reply);
+	return err;
+}
+
 enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out, char *why,
                          size_t size)
 {
@@ -186,6 +213,8 @@ enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct
 	enum err err = finish_connecting(conn, deadline_us);
 	if (err == OK)
 		err = authenticate(conn, url, deadline_us);
+	if (err == OK)
+		err = identify(conn, deadline_us);
 	if (err == OK) {
 		*out = conn;
 		return OK;
@@ -209,6 +238,11 @@ enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, 
 	if (conn->broken)
 		return ERR_UNAVAILABLE;
 	return call(conn, args, count, deadline_in(timeout_ms), reply);
+}
+
+uint64_t redis_conn_server(const struct redis_conn *conn)
+{
+	return conn->server;
 }
 
 void redis_conn_spoil(struct redis_conn *conn)

@@ -24,12 +24,18 @@ struct redis_arg {
 #define REDIS_TEXT(t) ((struct redis_arg){ (t), strlen(t) })
 
 /*
- * Connects, authenticates and selects the database; all of it within timeout_ms (after name resolution). ERR_UNAVAILABLE:
- * why (size bytes) says what happened.
+ * Connects, authenticates, selects the database and asks the server who it is; all of it within timeout_ms (after name
+ * resolution), so a frozen server gives no connection. ERR_UNAVAILABLE: why (size bytes) says what happened.
  */
 enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct redis_conn **out, char *why,
                          size_t size) MUST_CHECK;
 void redis_conn_close(struct redis_conn *conn);
+
+/*
+ * Which run of which server is at the other end: the first 64 bits of its run_id, which each start draws anew. 0: it does
+ * not say (INFO is not allowed here).
+ */
+uint64_t redis_conn_server(const struct redis_conn *conn);
 
 /*
  * Runs a command; the whole reply, which may be an error reply, comes within timeout_ms. ERR_UNAVAILABLE: it did not; the

@@ -25,6 +25,7 @@ struct redis_pipeline {
 	size_t first;
 	size_t count;
 	bool has_unsent;
+	bool is_unwanted; /* another server is demanded */
 
 	pthread_t connector;
 	pthread_mutex_t mutex;
@@ -43,33 +44,13 @@ static void pause_connecting(struct redis_pipeline *p)
 		pthread_cond_timedwait(&p->wanted, &p->mutex, &until);
 }
 
-/* A frozen Redis takes connections all the same: only an answer counts. */
-static enum err open_and_ask(struct redis_pipeline *p, struct redis_conn **out, char *why, size_t size)
-{
-	const struct redis_arg ping[] = { REDIS_TEXT("PING") };
-	struct redis_conn *conn = NULL;
-	struct redis_reply *reply = NULL;
-	enum err err = redis_conn_open(&p->url, p->config.timeout_ms, &conn, why, size);
-	if (err != OK)
-		return err;
-	err = redis_conn_call(conn, ping, 1, p->config.timeout_ms, &reply);
-	redis_reply_free(reply);
-	if (err == OK) {
-		*out = conn;
-		return OK;
-	}
-	snprintf(why, size, "%s", redis_conn_message(conn));
-	redis_conn_close(conn);
-	return err;
-}
-
 /* With the mutex held, but not while it connects. */
 static void connect_once(struct redis_pipeline *p, bool *was_away)
 {
 	struct redis_conn *conn = NULL;
 	char why[128];
 	pthread_mutex_unlock(&p->mutex);
-	enum err err = open_and_ask(p, &conn, why, sizeof(why));
+	enum err err = redis_conn_open(&p->url, p->config.timeout_ms, &conn, why, sizeof(why));
 	pthread_mutex_lock(&p->mutex);
 	if (err == OK) {
 		p->wants = false;
@@ -123,19 +104,19 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 static void end_oldest(struct redis_pipeline *p, const struct redis_reply *reply)
 {
 	struct waiting oldest = p->ring[p->first];
+	uint64_t server = reply ? redis_conn_server(p->conn) : 0;
 	p->first = (p->first + 1) % p->config.in_flight_max;
 	p->count--;
-	oldest.done(oldest.ctx, reply);
+	oldest.done(oldest.ctx, reply, server);
 }
 
 /* Nothing of this connection will be answered any more; a new one is asked for. */
-static void give_connection_up(struct redis_pipeline *p)
+static void leave(struct redis_pipeline *p)
 {
-	log_warning(p->config.log, "redis_pipeline_broken", LOG_TEXT("message", redis_conn_message(p->conn)),
-	            LOG_INT("waiting", p->count));
 	redis_conn_close(p->conn);
 	p->conn = NULL;
 	p->has_unsent = false;
+	p->is_unwanted = false;
 	pthread_mutex_lock(&p->mutex);
 	p->wants = true;
 	pthread_cond_signal(&p->wanted);
@@ -143,6 +124,13 @@ static void give_connection_up(struct redis_pipeline *p)
 	/* Those who are told may call again, perhaps on a new connection already. */
 	for (size_t left = p->count; left > 0; left--)
 		end_oldest(p, NULL);
+}
+
+static void give_connection_up(struct redis_pipeline *p)
+{
+	log_warning(p->config.log, "redis_pipeline_broken", LOG_TEXT("message", redis_conn_message(p->conn)),
+	            LOG_INT("waiting", p->count));
+	leave(p);
 }
 
 void redis_pipeline_free(struct redis_pipeline *p)
@@ -181,6 +169,12 @@ enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *a
 	p->ring[(p->first + p->count++) % p->config.in_flight_max] = (struct waiting){ done, ctx, deadline_us };
 	p->has_unsent = true;
 	return OK;
+}
+
+void redis_pipeline_demand(struct redis_pipeline *p, uint64_t server)
+{
+	if (p->conn && redis_conn_server(p->conn) != server)
+		p->is_unwanted = true;
 }
 
 int redis_pipeline_descriptor(const struct redis_pipeline *p, short *events)
@@ -227,6 +221,10 @@ void redis_pipeline_receive(struct redis_pipeline *p, bool is_readable)
 
 void redis_pipeline_send(struct redis_pipeline *p)
 {
+	if (p->conn && p->is_unwanted) {
+		log_info(p->config.log, "redis_pipeline_leaves_server", LOG_INT("waiting", p->count));
+		leave(p);
+	}
 	if (!p->conn || !p->has_unsent)
 		return;
 	bool is_done = false;

@@ -33,8 +33,11 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 /* Ends what waits (reply NULL). */
 void redis_pipeline_free(struct redis_pipeline *p);
 
-/* reply is borrowed; NULL: Redis is away or too slow, and nobody knows whether the command ran. */
-typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply);
+/*
+ * reply is borrowed; NULL: Redis is away or too slow, and nobody knows whether the command ran. server: who gave the reply
+ * (redis_conn_server).
+ */
+typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply, uint64_t server);
 
 /*
  * Copies. done is told once, from receive, send or free. ERR_UNAVAILABLE: there is no connection; ERR_LIMIT: in_flight_max
@@ -42,6 +45,12 @@ typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply);
  */
 enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *args, size_t count,
                              redis_pipeline_done done, void *ctx) MUST_CHECK;
+
+/*
+ * Leaves a connection to another server than this one (redis_conn_server) at the next send: what waits is ended as if Redis
+ * were away, and a new connection is made, perhaps to the server that has taken its place.
+ */
+void redis_pipeline_demand(struct redis_pipeline *p, uint64_t server);
 
 /* What poll should wait for; -1: nothing. */
 int redis_pipeline_descriptor(const struct redis_pipeline *p, short *events);

@@ -24,19 +24,22 @@ struct redis_pool {
 	size_t script_count;
 	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
 	_Atomic int64_t error_logged_us; /* steady; the last time */
+	_Atomic uint64_t server;
 };
 
 static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
 {
 	(void)for_watch;
-	const struct redis_pool *pool = ctx;
+	struct redis_pool *pool = ctx;
 	struct redis_conn *conn = NULL;
 	char why[128] = "";
 	enum err err = redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
-	if (err == OK)
+	if (err == OK) {
 		*out = conn;
-	else if (!quiet)
+		atomic_store(&pool->server, redis_conn_server(conn));
+	} else if (!quiet) {
 		log_warning(pool->config.log, "redis_cannot_connect", LOG_TEXT("message", why));
+	}
 	return err;
 }
 
@@ -121,6 +124,16 @@ void redis_pool_free(struct redis_pool *pool)
 	free(pool);
 }
 
+uint64_t redis_pool_server(const struct redis_pool *pool)
+{
+	return atomic_load(&pool->server);
+}
+
+void redis_pool_renew(struct redis_pool *pool)
+{
+	atomic_store(&pool->server, 0);
+}
+
 bool redis_pool_is_reachable(void *ctx)
 {
 	const struct redis_pool *pool = ctx;
@@ -179,13 +192,13 @@ static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, const
 		log_warning(pool->config.log, "redis_call_failed", LOG_TEXT("message", redis_conn_message(conn)));
 	/* A master that became a replica keeps its clients: a new connection may find the new master. */
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
-	if (error && begins_with_word(error, "READONLY"))
+	if ((error && begins_with_word(error, "READONLY")) || redis_conn_server(conn) != atomic_load(&pool->server))
 		redis_conn_spoil(conn);
 	return err;
 }
 
-enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
-                         struct redis_reply **reply)
+enum err redis_pool_call_at(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                            struct redis_reply **reply, uint64_t *server)
 {
 	void *conn = NULL;
 	enum err err = conn_pool_take(pool->conns, &conn);
@@ -193,8 +206,16 @@ enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, 
 		return err;
 	struct redis_reply *got = NULL;
 	err = exchange(pool, conn, args, count, &got);
+	*server = redis_conn_server(conn);
 	conn_pool_give(pool->conns, conn);
 	return err == OK ? finish(pool, got, reply) : err;
+}
+
+enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                         struct redis_reply **reply)
+{
+	uint64_t server;
+	return redis_pool_call_at(pool, args, count, reply, &server);
 }
 
 static bool find_script(struct redis_pool *pool, const char *script, char sha1[static SHA1_TEXT_SIZE])
@@ -272,8 +293,8 @@ static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, con
 	return exchange(pool, conn, command, count, got);
 }
 
-enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
-                           size_t count, struct redis_reply **reply)
+enum err redis_pool_script_at(struct redis_pool *pool, const char *script, size_t key_count,
+                              const struct redis_arg *args, size_t count, struct redis_reply **reply, uint64_t *server)
 {
 	void *conn = NULL;
 	enum err err = conn_pool_take(pool->conns, &conn);
@@ -287,7 +308,15 @@ enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t k
 		command[i + 3] = args[i];
 	struct redis_reply *got = NULL;
 	err = run_script(pool, conn, script, command, count + 3, &got);
+	*server = redis_conn_server(conn);
 	conn_pool_give(pool->conns, conn);
 	free(command);
 	return err == OK ? finish(pool, got, reply) : err;
+}
+
+enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
+                           size_t count, struct redis_reply **reply)
+{
+	uint64_t server;
+	return redis_pool_script_at(pool, script, key_count, args, count, reply, &server);
 }

@@ -43,12 +43,28 @@ void redis_pool_free(struct redis_pool *pool);
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
                          struct redis_reply **reply) MUST_CHECK;
 
+/* As redis_pool_call; *server: who gave the reply (redis_conn_server). */
+enum err redis_pool_call_at(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                            struct redis_reply **reply, uint64_t *server) MUST_CHECK;
+
 /*
  * Runs a Lua script by its hash, loading it where it is not known; as redis_pool_call. script must be a literal (or live
  * as long as the pool); a pool knows REDIS_POOL_SCRIPTS_MAX of them, more are ERR_LIMIT. args: the keys, then the values.
  */
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
                            size_t count, struct redis_reply **reply) MUST_CHECK;
+
+enum err redis_pool_script_at(struct redis_pool *pool, const char *script, size_t key_count,
+                              const struct redis_arg *args, size_t count, struct redis_reply **reply,
+                              uint64_t *server) MUST_CHECK;
+
+/*
+ * The server that the newest connection leads to (redis_conn_server); 0 before the first. Connections to another one are
+ * closed after their next use: after a failover the old server may answer for as long as it is asked.
+ */
+uint64_t redis_pool_server(const struct redis_pool *pool);
+/* Has each connection closed after its next use: perhaps another server has taken the place of the one they lead to. */
+void redis_pool_renew(struct redis_pool *pool);
 
 /* As pg_pool_is_reachable. */
 bool redis_pool_is_reachable(void *pool);

@@ -53,7 +53,8 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 		return ERR_INVALID;
 	}
 	api->pg = make_pg_pool(api, metrics);
-	api->cache = link_cache_new(api->redis, log);
+	api->cache = link_cache_new(&(struct link_cache_config){
+		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
 	api->password_workers =
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
 	*out = api;

@@ -24,7 +24,8 @@ struct creation {
 	struct link_request wish;
 	struct claim_token claim_token; /* of anonymous links */
 	struct link link;
-	int64_t quota_reset_s; /* more than 0: the owner's quota is used up */
+	struct link_cache_reservation place; /* in Redis, from before the commit */
+	int64_t quota_reset_s;               /* more than 0: the owner's quota is used up */
 };
 
 static struct rate_limit_rule quota_rule(const struct request *r)
@@ -119,8 +120,10 @@ static enum err create_on(struct creation *c, struct pg_conn *conn)
 	err = check_quota(c, conn);
 	if (err == OK)
 		err = slug_issuer_create(conn, &wanted, slug_random, &c->link);
-	if (err == OK)
+	if (err == OK) {
+		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug, &c->place);
 		return pg_conn_commit(conn);
+	}
 	pg_conn_rollback(conn);
 	return err;
 }
@@ -136,7 +139,7 @@ static enum err create(struct creation *c)
 	pg_pool_give(api->pg, conn);
 	if (err == OK) {
 		/* What Redis does not take now, redirectors will read from PostgreSQL. */
-		enum err cached = link_cache_set(api->cache, &c->link.entry);
+		enum err cached = link_cache_fill(api->cache, &c->place, &c->link.entry);
 		(void)cached;
 	}
 	return err;

@@ -17,7 +17,8 @@ struct subject {
 	struct link link;
 	struct statistics statistics;
 	struct link_change_refusal refusal;
-	bool is_stale; /* If-Match names another version */
+	bool is_stale;                       /* If-Match names another version */
+	struct link_cache_reservation place; /* in Redis, from before the commit */
 };
 
 static enum http_progress answer_link(struct request *r, const struct subject *s)
@@ -98,8 +99,10 @@ static enum err change_on(const struct request *r, struct pg_conn *conn, link_ch
 	if (err != OK)
 		return err;
 	err = write_if_changed(r, conn, rule, arg, s);
-	if (err == OK)
+	if (err == OK) {
+		link_cache_reserve_for_change(r->api->cache, s->link.entry.slug, &s->place);
 		return pg_conn_commit(conn);
+	}
 	pg_conn_rollback(conn);
 	return err;
 }
@@ -114,7 +117,7 @@ static enum err change(const struct request *r, link_change_rule rule, const voi
 	pg_pool_give(r->api->pg, conn);
 	if (err == OK) {
 		/* What Redis does not take now, the outbox's relay tells it later; till then redirectors do not know. */
-		enum err cached = link_cache_set(r->api->cache, &s->link.entry);
+		enum err cached = link_cache_fill(r->api->cache, &s->place, &s->link.entry);
 		(void)cached;
 	}
 	return err;

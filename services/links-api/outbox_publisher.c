@@ -1,12 +1,14 @@
 #include "services/links-api/outbox_publisher.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "lib/links/feed_mark.h"
 #include "lib/links/link_event.h"
 #include "lib/net/cloud_event.h"
 #include "lib/net/kafka_producer.h"
@@ -23,9 +25,9 @@ struct outbox_publisher {
 
 static void delivered(void *ctx, void *opaque, enum err result)
 {
-	(void)opaque;
 	struct outbox_publisher *p = ctx;
-	if (result != OK)
+	bool is_event = opaque != NULL;
+	if (is_event && result != OK)
 		atomic_fetch_add(&p->given_up, 1);
 }
 
@@ -73,6 +75,7 @@ static enum err send_record(struct outbox_publisher *p, const struct outbox_row 
 		.key_len = strlen(row->slug),
 		.value = is_tombstone ? NULL : row->payload,
 		.value_len = is_tombstone ? 0 : row->payload_len,
+		.opaque = p,
 	};
 	cloud_event_headers(&headers, event->event_id, event->occurred_at_us, LINK_EVENT_TYPE, SOURCE, row->slug,
 	                    &record);
@@ -90,6 +93,21 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 	enum err err = send_record(p, row, &event, false);
 	if (err == OK && event.change == LINK_CHANGE_PURGED)
 		err = send_record(p, row, &event, true);
+	return err;
+}
+
+enum err outbox_publisher_mark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation)
+{
+	struct feed_mark mark = { as_of_us, generation, kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
+	if (mark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
+		return ERR_UNAVAILABLE;
+	enum err err = OK;
+	for (int32_t partition = 0; partition < mark.partitions && err == OK; partition++) {
+		struct feed_mark_texts texts;
+		struct kafka_record record;
+		feed_mark_write(&mark, partition, SOURCE, &texts, &record);
+		err = kafka_producer_send(p->producer, &record);
+	}
 	return err;
 }
 

@@ -30,6 +30,13 @@ void outbox_publisher_free(struct outbox_publisher *p);
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;
 
 /*
+ * Sends a mark (lib/links/feed_mark.h) to each partition. Does not wait, and nobody settles it: a mark that is lost is
+ * followed by a newer one. ERR_UNAVAILABLE: none was sent, as the last one is still under way or the number of partitions
+ * is not known yet. ERR_LIMIT: not to all of them.
+ */
+enum err outbox_publisher_mark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation) MUST_CHECK;
+
+/*
  * Waits until nothing is under way. OK: all that was sent since the last settling was acked. ERR_UNAVAILABLE: some of it
  * was given up. ERR_LIMIT: some is still under way after timeout_ms; ask again.
  */

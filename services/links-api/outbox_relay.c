@@ -13,15 +13,18 @@
 #include "lib/links/outbox.h"
 #include "lib/net/fenced_lock.h"
 #include "lib/net/pg_conn.h"
+#include "services/links-api/outbox_generation.h"
+#include "services/links-api/outbox_progress.h"
 #include "services/links-api/outbox_publisher.h"
 #include "services/links-api/outbox_teller.h"
 
 #define LOCK_MS 5000
 #define SEND_WITHIN_US CLOCK_US_PER_S
-#define SETTLE_MS 1000
+#define KEEP_AFTER_US (CLOCK_US_PER_S / 2)
+#define SETTLE_MS OUTBOX_GENERATION_PERIOD_MS
 #define TELL_WITHIN_US (CLOCK_US_PER_S / 4) /* Kafka waits for Redis no longer than this per window */
 #define POLL_MS 1000
-#define RETRY_MS 250
+#define RETRY_MS 100
 #define PG_CONNECT_TIMEOUT_MS 2000
 #define PG_STATEMENT_TIMEOUT_MS 3000
 
@@ -40,7 +43,9 @@ struct outbox_relay {
 	struct fenced_lock lock;
 	struct outbox_publisher *publisher;
 	struct outbox_teller teller;
-	int64_t looked_steady_us; /* at what waits for Redis, and at the lag */
+	struct outbox_progress progress;
+	struct outbox_generation generation;
+	int64_t looked_steady_us; /* at the lag */
 
 	struct metric *published;
 	struct metric *failures;
@@ -76,6 +81,8 @@ static void rest(struct outbox_relay *relay, int64_t ms)
 
 static void set_active(struct outbox_relay *relay, bool is_active)
 {
+	if (!is_active)
+		outbox_generation_leave(&relay->generation);
 	if (atomic_exchange(&relay->active, is_active) != is_active)
 		log_info(relay->config.log, is_active ? "outbox_relay_active" : "outbox_relay_standby");
 }
@@ -118,19 +125,24 @@ static enum err take(struct outbox_relay *relay)
 	return err;
 }
 
-/* OK: we hold the lock and may read and send for SEND_WITHIN_US. ERR_CONFLICT: somebody else works. */
+static int64_t held_for_us(const struct outbox_relay *relay)
+{
+	return steady_us(relay) - atomic_load(&relay->held_steady_us);
+}
+
+/*
+ * OK: we hold the lock and may read and send for a while: SEND_WITHIN_US less KEEP_AFTER_US at least. ERR_CONFLICT: somebody
+ * else works. The relay comes by every 100 ms: most of the time the lock was extended just now.
+ */
 static enum err hold(struct outbox_relay *relay)
 {
+	if (atomic_load(&relay->active) && held_for_us(relay) < KEEP_AFTER_US)
+		return OK;
 	enum err err = relay->lock.fence ? keep(relay) : ERR_CONFLICT;
 	if (err == ERR_CONFLICT)
 		err = take(relay);
 	set_active(relay, err == OK);
 	return err;
-}
-
-static int64_t held_for_us(const struct outbox_relay *relay)
-{
-	return steady_us(relay) - atomic_load(&relay->held_steady_us);
 }
 
 static bool may_send(const struct outbox_relay *relay)
@@ -157,6 +169,13 @@ static struct outbox_batch window_of(const struct outbox_batch *batch, size_t be
 	return (struct outbox_batch){ batch->rows + begin, end - begin };
 }
 
+static void tend_redis(struct outbox_relay *relay)
+{
+	if (relay->conn && pg_conn_usable(relay->conn) && atomic_load(&relay->active))
+		outbox_generation_tend(&relay->generation, relay->conn, &relay->lock,
+		                       atomic_load(&relay->held_steady_us));
+}
+
 /*
  * Whatever happens, nothing is under way any more at the end, unless we are stopping. What is under way is ours even if
  * the lock is lost meanwhile: Kafka's client gives it up before anybody else could have sent the next of it.
@@ -168,7 +187,8 @@ static enum err settle(struct outbox_relay *relay)
 		if (err != ERR_LIMIT || is_stopping(relay))
 			return err;
 		enum err kept = keep(relay);
-		(void)kept;
+		if (kept == OK)
+			tend_redis(relay);
 	}
 }
 
@@ -219,12 +239,17 @@ static enum err publish_all(struct outbox_relay *relay)
 		struct outbox_batch batch = { 0 };
 		err = hold(relay);
 		if (err == OK)
+			err = outbox_progress_begin(&relay->progress, relay->conn, steady_us(relay));
+		if (err == OK)
 			err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, &batch);
 		if (err != OK)
 			break;
 		more = batch.count == OUTBOX_PUBLISHER_ROWS_MAX;
 		err = publish_batch(relay, &batch);
+		if (err == OK && !more)
+			outbox_progress_tell(&relay->progress, relay->teller.generation, steady_us(relay));
 		outbox_batch_clear(&batch);
+		tend_redis(relay);
 	}
 	if (err == ERR_CONFLICT)
 		set_active(relay, false);
@@ -243,17 +268,14 @@ static void read_lag(struct outbox_relay *relay)
 	atomic_store(&relay->oldest_us, lag.oldest_us);
 }
 
-/* What is to be done each second, whether Kafka is there or not. */
+/* What is to be done again and again, whether Kafka is there or not. */
 static void look_after(struct outbox_relay *relay)
 {
+	tend_redis(relay);
 	int64_t now_us = steady_us(relay);
 	if (!relay->conn || now_us - relay->looked_steady_us < POLL_MS * CLOCK_US_PER_MS)
 		return;
 	relay->looked_steady_us = now_us;
-	if (pg_conn_usable(relay->conn) && atomic_load(&relay->active)) {
-		enum err err = outbox_teller_repair(&relay->teller, relay->conn, now_us + TELL_WITHIN_US);
-		(void)err; /* logged there; the next second tries again */
-	}
 	if (pg_conn_usable(relay->conn))
 		read_lag(relay);
 }
@@ -265,7 +287,8 @@ static void work_once(struct outbox_relay *relay)
 		err = publish_all(relay);
 	look_after(relay);
 	if (err == OK) {
-		err = pg_conn_wait_notification(relay->conn, POLL_MS);
+		err = pg_conn_wait_notification(relay->conn,
+		                                outbox_progress_wait_ms(&relay->progress, steady_us(relay)));
 	} else if (err == ERR_CONFLICT) {
 		/* What is meant for the other one must not pile up here. */
 		err = pg_conn_wait_notification(relay->conn, 0);
@@ -347,7 +370,9 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->teller = (struct outbox_teller){ config->cache, config->clock };
+	relay->teller = (struct outbox_teller){ .cache = config->cache, .clock = config->clock };
+	outbox_generation_init(&relay->generation, &relay->teller, config->redis, config->clock, config->log,
+	                       config->metrics);
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	init_waiting(relay);
 	enum err err = name_lock(relay);
@@ -358,6 +383,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 		return err;
 	}
 	register_metrics(relay, config->metrics);
+	outbox_progress_init(&relay->progress, relay->publisher, config->metrics);
 	if (pthread_create(&relay->thread, NULL, run, relay) != 0)
 		abort();
 	*out = relay;

@@ -7,7 +7,8 @@
  *   - a link's next event is sent only when the one before it was acked and that was noted;
  *   - what was read is sent only under the lock under which it was read, nothing later than a second after the lock was
  *     extended, and Kafka's client gives a record up after three more: whoever was frozen meanwhile sends nothing old.
- * NOTIFY wakes the relay; it looks each second anyway.
+ * NOTIFY wakes the relay; while it works it looks every 100 ms anyway, and marks on the topic how far it has come
+ * (outbox_progress.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H
@@ -20,6 +21,7 @@
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
 #include "lib/net/kafka_config.h"
+#include "lib/net/redis_pool.h"
 
 #define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
 
@@ -29,6 +31,7 @@ struct outbox_relay_config {
 	const char *pg_url;
 	const struct kafka_config *kafka;
 	struct link_cache *cache; /* borrowed */
+	struct redis_pool *redis; /* borrowed: where the cache is */
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

@@ -11,9 +11,10 @@ static bool in_time(const struct outbox_teller *teller, int64_t until_steady_us)
 static enum err tell_row(const struct outbox_teller *teller, struct outbox_row *row)
 {
 	struct link_event event;
+	const struct link_cache_trusted to = { .server = teller->server, .generation = teller->generation };
 	enum err err = link_event_decode(row->payload, row->payload_len, &event);
 	if (err == OK)
-		err = link_cache_set(teller->cache, &event.link.entry);
+		err = link_cache_tell(teller->cache, &to, &event.link.entry);
 	else
 		err = OK;
 	if (err == ERR_CONFLICT)
@@ -24,7 +25,7 @@ static enum err tell_row(const struct outbox_teller *teller, struct outbox_row *
 
 void outbox_teller_tell(const struct outbox_teller *teller, struct outbox_batch *batch, int64_t until_steady_us)
 {
-	for (size_t i = 0; i < batch->count && in_time(teller, until_steady_us); i++) {
+	for (size_t i = 0; teller->generation && i < batch->count && in_time(teller, until_steady_us); i++) {
 		if (batch->rows[i].cached)
 			continue;
 		enum err err = tell_row(teller, &batch->rows[i]);
@@ -42,10 +43,12 @@ static size_t cached_count(const struct outbox_batch *batch)
 	return count;
 }
 
-enum err outbox_teller_repair(const struct outbox_teller *teller, struct pg_conn *conn, int64_t until_steady_us)
+enum err outbox_teller_repair(const struct outbox_teller *teller, struct pg_conn *conn, int64_t until_steady_us,
+                              bool *is_all_told)
 {
 	bool more = true;
 	enum err err = OK;
+	*is_all_told = false;
 	while (err == OK && more && in_time(teller, until_steady_us)) {
 		struct outbox_batch batch = { 0 };
 		err = outbox_read_uncached(conn, OUTBOX_TELLER_ROWS_MAX, &batch);
@@ -55,6 +58,7 @@ enum err outbox_teller_repair(const struct outbox_teller *teller, struct pg_conn
 		size_t cached = cached_count(&batch);
 		if (cached > 0)
 			err = outbox_set_cached(conn, &batch);
+		*is_all_told = err == OK && cached == batch.count && cached < OUTBOX_TELLER_ROWS_MAX;
 		more = cached == OUTBOX_TELLER_ROWS_MAX;
 		outbox_batch_clear(&batch);
 	}

@@ -6,6 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_TELLER_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_TELLER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/clock.h"
@@ -17,10 +18,12 @@
 /* Rows that are read together. */
 #define OUTBOX_TELLER_ROWS_MAX 256
 
-/* Both borrowed. */
+/* The pointers are borrowed. */
 struct outbox_teller {
 	struct link_cache *cache;
 	const struct clock *clock;
+	int64_t generation; /* of Redis' content, which progress marks carry, and the server it was raised for (outbox_generation.h); 0 = not known */
+	uint64_t server;
 };
 
 /*
@@ -30,8 +33,11 @@ struct outbox_teller {
  */
 void outbox_teller_tell(const struct outbox_teller *teller, struct outbox_batch *batch, int64_t until_steady_us);
 
-/* Tells Redis what waits for it in the table, oldest first, until nothing does, Redis is away, or it is steady_us. */
-enum err outbox_teller_repair(const struct outbox_teller *teller, struct pg_conn *conn,
-                              int64_t until_steady_us) MUST_CHECK;
+/*
+ * Tells Redis what waits for it in the table, oldest first, until nothing does (is_all_told), Redis is away, or it is
+ * steady_us.
+ */
+enum err outbox_teller_repair(const struct outbox_teller *teller, struct pg_conn *conn, int64_t until_steady_us,
+                              bool *is_all_told) MUST_CHECK;
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
+#include "lib/links/link_event.h"
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_url.h"
 
@@ -32,7 +33,14 @@ static const struct env_var vars[] = {
 	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576, INT64_C(1) << 40,
 	        "memory for links; one takes about 90 bytes and its URL"),
 	ENV_INT("MEMORY_TTL_MS", struct config, memory_ttl_ms, "1000", 1, 3600000,
-	        "how long a link is answered from memory without asking again: a change may go unseen for so long"),
+	        "how long a link is answered from memory while the feed of changes is behind: one may go unseen for so long; "
+	        "5000 while Redis is away as well"),
+	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
+	         "Kafka topic of the changes of links; empty = memory goes by MEMORY_TTL_MS alone"),
+	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
+	        "issued slugs that the filter of unknown ones is made for, 1.2 bytes each; beyond, PostgreSQL is asked"),
+	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "30", 0, 1000000,
+	        "slugs a second that PostgreSQL is asked about although the filter lacks them, to answer 404 sooner"),
 	ENV_TEXT("JOURNAL_DIR", struct config, journal_dir, NULL,
 	         "folder of the journal, where events wait for Kafka; one redirector each; its parent must exist"),
 	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 31,

@@ -11,6 +11,8 @@ struct link_lookup {
 	struct memory_cache *memory;
 	struct link_cache *redis;
 	struct pg_pool *postgres;
+	struct change_clock *changes;
+	struct unknown_gate *gate;
 	const struct clock *clock;
 	struct flight_table *flights;
 	struct worker_pool *redis_workers;
@@ -19,6 +21,7 @@ struct link_lookup {
 	struct metric *from_redis;
 	struct metric *from_postgres;
 	struct metric *from_stale_memory;
+	struct metric *from_filter;
 	struct metric *from_nowhere;
 };
 
@@ -49,6 +52,8 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->memory = config->memory;
 	lookup->redis = config->redis;
 	lookup->postgres = config->postgres;
+	lookup->changes = config->changes;
+	lookup->gate = config->gate;
 	lookup->clock = config->clock;
 	lookup->flights = flight_table_new();
 	lookup->redis_workers = worker_pool_new("ask-redis", config->workers, config->flights_max);
@@ -57,6 +62,7 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->from_redis = count_answers(config->metrics, "level=\"redis\"");
 	lookup->from_postgres = count_answers(config->metrics, "level=\"postgres\"");
 	lookup->from_stale_memory = count_answers(config->metrics, "level=\"stale_memory\"");
+	lookup->from_filter = count_answers(config->metrics, "level=\"filter\"");
 	lookup->from_nowhere = count_answers(config->metrics, "level=\"none\"");
 	metrics_gauge_callback(config->metrics, "waymark_link_flights", "Slugs that the stores are being asked for.",
 	                       NULL, count_flights, lookup->flights);
@@ -147,6 +153,30 @@ static void prepare_to_ask(struct round *round)
 	flight_table_ask(lookup->flights, round->flight);
 }
 
+/* An unknown_gate_told. */
+static void take_verdict(void *visitor, enum err verdict)
+{
+	struct round *round = visitor;
+	struct link_lookup *lookup = round->lookup;
+	if (verdict != ERR_NOT_FOUND) {
+		pass_on(round, lookup->postgres_workers, ask_postgres);
+		return;
+	}
+	metrics_add(lookup->from_filter, 1);
+	land(round, ERR_NOT_FOUND, NULL);
+}
+
+/* Redis does not know it, or is away: true if the filter will tell that there is no such slug. */
+static bool is_held_at_the_gate(struct round *round)
+{
+	struct link_lookup *lookup = round->lookup;
+	if (round->seen_version > 0)
+		return false;
+	/* The gate answers for those who have come before it is asked. */
+	flight_table_ask(lookup->flights, round->flight);
+	return unknown_gate_hold(lookup->gate, round->flight->slug, take_verdict, round);
+}
+
 /* A link_cache_told. */
 static void take_answer_of_redis(void *ctx, enum link_cache_answer answer, struct link_entry *entry)
 {
@@ -160,7 +190,8 @@ static void take_answer_of_redis(void *ctx, enum link_cache_answer answer, struc
 	} else {
 		round->is_redis_away = answer == LINK_CACHE_AWAY;
 		round->is_redis_behind = answer == LINK_CACHE_ENTRY;
-		pass_on(round, lookup->postgres_workers, ask_postgres);
+		if (round->is_redis_behind || !is_held_at_the_gate(round))
+			pass_on(round, lookup->postgres_workers, ask_postgres);
 	}
 }
 
@@ -191,21 +222,25 @@ static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, s
 	return e == OK || e == ERR_NOT_FOUND ? e : ERR_UNAVAILABLE;
 }
 
-static void tell_redis(struct link_lookup *lookup, const char *slug, enum err found, const struct link_entry *entry)
+static void tell_redis(struct link_lookup *lookup, const char *slug, const struct link_cache_reservation *place,
+                       enum err found, const struct link_entry *entry, int64_t read_at_us)
 {
+	if ((found != OK && found != ERR_NOT_FOUND) ||
+	    !change_clock_fill(lookup->changes, slug, strlen(slug), read_at_us, clock_steady_us(lookup->clock)))
+		return;
 	/* Best effort: link_cache logs what fails, and a newer version there is as good. */
 	enum err e = OK;
 	if (found == OK)
-		e = link_cache_set(lookup->redis, entry);
-	else if (found == ERR_NOT_FOUND)
-		e = link_cache_set_unknown(lookup->redis, slug);
+		e = link_cache_fill(lookup->redis, place, entry);
+	else
+		e = link_cache_fill_unknown(lookup->redis, place, slug);
 	(void)e;
 }
 
 /* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
 static enum err fall_back_on_redis(struct link_lookup *lookup, const char *slug, struct link_entry *out)
 {
-	return link_cache_get(lookup->redis, slug, out) == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
+	return link_cache_get_last_resort(lookup->redis, slug, out) == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
 
 static void ask_postgres(void *arg)
@@ -215,20 +250,23 @@ static void ask_postgres(void *arg)
 	const char *slug = round->flight->slug;
 	int64_t read_at_us = clock_steady_us(lookup->clock);
 	struct link_entry entry;
+	struct link_cache_reservation place = { 0 };
 	enum err found = ERR_UNAVAILABLE;
 	if (read_at_us - round->flight->began_us <= LINK_LOOKUP_PATIENCE_US) {
 		flight_table_ask(lookup->flights, round->flight);
+		if (!round->is_redis_away)
+			link_cache_reserve(lookup->redis, slug, &place);
 		found = find_in_postgres(lookup, slug, &entry);
 	}
 	if (!round->is_redis_away)
-		tell_redis(lookup, slug, found, &entry);
+		tell_redis(lookup, slug, &place, found, &entry, read_at_us);
 
 	if (found == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_postgres);
 	} else if (found == ERR_NOT_FOUND) {
 		metrics_add(lookup->from_postgres, 1);
 		land(round, found, NULL);
-	} else if (round->is_redis_behind && fall_back_on_redis(lookup, slug, &entry) == OK) {
+	} else if ((round->is_redis_behind || round->is_redis_away) && fall_back_on_redis(lookup, slug, &entry) == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_redis);
 	} else {
 		land_without_stores(round);

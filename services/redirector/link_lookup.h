@@ -1,9 +1,10 @@
 /*
  * Safe from any thread. Click path 2/9. Where a slug leads: memory → Redis → PostgreSQL.
  *
- *   memory      answers in the loop thread, while what it holds is fresh
+ *   memory      answers in the loop thread, while what it holds is fresh (memory_cache.h)
  *   Redis       asked through the loop's pipeline, all questions of a turn in one write; holds what links-api and the
  *               redirectors put there, for a day
+ *   gate        keeps invented slugs from PostgreSQL (unknown_gate.h), when neither of the two knows the slug
  *   PostgreSQL  asked by other threads, so that a hung PostgreSQL delays nobody whom Redis can answer
  *
  * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that it
@@ -22,8 +23,10 @@
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
 #include "lib/net/pg_pool.h"
+#include "services/redirector/change_clock.h"
 #include "services/redirector/flight_table.h"
 #include "services/redirector/memory_cache.h"
+#include "services/redirector/unknown_gate.h"
 
 /* A flight that has not reached PostgreSQL after so long is given up. */
 #define LINK_LOOKUP_PATIENCE_US (2 * CLOCK_US_PER_S)
@@ -31,9 +34,11 @@
 struct link_lookup;
 
 struct link_lookup_config {
-	struct memory_cache *memory; /* these three are borrowed */
+	struct memory_cache *memory; /* these five are borrowed */
 	struct link_cache *redis;
 	struct pg_pool *postgres;
+	struct change_clock *changes;
+	struct unknown_gate *gate;
 	size_t workers;     /* threads for PostgreSQL, and as many for Redis when there is no pipeline */
 	size_t flights_max; /* that may wait for a thread; beyond: ERR_UNAVAILABLE */
 	const struct clock *clock;

@@ -19,7 +19,9 @@ struct locked_shard {
 
 struct memory_cache {
 	struct slug_hash_key key;
-	int64_t ttl_us;
+	_Atomic int64_t ttl_us;
+	const struct feed_progress *progress; /* NULL: no feed is followed */
+	const struct change_clock *changes;
 	size_t shard_count; /* a power of two */
 	struct locked_shard *shards;
 };
@@ -28,7 +30,7 @@ struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us)
 {
 	struct memory_cache *cache = mem_zero(sizeof(*cache));
 	slug_hash_key_draw(&cache->key);
-	cache->ttl_us = ttl_us;
+	atomic_init(&cache->ttl_us, ttl_us);
 	cache->shard_count = SHARDS_MAX;
 	while (cache->shard_count > 1 && bytes / cache->shard_count < SHARD_BYTES_MIN)
 		cache->shard_count /= 2;
@@ -63,33 +65,66 @@ static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash
 	return chosen->shard;
 }
 
-/* What was read after oldest_us. */
-static enum err get_read_since(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t oldest_us,
-                               struct link_entry *out)
+void memory_cache_follow(struct memory_cache *cache, const struct feed_progress *progress,
+                         const struct change_clock *changes)
 {
-	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
-	pthread_mutex_t *lock;
-	struct memory_shard *shard = lock_shard(cache, hash, &lock);
-	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
-	enum err e = ERR_NOT_FOUND;
-	if (link && link->read_at_us > oldest_us) {
-		memory_link_touch(link);
-		memory_link_unpack(link, out);
-		e = OK;
-	}
-	pthread_mutex_unlock(lock);
-	return e;
+	cache->progress = progress;
+	cache->changes = changes;
+}
+
+void memory_cache_set_ttl(struct memory_cache *cache, int64_t ttl_us)
+{
+	atomic_store_explicit(&cache->ttl_us, ttl_us, memory_order_relaxed);
+}
+
+int64_t memory_cache_ttl_us(const struct memory_cache *cache)
+{
+	return atomic_load_explicit(&cache->ttl_us, memory_order_relaxed);
+}
+
+static bool is_watched(const struct memory_cache *cache, const struct memory_link *link)
+{
+	return link->is_covered && feed_progress_covers(cache->progress, link->read_at_us);
+}
+
+static bool is_usable(const struct memory_cache *cache, const struct memory_link *link, int64_t now_us)
+{
+	if (link->read_at_us > now_us - memory_cache_ttl_us(cache))
+		return true;
+	return cache->progress && feed_progress_is_fresh(cache->progress, now_us) && is_watched(cache, link);
+}
+
+static void hand_out(struct memory_link *link, struct link_entry *out)
+{
+	memory_link_touch(link);
+	memory_link_unpack(link, out);
 }
 
 enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
                           struct link_entry *out)
 {
-	return get_read_since(cache, slug, slug_len, now_us - cache->ttl_us, out);
+	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
+	enum err e = link && is_usable(cache, link, now_us) ? OK : ERR_NOT_FOUND;
+	if (e == OK)
+		hand_out(link, out);
+	pthread_mutex_unlock(lock);
+	return e;
 }
 
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len, struct link_entry *out)
 {
-	return get_read_since(cache, slug, slug_len, INT64_MIN, out);
+	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
+	enum err e = link ? OK : ERR_NOT_FOUND;
+	if (e == OK)
+		hand_out(link, out);
+	pthread_mutex_unlock(lock);
+	return e;
 }
 
 int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len)
@@ -103,6 +138,22 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_
 	return version;
 }
 
+/* Under the shard's lock: an event that is not noted yet will find what is put in now. */
+static bool is_quiet_since(const struct memory_cache *cache, const char *slug, size_t slug_len, int64_t read_at_us)
+{
+	return cache->progress && feed_progress_covers(cache->progress, read_at_us) &&
+	       change_clock_is_quiet(cache->changes, slug, slug_len, read_at_us - CHANGE_CLOCK_SETTLE_US);
+}
+
+/* A store has told the same version again. Cover from before a gap in the feed must not live on by a newer reading. */
+static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us, bool is_covered)
+{
+	bool was_watched = cache->progress && is_watched(cache, link);
+	link->is_covered = was_watched || is_covered;
+	if (link->read_at_us < read_at_us)
+		link->read_at_us = read_at_us;
+}
+
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us)
 {
 	size_t slug_len = strlen(entry->slug);
@@ -111,14 +162,40 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
 	if (!link || link->version < entry->version) {
-		memory_shard_put(shard, hash, entry, read_at_us, link);
+		memory_shard_put(shard, hash, entry, read_at_us,
+		                 is_quiet_since(cache, entry->slug, slug_len, read_at_us), link);
 	} else if (link->version == entry->version) {
 		memory_link_touch(link);
-		if (link->read_at_us < read_at_us)
-			link->read_at_us = read_at_us;
+		confirm(cache, link, read_at_us, is_quiet_since(cache, entry->slug, slug_len, read_at_us));
 	} else {
 		memory_link_unpack(link, entry);
 	}
+	pthread_mutex_unlock(lock);
+}
+
+/* The time of the reading stays: a feed that is behind must not make an entry live longer. */
+void memory_cache_apply(struct memory_cache *cache, const struct link_entry *entry)
+{
+	size_t slug_len = strlen(entry->slug);
+	uint64_t hash = slug_hash(&cache->key, entry->slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
+	if (link && link->version < entry->version)
+		memory_shard_put(shard, hash, entry, link->read_at_us, true, link);
+	else if (link && link->version == entry->version)
+		link->is_covered = true;
+	pthread_mutex_unlock(lock);
+}
+
+void memory_cache_drop(struct memory_cache *cache, const char *slug, size_t slug_len)
+{
+	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
+	pthread_mutex_t *lock;
+	struct memory_shard *shard = lock_shard(cache, hash, &lock);
+	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
+	if (link)
+		memory_shard_drop(shard, link);
 	pthread_mutex_unlock(lock);
 }
 

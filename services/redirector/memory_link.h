@@ -25,9 +25,10 @@ struct memory_link {
 	uint16_t redirect_status;
 	uint8_t state;
 	uint8_t slug_len;
-	uint8_t asked; /* how often since it was last weighed, up to MEMORY_LINK_ASKED_MAX */
-	uint8_t queue;
-	char text[]; /* slug, original_url, expired_url, without NULs */
+	uint8_t asked : 2; /* how often since it was last weighed, up to MEMORY_LINK_ASKED_MAX */
+	uint8_t queue : 1;
+	uint8_t is_covered : 1; /* no event of it can have come unseen since read_at_us (see memory_cache.h) */
+	char text[];            /* slug, original_url, expired_url, without NULs */
 };
 
 /* Release with free(). */
@@ -40,7 +41,7 @@ size_t memory_link_bytes(const struct memory_link *link);
 static inline void memory_link_touch(struct memory_link *link)
 {
 	if (link->asked < MEMORY_LINK_ASKED_MAX)
-		link->asked++;
+		link->asked = (uint8_t)(link->asked + 1) & MEMORY_LINK_ASKED_MAX;
 }
 
 #endif

@@ -74,7 +74,7 @@ struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t
 static void push(struct memory_shard *shard, struct memory_link *link, uint8_t to)
 {
 	struct queue *queue = &shard->queues[to];
-	link->queue = to;
+	link->queue = to & 1;
 	link->newer = NULL;
 	link->older = queue->newest;
 	if (queue->newest)
@@ -105,7 +105,7 @@ static uint64_t hash_of(const struct memory_shard *shard, const struct memory_li
 	return slug_hash(shard->key, link->text, link->slug_len);
 }
 
-static void drop(struct memory_shard *shard, struct memory_link *link)
+void memory_shard_drop(struct memory_shard *shard, struct memory_link *link)
 {
 	leave_queue(shard, link);
 	struct memory_link **place = &shard->buckets[hash_of(shard, link) & shard->mask];
@@ -143,20 +143,20 @@ static void weigh_newcomer(struct memory_shard *shard)
 	uint64_t hash = hash_of(shard, link);
 	shard->ghosts[hash & shard->mask] = fingerprint(hash);
 	shard->evictions++;
-	drop(shard, link);
+	memory_shard_drop(shard, link);
 }
 
 static void weigh_resident(struct memory_shard *shard)
 {
 	struct memory_link *link = shard->queues[MAIN].oldest;
 	if (link->asked > 0) {
-		link->asked--;
+		link->asked = (uint8_t)(link->asked - 1) & MEMORY_LINK_ASKED_MAX;
 		leave_queue(shard, link);
 		push(shard, link, MAIN);
 		return;
 	}
 	shard->evictions++;
-	drop(shard, link);
+	memory_shard_drop(shard, link);
 }
 
 static size_t used(const struct memory_shard *shard)
@@ -177,14 +177,15 @@ static void make_room(struct memory_shard *shard, size_t bytes)
 }
 
 void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
-                      struct memory_link *old)
+                      bool is_covered, struct memory_link *old)
 {
 	struct memory_link *link = memory_link_pack(entry, read_at_us);
+	link->is_covered = is_covered;
 	uint8_t queue = take_ghost(shard, hash) ? MAIN : SMALL;
 	if (old) {
 		queue = old->queue;
 		link->asked = old->asked;
-		drop(shard, old);
+		memory_shard_drop(shard, old);
 	}
 	make_room(shard, memory_link_bytes(link));
 	push(shard, link, queue);

@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_REDIRECTOR_MEMORY_SHARD_H
 #define WAYMARK_SERVICES_REDIRECTOR_MEMORY_SHARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,9 @@ struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t
 
 /* old: the link of the same slug, if memory_shard_find gave one; entry takes its place, else NULL. */
 void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
-                      struct memory_link *old);
+                      bool is_covered, struct memory_link *old);
+
+void memory_shard_drop(struct memory_shard *shard, struct memory_link *link);
 
 struct memory_shard_usage {
 	size_t bytes;

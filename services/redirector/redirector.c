@@ -4,6 +4,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/ops_server.h"
+#include "services/redirector/filter_loader.h"
+#include "services/redirector/link_feed.h"
 #include "services/redirector/page.h"
 #include "services/redirector/redirect.h"
 #include "services/redirector/redis_guest.h"
@@ -34,6 +36,13 @@ struct redirector {
 	struct redis_pool *redis;
 	struct link_cache *link_cache;
 	struct memory_cache *memory;
+	struct feed_progress progress;
+	struct change_clock *changes;
+	struct slug_filter *filter;
+	struct filter_loader *loader;
+	struct unknown_gate *gate;
+	struct link_feed *feed;
+	struct kafka_config feed_kafka;
 	struct link_lookup *lookup;
 	struct salt_keeper *salts;
 	struct event_shipper *events;
@@ -53,7 +62,7 @@ static enum err make_stores(struct redirector *r)
 	r->postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = r->config->pg_url,
 		.application_name = "waymark-redirector",
-		.max = workers + 1, /* the salt keeper's */
+		.max = workers + 2, /* the salt keeper's and the filter loader's */
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
@@ -64,7 +73,7 @@ static enum err make_stores(struct redirector *r)
 	enum err e = redis_pool_new(
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
-			.max = 2 * workers, /* those that ask Redis, and those that tell it what PostgreSQL said */
+			.max = 2 * workers + 1, /* those that ask, those that tell it what PostgreSQL said, and trust */
 			.timeout_ms = REDIS_TIMEOUT_MS,
 			.clock = r->clock,
 			.log = r->log,
@@ -72,7 +81,8 @@ static enum err make_stores(struct redirector *r)
 		},
 		&r->redis);
 	if (e == OK)
-		r->link_cache = link_cache_new(r->redis, r->log);
+		r->link_cache = link_cache_new(&(struct link_cache_config){
+			.redis = r->redis, .clock = r->clock, .log = r->log, .metrics = r->metrics });
 	return e;
 }
 
@@ -100,15 +110,62 @@ static void make_lookup(struct redirector *r)
 	                       r->memory);
 	metrics_gauge_callback(r->metrics, "waymark_memory_cache_evictions", "Links that had to leave memory so far.",
 	                       NULL, memory_evictions, r->memory);
+	r->changes = change_clock_new();
+	memory_cache_follow(r->memory, &r->progress, r->changes);
+	r->filter = slug_filter_new((size_t)r->config->slug_filter_slugs);
+	r->gate = unknown_gate_new(&(struct unknown_gate_config){
+		.filter = r->filter,
+		.progress = &r->progress,
+		.queries_per_second = r->config->unknown_queries_per_second,
+		.waiting_max = FLIGHTS_MAX / 2,
+		.clock = r->clock,
+		.metrics = r->metrics,
+	});
 	r->lookup = link_lookup_new(&(struct link_lookup_config){
 		.memory = r->memory,
 		.redis = r->link_cache,
 		.postgres = r->postgres,
+		.changes = r->changes,
+		.gate = r->gate,
 		.workers = (size_t)r->config->workers,
 		.flights_max = FLIGHTS_MAX,
 		.clock = r->clock,
 		.metrics = r->metrics,
 	});
+}
+
+static enum err make_feed(struct redirector *r)
+{
+	if (r->config->link_feed_topic[0] == '\0')
+		return OK;
+	r->feed_kafka = r->config->kafka;
+	snprintf(r->feed_kafka.client_id, sizeof(r->feed_kafka.client_id), "waymark-redirector-feed");
+	enum err e = link_feed_start(
+		&(struct link_feed_config){
+			.kafka = &r->feed_kafka,
+			.topic = r->config->link_feed_topic,
+			.progress = &r->progress,
+			.changes = r->changes,
+			.memory = r->memory,
+			.memory_ttl_ms = r->config->memory_ttl_ms,
+			.link_cache = r->link_cache,
+			.redis = r->redis,
+			.filter = r->filter,
+			.gate = r->gate,
+			.clock = r->clock,
+			.log = r->log,
+			.metrics = r->metrics,
+		},
+		&r->feed);
+	if (e == OK)
+		r->loader = filter_loader_start(&(struct filter_loader_config){
+			.filter = r->filter,
+			.progress = &r->progress,
+			.postgres = r->postgres,
+			.log = r->log,
+			.metrics = r->metrics,
+		});
+	return e;
 }
 
 static enum err make_events(struct redirector *r)
@@ -159,11 +216,14 @@ enum err redirector_new(const struct config *config, const struct clock *clock, 
 	r->clock = clock;
 	r->log = log;
 	r->metrics = metrics;
+	feed_progress_init(&r->progress, clock);
 	enum err e = make_stores(r);
 	if (e != OK)
 		goto out;
 	make_lookup(r);
-	e = make_events(r);
+	e = make_feed(r);
+	if (e == OK)
+		e = make_events(r);
 	if (e != OK)
 		goto out;
 	make_door(r);
@@ -263,6 +323,15 @@ enum err redirector_drain(struct redirector *r)
 	return e;
 }
 
+/* Nobody waits at the gate any more: the flights of link_lookup can land. */
+static void end_feed(struct redirector *r)
+{
+	link_feed_stop(r->feed);
+	filter_loader_stop(r->loader);
+	if (r->gate)
+		unknown_gate_close(r->gate);
+}
+
 void redirector_free(struct redirector *r)
 {
 	if (!r)
@@ -271,7 +340,12 @@ void redirector_free(struct redirector *r)
 	unknown_limit_free(r->unknown_limit);
 	event_shipper_free(r->events);
 	salt_keeper_free(r->salts);
+	end_feed(r);
 	link_lookup_free(r->lookup);
+	unknown_gate_free(r->gate);
+	slug_filter_free(r->filter);
+	change_clock_free(r->changes);
+	feed_progress_clear(&r->progress);
 	memory_cache_free(r->memory);
 	link_cache_free(r->link_cache);
 	redis_pool_free(r->redis);

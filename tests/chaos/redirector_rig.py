@@ -28,7 +28,10 @@ def size(short, full):
 
 
 class RedirectorStack(Stack):
-    """One redirector and its backends; the services that do not answer visitors are stopped, they only take CPU."""
+    """
+    One redirector, its backends and links-api, without whose relay Redis is not believed; the services that have nothing
+    to do with it are stopped, they only take CPU.
+    """
 
     def __init__(self, state, build):
         super().__init__(state, build)
@@ -37,13 +40,14 @@ class RedirectorStack(Stack):
         self.store = None
         self.clickers = []
 
-    def up(self, launch=(), **variables):
+    def up(self, launch=(), redirectors=1, idle=("consumer-1", "janitor-1"), **variables):
         variables = {"UNKNOWN_SLUGS_PER_MINUTE": 0, **variables}
         settings = [word for name, value in variables.items() for word in ("--set", f"{name}={value}")]
         command = [*launch, STACK, "up", "--state", self.state, "--build", self.build, "--tied-to", str(os.getpid())]
+        command += ["--redirectors", str(redirectors)]
         done = subprocess.run([*command, *settings], capture_output=True, text=True, timeout=180, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-        for name in ("links-api-1", "consumer-1", "janitor-1"):
+        for name in idle:
             self.run("stop", name)
         self.doors = self.addresses()
         self.store = Store(self.doors["ADMIN_PG_URL"])
@@ -100,6 +104,12 @@ class RedirectorStack(Stack):
         with self.store.connection.cursor() as cursor:
             cursor.execute("ALTER SYSTEM SET log_statement = 'all'")
             cursor.execute("SELECT pg_reload_conf()")
+
+    def queries_of_redirectors(self):
+        """How many statements they have sent so far, by PostgreSQL's own log."""
+        log = pathlib.Path(self.state, "logs/postgres.log")
+        lines = log.read_text(errors="replace").splitlines()
+        return sum("redirector@waymark" in line and (" execute " in line or " statement: " in line) for line in lines)
 
     def queries_for(self, slug):
         """How often PostgreSQL was asked for a slug, by its own log."""

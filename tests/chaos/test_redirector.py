@@ -13,6 +13,7 @@ import time
 
 import psycopg2
 import pytest
+import redis
 from redirector_rig import BUILD, FULL, MB, SEED, Events, RedirectorStack, load_messages, size, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
@@ -29,6 +30,7 @@ STAMPEDE = 10_000
 DRIPPERS = 2000
 CONNECTIONS = 64
 SLUGS = 400
+HOT_SLUGS = 5000
 HOUR_MS = 3_600_000
 # What a p99 may be whatever happens, on a machine that does nothing else; on a busy one it may be twice what it was before.
 P99_MS = 50
@@ -204,6 +206,34 @@ class TestStores:
         healthy = max(p99["before"], p99["back"], p99["thawed"])
         assert max(p99["stopped"], p99["frozen"]) <= max(P99_MS, 2 * healthy)
 
+    def test_a_cache_that_is_all_old_at_once_costs_a_query_per_link(self, stack, record_property):
+        record_property("did", f"everything in Redis declared old at {RATE:,} req/s on {HOT_SLUGS:,} links")
+        stack.make_links("hot", HOT_SLUGS)
+        clicker = stack.clicker("hot", connections=CONNECTIONS, rate=RATE, slug="hot", slugs=HOT_SLUGS)
+        by_postgres, generation = 'waymark_link_lookups_total{level="postgres"}', "waymark_link_cache_generation"
+        wait_until(lambda: asked_within(stack, by_postgres, 0.5) == 0, 60, "Redis to hold every link")
+        warm = observe(STORE_OUTAGE_S / 2)
+        asked, before = stack.metrics()[by_postgres], stack.metrics()[generation]
+        raising_at = time.monotonic()
+        with redis.Redis.from_url(stack.doors["REDIS_URL"]) as cache:
+            # The relay goes above what it finds there.
+            _, server, beat = cache.get("link_cache:generation").split()
+            cache.set("link_cache:generation", b"%d %s %s" % (before + 1, server, beat))
+        wait_until(lambda: stack.metrics()[generation] > before + 1, 5, "another generation")
+        wait_until(lambda: asked_within(stack, by_postgres, 0.5) == 0, 60, "Redis to hold every link again")
+        cold = raising_at, time.monotonic()
+        queries = stack.metrics()[by_postgres] - asked
+        log = clicker.stop()
+        record_property("answered", len(log))
+        record_property("errors", len(log) - log.counts()[302])
+        record_property("p99", f"warm {log.p99_ms(*warm):.1f}, cold {log.p99_ms(*cold):.1f} ms")
+        record_property("cold for", f"{cold[1] - cold[0]:.1f} s")
+        record_property("asked of PostgreSQL", int(queries))
+        assert set(log.counts()) == {302}
+        # Twice: Redis is not believed, and not filled, until the new generation has been announced twice.
+        assert HOT_SLUGS / 2 < queries <= 2 * HOT_SLUGS
+        assert log.p99_ms(*cold) <= max(P99_MS, 2 * log.p99_ms(*warm))
+
     def test_without_postgres_cached_links_redirect_and_the_others_are_503(self, stack, record_property):
         record_property("did", f"PostgreSQL stopped for {STORE_OUTAGE_S} s at {RATE // 4:,} req/s")
         stack.make_links("cached", SLUGS)
@@ -249,6 +279,12 @@ class TestStores:
         assert at_once == 1
         assert queries == 1
         assert len(events.ids["stampede"]) == STAMPEDE
+
+
+def asked_within(stack, series, seconds):
+    before = stack.metrics()[series]
+    time.sleep(seconds)
+    return stack.metrics()[series] - before
 
 
 def most_waiting(stack, seconds):

@@ -1,6 +1,8 @@
 """Fixtures: a database, the service on it, and people who use it."""
 
+import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -8,9 +10,8 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
 
-from doors import Api, unique_email  # noqa: E402
-from service import Database, Service, wait_until  # noqa: E402
-from doors import ask  # noqa: E402
+from doors import Api, Topic, ask, unique_email  # noqa: E402
+from service import ROOT, Database, Service, wait_until  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,36 @@ def expect():
         return problem
 
     return check
+
+
+@pytest.fixture(scope="module")
+def LinkEvent(tmp_path_factory):
+    out = tmp_path_factory.mktemp("protos")
+    proto = pathlib.Path("waymark/v1/link_event.proto")
+    subprocess.run(["protoc", "-I", ROOT / "proto", f"--python_out={out}", ROOT / "proto" / proto], check=True)
+    sys.path.insert(0, str(out))
+    from waymark.v1 import link_event_pb2
+
+    return link_event_pb2.LinkEvent
+
+
+@pytest.fixture
+def topic():
+    topic = Topic(os.environ["KAFKA_BROKERS"], "waymark.links.v1")
+    yield topic
+    topic.close()
+
+
+@pytest.fixture
+def spawn(database):
+    """spawn(): a service whose end is the test's own business."""
+    services = []
+
+    def start_one(**variables):
+        services.append(Service(database, **variables))
+        wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 20, "readiness")
+        return services[-1]
+
+    yield start_one
+    for service in services:
+        service.stop()

@@ -5,12 +5,15 @@ import os
 import pathlib
 import secrets
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 import urllib.parse
 
 import psycopg2
+import redis
+from doors import ask
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
@@ -34,6 +37,7 @@ class Database:
         self.admin = urllib.parse.urlsplit(os.environ.get("ADMIN_PG_URL") or os.environ["PG_URL"])
         self.name = f"links_api_{secrets.token_hex(6)}"
         self.connection = None
+        self.redis = PrivateRedis()  # two databases never share one: their relays would not agree
         if create:
             self.create()
 
@@ -66,6 +70,69 @@ class Database:
         if self.connection:
             self.connection.close()
         self._admin_sql(f"DROP DATABASE IF EXISTS {self.name} WITH (FORCE)")
+        self.redis.stop()
+
+
+class PrivateRedis:
+    """A Redis of the test's own: to be frozen, filled and restarted."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.folder = tempfile.TemporaryDirectory(prefix="redis-")
+        self.client = redis.Redis.from_url(self.url)
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+             "--dir", self.folder.name],
+            stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        wait_until(self.answers, 20, "Redis to answer")
+
+    def restart(self):
+        """kill -9, and a new process on what was saved last."""
+        self.process.kill()
+        self.process.wait()
+        self.start()
+
+    def answers(self):
+        try:
+            return self.client.ping()
+        except redis.ConnectionError:
+            return False
+
+    def freeze(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def server(self):
+        """As generations name it."""
+        return self.client.info("server")["run_id"][:16]
+
+    def announced(self):
+        """(generation, server), or None."""
+        value = self.client.get("link_cache:generation")
+        return value and (int(value.split()[0]), value.split()[1].decode())
+
+    def believable(self, slug):
+        """(version, state), or "?", if it is of the generation that was announced; None otherwise."""
+        words = (self.client.get(f"link:{slug}") or b"").decode().split(" ")
+        announced = self.announced()
+        if not announced or words[0] not in ("2", "?") or int(words[1]) != announced[0]:
+            return None
+        return "?" if words[0] == "?" else (int(words[2]), int(words[4]))
+
+    def stop(self):
+        self.client.close()
+        self.thaw()
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
 
 
 class Service:
@@ -76,7 +143,7 @@ class Service:
         environment = {
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
             "PG_URL": database.url("waymark_links_api"),
-            "REDIS_URL": os.environ["REDIS_URL"],
+            "REDIS_URL": database.redis.url,
             "KAFKA_BROKERS": os.environ["KAFKA_BROKERS"],
             "PUBLIC_BASE_URL": BASE,
             "JWT_SECRET": SECRET,
@@ -117,3 +184,12 @@ class Service:
             assert self.process.wait(30) == 0, self.text()
         text = self.text()
         assert "Sanitizer" not in text and "runtime error" not in text, text
+
+
+def metric(service, name):
+    text = ask(service.ops_url, "GET", "/metrics").body.decode()
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith(name + " ")))
+
+
+def is_active(service):
+    return metric(service, "waymark_outbox_relay_active") == 1

@@ -3,13 +3,11 @@
 import concurrent.futures
 import datetime
 import hashlib
-import os
 import secrets
 
 import pytest
-import redis
-from doors import Api, unique_email
-from service import BASE
+from doors import Api, ask, unique_email
+from service import BASE, wait_until
 
 FIELDS = [
     "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "expires_at", "expired_url",
@@ -222,8 +220,10 @@ def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
     expect(ann.call("POST", f"{path}/restore"), 404)
 
 
-def test_each_change_is_in_redis_when_it_is_acknowledged(ann):
-    cache = redis.Redis.from_url(os.environ["REDIS_URL"])
+def test_each_change_is_in_redis_when_it_is_acknowledged(ann, database, service):
+    cache = database.redis.client
+    trusted = "waymark_link_cache_trusted 1"
+    wait_until(lambda: trusted in ask(service.ops_url, "GET", "/metrics").body.decode(), 10, "Redis to be trusted")
     link = ann.create()
     key = f"link:{link['slug']}"
     values = [cache.dump(key)]

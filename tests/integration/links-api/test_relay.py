@@ -2,64 +2,12 @@
 
 import collections
 import concurrent.futures
-import pathlib
 import signal
-import socket
-import subprocess
-import sys
 import time
 
 import pytest
-import redis
-from doors import Api, Topic, ask, murmur2, unique_email
-from service import ROOT, Service, wait_until
-
-TOPIC = "waymark.links.v1"
-
-
-@pytest.fixture(scope="module")
-def LinkEvent(tmp_path_factory):
-    out = tmp_path_factory.mktemp("protos")
-    proto = pathlib.Path("waymark/v1/link_event.proto")
-    subprocess.run(["protoc", "-I", ROOT / "proto", f"--python_out={out}", ROOT / "proto" / proto], check=True)
-    sys.path.insert(0, str(out))
-    from waymark.v1 import link_event_pb2
-
-    return link_event_pb2.LinkEvent
-
-
-@pytest.fixture
-def topic():
-    import os
-
-    topic = Topic(os.environ["KAFKA_BROKERS"], TOPIC)
-    yield topic
-    topic.close()
-
-
-@pytest.fixture
-def spawn(database):
-    """spawn(): a service whose end is the test's own business."""
-    services = []
-
-    def start_one(**variables):
-        services.append(Service(database, **variables))
-        wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 20, "readiness")
-        return services[-1]
-
-    yield start_one
-    for service in services:
-        service.stop()
-
-
-def metric(service, name):
-    text = ask(service.ops_url, "GET", "/metrics").body.decode()
-    return float(next(line.split()[1] for line in text.splitlines() if line.startswith(name + " ")))
-
-
-def is_active(service):
-    return metric(service, "waymark_outbox_relay_active") == 1
-
+from doors import Api, ask, murmur2, unique_email
+from service import PrivateRedis, is_active, metric, wait_until
 
 def user_of(service):
     api = Api(service.url)
@@ -171,42 +119,7 @@ def test_without_kafka_changes_wait_and_are_seen_waiting(spawn, topic, LinkEvent
     assert_complete_and_in_order(read_versions(topic, LinkEvent, {link["slug"]: 2}), {link["slug"]: 2})
 
 
-class PrivateRedis:
-    """A Redis of the test's own, to be frozen."""
-
-    def __init__(self):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.url = f"redis://127.0.0.1:{self.port}"
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-            stdout=subprocess.DEVNULL,
-        )
-        self.client = redis.Redis.from_url(self.url)
-        wait_until(self.answers, 20, "Redis to answer")
-
-    def answers(self):
-        try:
-            return self.client.ping()
-        except redis.ConnectionError:
-            return False
-
-    def freeze(self):
-        self.process.send_signal(signal.SIGSTOP)
-
-    def thaw(self):
-        self.process.send_signal(signal.SIGCONT)
-
-    def entry(self, slug):
-        """(version, state), b"?" or None."""
-        value = self.client.get(f"link:{slug}")
-        return (int(value.split()[1]), int(value.split()[3])) if value and value != b"?" else value
-
-    def stop(self):
-        self.client.close()
-        self.thaw()
-        self.process.kill()
-        self.process.wait()
+ACTIVE, DISABLED = 1, 2
 
 
 @pytest.fixture
@@ -216,15 +129,35 @@ def cache():
     cache.stop()
 
 
-ACTIVE, DISABLED = 1, 2
+def generation(database):
+    return database.ask("SELECT generation FROM link_cache_generation")
 
 
-def change_while_redis_is_frozen(cache, user):
-    """The slugs of a link of version 3, which is disabled, and of one that Redis thinks does not exist."""
+def wait_until_announced(cache, database, seconds=10):
+    """Redis' readers have been told of the newest generation, for this very server."""
+    wait_until(
+        lambda: cache.announced() == (generation(database), cache.server()), seconds, "the generation in Redis"
+    )
+
+
+def wait_until_trusted(service):
+    wait_until(lambda: metric(service, "waymark_link_cache_trusted") == 1, 10, "Redis to be trusted")
+
+
+def make_cached_link(cache, user, service):
+    wait_until_trusted(service)
     link = user.create()
-    assert cache.entry(link["slug"]) == (1, ACTIVE)
+    assert cache.believable(link["slug"]) == (1, ACTIVE)
+    return link
+
+
+def change_while_redis_is_frozen(cache, service):
+    """The slugs of a link of version 3, which is disabled, and of one that Redis thinks does not exist."""
+    user = user_of(service)
+    link = make_cached_link(cache, user, service)
     asked_before = "early-" + unique_email()[5:17]
-    cache.client.set(f"link:{asked_before}", "?", ex=60)
+    cache.client.set(f"link:{asked_before}", f"? {cache.announced()[0]}", ex=60)
+    assert cache.believable(asked_before) == "?"
     cache.freeze()
     for change in ({"original_url": "https://example.com/new"}, {"state": "DISABLED"}):
         assert user.call("PATCH", f"/api/links/{link['id']}", change).status == 200
@@ -232,34 +165,148 @@ def change_while_redis_is_frozen(cache, user):
     return link["slug"], asked_before
 
 
-def assert_redis_learns(cache, disabled, created):
-    wait_until(lambda: cache.entry(disabled) == (3, DISABLED), 3, "the newest version in Redis")
-    wait_until(lambda: cache.entry(created) == (1, ACTIVE), 3, "the link in Redis, which had no such slug")
+def assert_nothing_old_is_believable(cache, database, disabled, created):
+    wait_until_announced(cache, database)
+    assert cache.believable(disabled) in (None, (3, DISABLED))
+    assert cache.believable(created) in (None, (1, ACTIVE))
 
 
-def test_what_a_frozen_redis_missed_is_in_redis_soon_after_it_is_back(spawn, topic, LinkEvent, database, cache):
+def test_what_a_frozen_redis_missed_is_nothing_to_believe_once_it_is_back(spawn, topic, LinkEvent, database, cache):
     service = spawn(REDIS_URL=cache.url)
-    disabled, created = change_while_redis_is_frozen(cache, user_of(service))
+    disabled, created = change_while_redis_is_frozen(cache, service)
     wanted = {disabled: 3, created: 1}
     assert_complete_and_in_order(read_versions(topic, LinkEvent, wanted, seconds=10), wanted)
     wait_until(lambda: metric(service, "waymark_outbox_waiting_rows") == 0, 10, "Kafka not to wait for Redis")
-    wait_until(lambda: metric(service, "waymark_outbox_uncached_rows") >= 3, 10, "three rows to wait for Redis")
     assert cache.process.poll() is None
+    wait_until(lambda: raises(service, "untold") == 1, 10, "the generation to be raised")
     cache.thaw()
-    assert_redis_learns(cache, disabled, created)
+    assert_nothing_old_is_believable(cache, database, disabled, created)
     wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "an empty outbox")
+    assert raises(service, "untold") == 1
+    wait_until_trusted(service)
 
 
 def test_redis_learns_without_kafka_what_it_missed(spawn, cache, database):
     service = spawn(REDIS_URL=cache.url, KAFKA_BROKERS="127.0.0.1:1")
-    disabled, created = change_while_redis_is_frozen(cache, user_of(service))
+    disabled, created = change_while_redis_is_frozen(cache, service)
+    wait_until(lambda: raises(service, "untold") == 1, 20, "the generation to be raised")
     cache.thaw()
-    wait_until(lambda: cache.entry(disabled) == (3, DISABLED), 10, "the newest version in Redis")
-    wait_until(lambda: cache.entry(created) == (1, ACTIVE), 10, "the link in Redis, which had no such slug")
+    assert_nothing_old_is_believable(cache, database, disabled, created)
     wait_until(lambda: database.ask("SELECT count(*) FROM outbox WHERE NOT cached") == 0, 10, "Redis to have all")
     wait_until(lambda: metric(service, "waymark_outbox_waiting_rows") == 4, 10, "four rows to wait for Kafka")
-    assert metric(service, "waymark_outbox_uncached_rows") == 0
+    wait_until_trusted(service)
     database.run("TRUNCATE outbox")
+
+
+def raises(service, reason):
+    return metric(service, f'waymark_link_cache_raises_total{{reason="{reason}"}}')
+
+
+def event_of_the_janitor(LinkEvent, link):
+    event = LinkEvent(event_id=bytes(range(16)), occurred_at_us=1, change="LINK_CHANGE_EXPIRED")
+    event.link.id, event.link.slug, event.link.version = link["id"], link["slug"], 2
+    event.link.state, event.link.link_type, event.link.redirect_status = DISABLED, 2, 302
+    event.link.original_url = link["original_url"]
+    event.link.created_at_us = event.link.updated_at_us = 1
+    return event.SerializeToString()
+
+
+def test_a_change_that_comes_by_the_outbox_alone_is_in_redis_within_a_second(spawn, cache, database, LinkEvent):
+    service = spawn(REDIS_URL=cache.url)
+    link = make_cached_link(cache, user_of(service), service)
+    before = generation(database)
+    event = event_of_the_janitor(LinkEvent, link)
+    database.run("INSERT INTO outbox (slug, payload) VALUES (%s, %s)", link["slug"], event)
+    wait_until(lambda: cache.believable(link["slug"]) == (2, DISABLED), 1, "the change in Redis")
+    assert generation(database) == before
+
+
+def test_the_generation_outlives_a_relay_that_was_killed_before_it_could_announce_it(spawn, cache, database):
+    service = spawn(REDIS_URL=cache.url)
+    user = user_of(service)
+    link = make_cached_link(cache, user, service)
+    before = generation(database)
+    cache.freeze()
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    wait_until(lambda: generation(database) > before, 10, "the generation to be raised")
+    service.kill()
+    cache.thaw()
+    assert cache.believable(link["slug"]) == (1, ACTIVE), "nobody has said yet that it is old"
+    successor = spawn(REDIS_URL=cache.url)
+    wait_until_announced(cache, database, 15)
+    assert cache.believable(link["slug"]) in (None, (2, DISABLED))
+    wait_until_trusted(successor)
+
+
+def test_a_redis_that_comes_back_with_an_old_snapshot_gets_a_new_generation(spawn, cache, database):
+    service = spawn(REDIS_URL=cache.url)
+    user = user_of(service)
+    link = make_cached_link(cache, user, service)
+    cache.client.save()
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    assert cache.believable(link["slug"]) == (2, DISABLED)
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "an empty outbox")
+    cache.restart()
+    assert cache.client.exists(f"link:{link['slug']}")
+    wait_until_announced(cache, database, 5)
+    assert cache.believable(link["slug"]) is None
+    assert raises(service, "new_server") >= 1
+    wait_until_trusted(service)
+
+
+def test_a_flushed_redis_is_used_again_without_a_new_generation(spawn, cache, database):
+    service = spawn(REDIS_URL=cache.url)
+    user = user_of(service)
+    make_cached_link(cache, user, service)
+    before = generation(database)
+    cache.client.flushall()
+    wait_until_announced(cache, database, 2)
+    wait_until_trusted(service)
+    make_cached_link(cache, user, service)
+    assert generation(database) == before
+
+
+def test_a_full_redis_keeps_nothing_old_and_its_relay_is_heard(spawn, cache, database):
+    service = spawn(REDIS_URL=cache.url)
+    user = user_of(service)
+    link = make_cached_link(cache, user, service)
+    before = generation(database)
+    cache.client.config_set("maxmemory", "1mb")
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"}).status == 200
+    assert cache.believable(link["slug"]) is None
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "an empty outbox")
+    beat = cache.client.get("link_cache:generation")
+    wait_until(lambda: cache.client.get("link_cache:generation") != beat, 2, "another announcement")
+    assert generation(database) == before
+
+
+def test_an_outage_of_redis_costs_one_raising_and_no_backlog(spawn, cache, database, LinkEvent):
+    service = spawn(REDIS_URL=cache.url, KAFKA_BROKERS="127.0.0.1:1")
+    wait_until_trusted(service)
+    before = generation(database)
+    event = event_of_the_janitor(LinkEvent, {"id": 1, "slug": "x", "original_url": "https://example.com/"})
+    add = "INSERT INTO outbox (slug, payload, published) SELECT 'x', %s, true FROM generate_series(1, %s)"
+    cache.freeze()
+    database.run(add, event, 50000)
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the rows to be forgotten")
+    for _ in range(3):
+        database.run(add, event, 1)
+        wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the row to be forgotten")
+    assert generation(database) == before + 1
+    cache.thaw()
+    wait_until_announced(cache, database)
+    wait_until_trusted(service)
+    assert generation(database) == before + 1
+
+
+def test_a_generation_that_redis_has_heard_of_is_surpassed(spawn, cache, database):
+    """As after PostgreSQL came back from a backup."""
+    service = spawn(REDIS_URL=cache.url)
+    wait_until_trusted(service)
+    cache.client.set("link_cache:generation", f"{generation(database) + 1000} {cache.server()} 1")
+    wait_until(lambda: raises(service, "behind") == 1, 10, "the generation to be raised")
+    wait_until_announced(cache, database)
+    wait_until_trusted(service)
 
 
 class Writers:

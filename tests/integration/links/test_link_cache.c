@@ -8,13 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
+#include "tests/support/test_announcer.h"
+#include "tests/support/test_redis.h"
 
 struct fixture {
 	struct log *log;
+	struct test_redis *server;
+	struct test_announcer *announcer;
 	struct redis_pool *redis;
 	struct link_cache *cache;
 	char slug[SLUG_SIZE]; /* nobody else's */
@@ -31,14 +36,34 @@ static struct redis_pool *connect_to(const char *url, const struct log *log)
 	return pool;
 }
 
+static struct link_cache *new_cache(struct redis_pool *redis, const struct log *log)
+{
+	return link_cache_new(&(struct link_cache_config){ .redis = redis, .clock = clock_system(), .log = log });
+}
+
+static void await_trust(struct link_cache *cache)
+{
+	struct link_entry entry;
+	int64_t until_us = clock_steady_us(clock_system()) + 5 * CLOCK_US_PER_S;
+	while (link_cache_get(cache, "nobody's", &entry) == LINK_CACHE_AWAY) {
+		assert_true(clock_steady_us(clock_system()) < until_us);
+		usleep(5000); /* between two looks */
+	}
+}
+
 static int set_up(void **state)
 {
 	struct fixture *f = mem_zero(sizeof(*f));
 	f->log = log_new("test", LOG_ERROR, 2);
-	f->redis = connect_to(getenv("REDIS_URL"), f->log);
-	f->cache = link_cache_new(f->redis, f->log);
+	char url[TEST_REDIS_URL_SIZE];
+	f->server = test_redis_new();
+	test_redis_url(f->server, url);
+	f->announcer = test_announcer_new(url);
+	f->redis = connect_to(url, f->log);
+	f->cache = new_cache(f->redis, f->log);
 	slug_random(f->slug, 20);
 	snprintf(f->key, sizeof(f->key), "link:%s", f->slug);
+	await_trust(f->cache);
 	*state = f;
 	return 0;
 }
@@ -46,10 +71,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	const struct redis_arg args[] = { REDIS_TEXT("DEL"), REDIS_TEXT(f->key) };
-	assert_int_equal(redis_pool_call(f->redis, args, 2, NULL), OK);
 	link_cache_free(f->cache);
 	redis_pool_free(f->redis);
+	test_announcer_free(f->announcer);
+	test_redis_free(f->server);
 	log_free(f->log);
 	free(f);
 	return 0;
@@ -74,6 +99,21 @@ static void put(struct fixture *f, const char *value, size_t len)
 	assert_int_equal(redis_pool_call(f->redis, args, 3, NULL), OK);
 }
 
+/* As one who changes the link, or has read it. */
+static enum err fill(struct fixture *f, const struct link_entry *entry)
+{
+	struct link_cache_reservation place;
+	link_cache_reserve(f->cache, f->slug, &place);
+	return link_cache_fill(f->cache, &place, entry);
+}
+
+static enum err fill_unknown(struct fixture *f)
+{
+	struct link_cache_reservation place;
+	link_cache_reserve(f->cache, f->slug, &place);
+	return link_cache_fill_unknown(f->cache, &place, f->slug);
+}
+
 static int64_t ttl_s(struct fixture *f)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("TTL"), REDIS_TEXT(f->key) };
@@ -94,7 +134,7 @@ static void assert_version(struct fixture *f, int64_t version)
 static void assert_comes_back(struct fixture *f, const struct link_entry *entry)
 {
 	struct link_entry out = { 0 };
-	assert_int_equal(link_cache_set(f->cache, entry), OK);
+	assert_int_equal(fill(f, entry), OK);
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_ENTRY);
 	assert_memory_equal(&out, entry, sizeof(out));
 }
@@ -151,7 +191,7 @@ static void keeps_the_newer_version_whoever_comes_last(void **state)
 	};
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		struct link_entry entry = entry_of(f, steps[i].version);
-		assert_int_equal(link_cache_set(f->cache, &entry), steps[i].result);
+		assert_int_equal(fill(f, &entry), steps[i].result);
 		assert_version(f, steps[i].kept);
 	}
 }
@@ -162,7 +202,7 @@ static void lets_entries_end_at_different_times_around_a_day(void **state)
 	int64_t least = INT64_MAX, most = 0;
 	for (int i = 1; i <= 200; i++) {
 		struct link_entry entry = entry_of(f, i);
-		assert_int_equal(link_cache_set(f->cache, &entry), OK);
+		assert_int_equal(fill(f, &entry), OK);
 		int64_t ttl = ttl_s(f);
 		least = ttl < least ? ttl : least;
 		most = ttl > most ? ttl : most;
@@ -175,21 +215,95 @@ static void remembers_an_unknown_slug_for_a_minute(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
-	assert_int_equal(link_cache_set_unknown(f->cache, f->slug), OK);
+	assert_int_equal(fill_unknown(f), OK);
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_UNKNOWN);
 	assert_in_range(ttl_s(f), 50, LINK_CACHE_UNKNOWN_TTL_S);
 }
 
-static void lets_a_link_take_the_place_of_unknown_but_not_the_other_way(void **state)
+static void lets_a_new_link_take_the_place_of_unknown_but_not_the_other_way(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(link_cache_set_unknown(f->cache, f->slug), OK);
+	struct link_cache_reservation place;
+	assert_int_equal(fill_unknown(f), OK);
+	link_cache_reserve(f->cache, f->slug, &place);
+	assert_int_equal(place.generation, 0);
+	link_cache_reserve_for_change(f->cache, f->slug, &place);
 	struct link_entry entry = entry_of(f, 1);
-	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_int_equal(link_cache_fill(f->cache, &place, &entry), OK);
 	assert_version(f, 1);
-	assert_int_equal(link_cache_set_unknown(f->cache, f->slug), OK);
+	assert_int_equal(link_cache_fill_unknown(f->cache, &place, f->slug), OK);
 	assert_version(f, 1);
 	assert_true(ttl_s(f) > LINK_CACHE_UNKNOWN_TTL_S);
+}
+
+static void assert_answer(struct fixture *f, enum link_cache_answer wanted)
+{
+	struct link_entry out;
+	assert_int_equal(link_cache_get(f->cache, f->slug, &out), wanted);
+}
+
+static void says_no_more_that_a_slug_is_unknown_once_it_is_told_of_a_link(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(fill_unknown(f), OK);
+	assert_answer(f, LINK_CACHE_UNKNOWN);
+	struct link_entry entry = entry_of(f, 1);
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_answer(f, LINK_CACHE_MISS);
+}
+
+static void replaces_what_is_older_and_adds_nothing_when_it_is_told_of_a_change(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry entry = entry_of(f, 4);
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_answer(f, LINK_CACHE_MISS);
+	assert_int_equal(fill(f, &entry), OK);
+	entry.version = 3;
+	assert_int_equal(link_cache_set(f->cache, &entry), ERR_CONFLICT);
+	assert_version(f, 4);
+	entry.version = 5;
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_version(f, 5);
+}
+
+static void takes_entries_and_unknown_slugs_of_an_older_generation_for_none(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry entry = entry_of(f, 9);
+	assert_int_equal(fill(f, &entry), OK);
+	char value[] = "2 0000000000 9 42 1 302 0 3 abc", unknown[] = "? 00000000000";
+	int64_t now = test_announcer_generation(f->announcer);
+	int len = snprintf(value, sizeof(value), "2 %lld 9 42 1 302 0 3 abc", (long long)now);
+	put(f, value, (size_t)len);
+	assert_version(f, 9);
+	len = snprintf(value, sizeof(value), "2 %lld 9 42 1 302 0 3 abc", (long long)now - 1);
+	put(f, value, (size_t)len);
+	assert_answer(f, LINK_CACHE_MISS);
+	len = snprintf(unknown, sizeof(unknown), "? %lld", (long long)now);
+	put(f, unknown, (size_t)len);
+	assert_answer(f, LINK_CACHE_UNKNOWN);
+	len = snprintf(unknown, sizeof(unknown), "? %lld", (long long)now - 1);
+	put(f, unknown, (size_t)len);
+	assert_answer(f, LINK_CACHE_MISS);
+	entry.version = 1;
+	assert_int_equal(fill(f, &entry), OK);
+	assert_version(f, 1);
+}
+
+/* G stands for the generation. */
+static void put_now(struct fixture *f, const char *form, size_t len)
+{
+	char value[128];
+	size_t used = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (form[i] == 'G')
+			used += (size_t)snprintf(value + used, sizeof(value) - used, "%lld",
+			                         (long long)test_announcer_generation(f->announcer));
+		else
+			value[used++] = form[i];
+	}
+	put(f, value, used);
 }
 
 static void takes_a_value_of_another_form_for_none_and_replaces_it(void **state)
@@ -201,33 +315,37 @@ static void takes_a_value_of_another_form_for_none_and_replaces_it(void **state)
 		"1",
 		"1 ",
 		"garbage",
-		"2 9 42 1 302 0 3 abc",
-		"1 9 42 1 302 0 4 abc",
-		"1 9 42 1 302 0 -1 abc",
-		"1 0 42 1 302 0 3 abc",
-		"1 9 0 1 302 0 3 abc",
-		"1 9 42 5 302 0 3 abc",
-		"1 9 42 1 200 0 3 abc",
-		"1 9 42 1 302 0 0 abc",
-		"1 9 42 1 302 0",
-		"1 9 42 1 302 0 3",
-		"1 9 x 1 302 0 3 abc",
-		"1 99999999999999999999 42 1 302 0 3 abc",
-		"1 9 42 1 302 0 9223372036854775807 abc",
+		"?",
+		"~ G 0123456789abcdef",
+		"1 9 42 1 302 0 3 abc",
+		"3 G 9 42 1 302 0 3 abc",
+		"2 G 9 42 1 302 0 4 abc",
+		"2 G 9 42 1 302 0 -1 abc",
+		"2 G 0 42 1 302 0 3 abc",
+		"2 G 9 0 1 302 0 3 abc",
+		"2 G 9 42 5 302 0 3 abc",
+		"2 G 9 42 1 200 0 3 abc",
+		"2 G 9 42 1 302 0 0 abc",
+		"2 G 9 42 1 302 0",
+		"2 G 9 42 1 302 0 3",
+		"2 G 9 x 1 302 0 3 abc",
+		"2 x 9 42 1 302 0 3 abc",
+		"2 G 99999999999999999999 42 1 302 0 3 abc",
+		"2 G 9 42 1 302 0 9223372036854775807 abc",
 	};
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		struct link_entry out = { .version = 77 };
-		put(f, values[i], strlen(values[i]));
+		put_now(f, values[i], strlen(values[i]));
 		if (link_cache_get(f->cache, f->slug, &out) != LINK_CACHE_MISS)
 			fail_msg("took '%s' for an entry", values[i]);
 		assert_int_equal(out.version, 77);
 	}
-	put(f, "1 9 42 1 302 0 3 a\0b", 20);
+	put_now(f, "2 G 9 42 1 302 0 3 a\0b", 22);
 	struct link_entry out;
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
-	put(f, "2 9 42 1 302 0 3 abc", 20);
+	put(f, "1 9 42 1 302 0 3 abc", 20);
 	struct link_entry entry = entry_of(f, 1);
-	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+	assert_int_equal(fill(f, &entry), OK);
 	assert_version(f, 1);
 }
 
@@ -235,11 +353,13 @@ static void says_so_when_redis_is_away(void **state)
 {
 	(void)state;
 	struct redis_pool *redis = connect_to("redis://127.0.0.1:1", NULL);
-	struct link_cache *cache = link_cache_new(redis, NULL);
+	struct link_cache *cache = new_cache(redis, NULL);
+	struct link_cache_reservation place;
 	struct link_entry entry = { .id = 1, .version = 1, .redirect_status = 302, .slug = "abc", .original_url = "u" };
 	assert_int_equal(link_cache_get(cache, "abc", &entry), LINK_CACHE_AWAY);
 	assert_int_equal(link_cache_set(cache, &entry), ERR_UNAVAILABLE);
-	assert_int_equal(link_cache_set_unknown(cache, "abc"), ERR_UNAVAILABLE);
+	link_cache_reserve(cache, "abc", &place);
+	assert_int_equal(place.generation, 0);
 	link_cache_free(cache);
 	redis_pool_free(redis);
 }
@@ -254,7 +374,10 @@ int main(void)
 		TEST(keeps_the_newer_version_whoever_comes_last),
 		TEST(lets_entries_end_at_different_times_around_a_day),
 		TEST(remembers_an_unknown_slug_for_a_minute),
-		TEST(lets_a_link_take_the_place_of_unknown_but_not_the_other_way),
+		TEST(lets_a_new_link_take_the_place_of_unknown_but_not_the_other_way),
+		TEST(says_no_more_that_a_slug_is_unknown_once_it_is_told_of_a_link),
+		TEST(replaces_what_is_older_and_adds_nothing_when_it_is_told_of_a_change),
+		TEST(takes_entries_and_unknown_slugs_of_an_older_generation_for_none),
 		TEST(takes_a_value_of_another_form_for_none_and_replaces_it),
 		TEST(says_so_when_redis_is_away),
 	};

@@ -172,6 +172,23 @@ static void keeps_what_redis_has_until_kafka_has_it_too(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
+static void forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka(void **state)
+{
+	struct fixture *f = *state;
+	int64_t count = -1;
+	test_database_run(f->db, "INSERT INTO outbox (slug, payload, published) "
+	                         "SELECT 'a', 'x', n <= 3 FROM generate_series(1, 5) n");
+	assert_int_equal(outbox_forget_uncached(f->relay, 4, &count), OK);
+	assert_int_equal(count, 4);
+	assert_waiting(f, 2, 1);
+	assert_int_equal(outbox_forget_uncached(f->relay, 4, &count), OK);
+	assert_int_equal(count, 1);
+	assert_waiting(f, 2, 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
+	assert_int_equal(outbox_forget_uncached(f->relay, 4, &count), OK);
+	assert_int_equal(count, 0);
+}
+
 static void says_how_far_the_relay_is_behind(void **state)
 {
 	struct fixture *f = *state;
@@ -346,6 +363,7 @@ int main(void)
 		TEST(gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them),
 		TEST(keeps_what_kafka_has_until_redis_has_it_too),
 		TEST(keeps_what_redis_has_until_kafka_has_it_too),
+		TEST(forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka),
 		TEST(says_how_far_the_relay_is_behind),
 		TEST(wakes_the_relay_when_a_change_is_committed_and_not_before),
 		TEST(reads_versions_in_order_whatever_the_ids_of_their_transactions),

@@ -32,7 +32,7 @@ struct tcp_proxy {
 	bool cut;                 /* wanted */
 	bool closing;
 	uint64_t asked, done; /* orders */
-	uint16_t server_port;
+	_Atomic uint16_t server_port;
 	uint16_t port;
 	int listener;
 	struct pair pairs[PAIRS_MAX];
@@ -67,7 +67,7 @@ static void accept_one(struct tcp_proxy *p)
 		return;
 	atomic_fetch_add(&p->accepted, 1);
 	int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_in at = loopback(p->server_port);
+	struct sockaddr_in at = loopback(atomic_load(&p->server_port));
 	if (p->count == PAIRS_MAX || connect(server, (struct sockaddr *)&at, sizeof(at)) != 0) {
 		close(client);
 		close(server);
@@ -154,7 +154,7 @@ static void *serve(void *arg)
 struct tcp_proxy *tcp_proxy_new(uint16_t port)
 {
 	struct tcp_proxy *p = mem_zero(sizeof(*p));
-	p->server_port = port;
+	atomic_init(&p->server_port, port);
 	p->listener = listen_on(0);
 	assert_true(p->listener >= 0);
 	struct sockaddr_in at;
@@ -201,6 +201,11 @@ void tcp_proxy_free(struct tcp_proxy *p)
 	pthread_cond_destroy(&p->obeyed);
 	pthread_mutex_destroy(&p->mutex);
 	free(p);
+}
+
+void tcp_proxy_aim(struct tcp_proxy *p, uint16_t port)
+{
+	atomic_store(&p->server_port, port);
 }
 
 uint16_t tcp_proxy_port(const struct tcp_proxy *p)

@@ -21,6 +21,8 @@ uint16_t tcp_proxy_port(const struct tcp_proxy *p);
 void tcp_proxy_set(struct tcp_proxy *p, enum tcp_proxy_mode mode);
 /* Ends every connection that stands now. */
 void tcp_proxy_cut(struct tcp_proxy *p);
+/* New connections go to 127.0.0.1:port from now on; those that stand are left alone. */
+void tcp_proxy_aim(struct tcp_proxy *p, uint16_t port);
 /* Connections accepted so far. */
 uint64_t tcp_proxy_accepted(const struct tcp_proxy *p);
 

@@ -18,6 +18,7 @@ struct told {
 	size_t answered;
 	size_t away;
 	bool is_in_order;
+	uint64_t server;
 };
 
 static struct redis_pipeline *new_pipeline(const struct net_fixture *f, size_t in_flight_max)
@@ -43,9 +44,11 @@ static void take_turn(struct redis_pipeline *p)
 	redis_pipeline_send(p);
 }
 
-static void take_echo(void *ctx, const struct redis_reply *reply)
+static void take_echo(void *ctx, const struct redis_reply *reply, uint64_t server)
 {
 	struct told *told = ctx;
+	assert_int_equal(server != 0, reply != NULL);
+	told->server = server;
 	size_t len = 0;
 	const char *bytes = redis_reply_bytes(reply, &len);
 	if (!reply)
@@ -146,6 +149,25 @@ static void ends_what_waits_when_it_is_freed(void **state)
 	assert_int_equal(told.away, 3);
 }
 
+static void leaves_a_server_that_is_not_the_one_demanded(void **state)
+{
+	struct redis_pipeline *p = new_pipeline(*state, CALLS);
+	struct told told = { .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &told, 5000);
+	redis_pipeline_demand(p, told.server);
+	assert_int_equal(echo(p, told.answered, &told), OK);
+	while (told.answered < 2)
+		take_turn(p);
+	redis_pipeline_demand(p, told.server + 1);
+	assert_int_equal(echo(p, told.answered, &told), OK);
+	take_turn(p);
+	assert_int_equal(told.away, 1);
+	assert_int_equal(redis_pipeline_descriptor(p, &(short){ 0 }), -1);
+	told = (struct told){ .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &told, 5000);
+	redis_pipeline_free(p);
+}
+
 static void refuses_a_url_of_another_form(void **state)
 {
 	struct net_fixture *f = *state;
@@ -163,6 +185,7 @@ int main(void)
 		WITH_FIXTURE(ends_every_call_in_time_when_redis_freezes_and_comes_back),
 		WITH_FIXTURE(ends_what_waits_when_the_connection_is_cut),
 		WITH_FIXTURE(ends_what_waits_when_it_is_freed),
+		WITH_FIXTURE(leaves_a_server_that_is_not_the_one_demanded),
 		WITH_FIXTURE(refuses_a_url_of_another_form),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

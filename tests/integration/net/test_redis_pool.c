@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/net/redis_pool.h"
 #include "tests/integration/net/net_fixture.h"
+#include "tests/support/test_redis.h"
 
 #define TIMEOUT_MS 200
 /* What a busy machine may add. */
@@ -310,6 +311,58 @@ static void notices_that_nobody_needs_the_redis_that_left(void **state)
 	tcp_proxy_free(proxy);
 }
 
+static uint64_t server_of(struct redis_pool *pool)
+{
+	const struct redis_arg args[] = { REDIS_TEXT("PING") };
+	uint64_t server = 0;
+	struct redis_reply *reply = NULL;
+	int64_t begun_ms = net_fixture_now_ms();
+	while (redis_pool_call_at(pool, args, 1, &reply, &server) != OK)
+		assert_in_range(net_fixture_now_ms() - begun_ms, 0, 5000);
+	redis_reply_free(reply);
+	return server;
+}
+
+static void tells_a_server_from_its_next_run(void **state)
+{
+	struct net_fixture *f = *state;
+	struct test_redis *redis = test_redis_new();
+	test_redis_url(redis, f->redis_url);
+	struct redis_pool *pool = new_pool(f, 2);
+	uint64_t first = server_of(pool);
+	assert_int_not_equal(first, 0);
+	assert_int_equal(server_of(pool), first);
+	assert_int_equal(redis_pool_server(pool), first);
+	test_redis_restart(redis);
+	assert_int_not_equal(server_of(pool), first);
+	assert_int_equal(redis_pool_server(pool), server_of(pool));
+	redis_pool_free(pool);
+	test_redis_free(redis);
+}
+
+/* A failover: the old server still answers on the connections that it has. */
+static void goes_over_to_the_server_that_the_newest_connection_found(void **state)
+{
+	struct net_fixture *f = *state;
+	struct test_redis *old = test_redis_new(), *new = test_redis_new();
+	test_redis_url(old, f->redis_url);
+	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	struct redis_pool *pool = new_pool(f, 2);
+	uint64_t first = server_of(pool);
+	tcp_proxy_aim(proxy, test_redis_port(new));
+	assert_int_equal(server_of(pool), first);
+	redis_pool_renew(pool);
+	assert_int_equal(server_of(pool), first); /* the last use of that connection */
+	uint64_t second = server_of(pool);
+	assert_int_not_equal(second, first);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(server_of(pool), second);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+	test_redis_free(old);
+	test_redis_free(new);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
 
 int main(void)
@@ -328,6 +381,8 @@ int main(void)
 		WITH_FIXTURE(survives_a_restart_of_redis),
 		WITH_FIXTURE(costs_its_callers_one_timeout_when_redis_freezes),
 		WITH_FIXTURE(notices_that_nobody_needs_the_redis_that_left),
+		WITH_FIXTURE(tells_a_server_from_its_next_run),
+		WITH_FIXTURE(goes_over_to_the_server_that_the_newest_connection_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. For tests: a redirector in this process with a database of its own, and a visitor. Slugs begin with
- * a word of the world's own, as all tests share one Redis and one Kafka. Every failure ends the test.
+ * One thread at a time. For tests: a redirector in this process with a database of its own, and a visitor. Redis is the
+ * world's own too, with somebody who announces its generation; slugs begin with a word of the world's own, as all tests
+ * share one Kafka. Every failure ends the test.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_REDIRECTOR_WORLD_H
 #define WAYMARK_TESTS_INTEGRATION_REDIRECTOR_WORLD_H
@@ -10,8 +11,10 @@
 
 #include "lib/links/link_cache.h"
 #include "services/redirector/redirector.h"
+#include "tests/support/test_announcer.h"
 #include "tests/support/test_database.h"
 #include "tests/support/test_folder.h"
+#include "tests/support/test_redis.h"
 #include "tests/unit/net/http_fixture.h"
 
 #define WORLD_DEADLINE_MS 15000
@@ -25,6 +28,9 @@ struct world {
 	struct test_database *database;
 	struct log *log;
 	struct metrics *metrics;
+	struct test_redis *redis_server; /* nobody else's */
+	char own_redis_url[TEST_REDIS_URL_SIZE];
+	struct test_announcer *announcer;
 	struct redis_pool *redis; /* the test's own way to Redis */
 	struct link_cache *link_cache;
 	struct config config; /* change it before world_start */

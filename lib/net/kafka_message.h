@@ -1,0 +1,32 @@
+/*
+ * One thread at a time. A record as a reader of Kafka hands it out: for kafka_consumer and kafka_feed.
+ */
+#ifndef WAYMARK_LIB_NET_KAFKA_MESSAGE_H
+#define WAYMARK_LIB_NET_KAFKA_MESSAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct rd_kafka_message_s;
+
+/* Borrowed from the reader until its next call. */
+struct kafka_message {
+	int32_t partition;
+	int64_t offset;
+	int64_t timestamp_ms; /* the broker's or producer's; -1 = none */
+	const void *key;
+	size_t key_len;
+	const void *value; /* NULL = tombstone */
+	size_t value_len;
+};
+
+/* --- for the readers --- */
+
+void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m);
+
+/* m may be NULL: it has no headers. See kafka_consumer_header. */
+enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size) MUST_CHECK;
+
+#endif

@@ -1,0 +1,193 @@
+#include "services/redirector/filter_loader.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/deadline.h"
+#include "lib/base/mem.h"
+#include "lib/links/issued_slugs.h"
+
+#define LOOK_MS 200
+#define RETRY_MS 1000
+#define NEW_MS 1000
+#define RECENT_IDS 1000
+
+struct filter_loader {
+	struct filter_loader_config config;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t stopped;
+	bool stopping; /* under mutex */
+	bool told_overfull;
+	struct issued_slugs *page;
+	int64_t newest_id;
+};
+
+static bool rest(struct filter_loader *loader, int64_t ms)
+{
+	struct timespec until = deadline_in_ms(ms);
+	pthread_mutex_lock(&loader->mutex);
+	while (!loader->stopping && pthread_cond_timedwait(&loader->stopped, &loader->mutex, &until) != ETIMEDOUT)
+		continue;
+	bool stopping = loader->stopping;
+	pthread_mutex_unlock(&loader->mutex);
+	return !stopping;
+}
+
+static int64_t covered_since_us(const struct filter_loader *loader)
+{
+	return atomic_load(&loader->config.progress->covered_since_us);
+}
+
+static void add_page(struct filter_loader *loader)
+{
+	const struct issued_slugs *page = loader->page;
+	for (size_t i = 0; i < page->count; i++)
+		slug_filter_add(loader->config.filter, page->slugs[i], strlen(page->slugs[i]));
+}
+
+enum turn { TURN_FIRST, TURN_NEXT, TURN_NEW };
+
+/* One short statement; its connection is given back at once. */
+static enum err turn_page(struct filter_loader *loader, enum turn turn)
+{
+	struct pg_conn *conn = NULL;
+	enum err e = pg_pool_take(loader->config.postgres, &conn);
+	if (e != OK)
+		return e;
+	if (turn == TURN_FIRST)
+		e = issued_slugs_newest_id(conn, &loader->newest_id);
+	if (e == OK && turn == TURN_NEW)
+		e = issued_slugs_since(conn, &loader->newest_id, loader->page);
+	else if (e == OK)
+		e = issued_slugs_next(conn, loader->page);
+	pg_pool_give(loader->config.postgres, conn);
+	if (e == OK)
+		add_page(loader);
+	return e;
+}
+
+/* ERR_LIMIT: there are more than the filter is made for. */
+static enum err load_all(struct filter_loader *loader)
+{
+	loader->page->last[0] = '\0';
+	enum err e = turn_page(loader, TURN_FIRST);
+	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE) {
+		if (slug_filter_is_overfull(loader->config.filter))
+			return ERR_LIMIT;
+		e = rest(loader, 0) ? turn_page(loader, TURN_NEXT) : ERR_UNAVAILABLE;
+	}
+	return e == OK && slug_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
+}
+
+/* The links of the last moments again, as ids are drawn before they are committed. */
+static void load_new(struct filter_loader *loader)
+{
+	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
+	enum err e = turn_page(loader, TURN_NEW);
+	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE && rest(loader, 0))
+		e = turn_page(loader, TURN_NEW);
+}
+
+static void tell_overfull(struct filter_loader *loader)
+{
+	if (loader->told_overfull)
+		return;
+	loader->told_overfull = true;
+	log_warning(loader->config.log, "slug_filter_overfull",
+	            LOG_INT("slugs", slug_filter_count(loader->config.filter)),
+	            LOG_TEXT("hint", "raise SLUG_FILTER_SLUGS; until then PostgreSQL is asked about unknown slugs"));
+}
+
+/* How long to rest. */
+static int64_t load_once(struct filter_loader *loader)
+{
+	struct slug_filter *filter = loader->config.filter;
+	int64_t since_us = covered_since_us(loader);
+	if (slug_filter_is_overfull(filter)) {
+		tell_overfull(loader);
+		return RETRY_MS;
+	}
+	if (since_us == FEED_PROGRESS_NOT_COVERING)
+		return LOOK_MS;
+	if (slug_filter_is_complete(filter, since_us)) {
+		load_new(loader);
+		return NEW_MS;
+	}
+	if (load_all(loader) != OK)
+		return RETRY_MS;
+	slug_filter_set_complete(filter, since_us);
+	log_info(loader->config.log, "slug_filter_complete", LOG_INT("slugs", slug_filter_count(filter)));
+	return LOOK_MS;
+}
+
+static void *load(void *arg)
+{
+	struct filter_loader *loader = arg;
+	for (int64_t pause_ms = LOOK_MS; rest(loader, pause_ms);)
+		pause_ms = load_once(loader);
+	return NULL;
+}
+
+static double is_complete_value(void *ctx)
+{
+	struct filter_loader *loader = ctx;
+	int64_t since_us = covered_since_us(loader);
+	return since_us != FEED_PROGRESS_NOT_COVERING && slug_filter_is_complete(loader->config.filter, since_us) ? 1
+	                                                                                                          : 0;
+}
+
+static double is_overfull_value(void *ctx)
+{
+	return slug_filter_is_overfull(ctx) ? 1 : 0;
+}
+
+static double count_value(void *ctx)
+{
+	return (double)slug_filter_count(ctx);
+}
+
+static double bytes_value(void *ctx)
+{
+	return (double)slug_filter_bytes(ctx);
+}
+
+struct filter_loader *filter_loader_start(const struct filter_loader_config *config)
+{
+	struct filter_loader *loader = mem_zero(sizeof(*loader));
+	struct metrics *m = config->metrics;
+	loader->config = *config;
+	loader->page = mem_zero(sizeof(*loader->page));
+	deadline_cond_init(&loader->stopped);
+	pthread_mutex_init(&loader->mutex, NULL);
+	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.",
+	                       NULL, is_complete_value, loader);
+	metrics_gauge_callback(m, "waymark_slug_filter_is_overfull",
+	                       "1 if it holds more slugs than SLUG_FILTER_SLUGS; it is not asked then.", NULL,
+	                       is_overfull_value, config->filter);
+	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the filter.", NULL, count_value,
+	                       config->filter);
+	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory that the filter takes.", NULL, bytes_value,
+	                       config->filter);
+	if (pthread_create(&loader->thread, NULL, load, loader) != 0)
+		abort();
+	pthread_setname_np(loader->thread, "filter-loader");
+	return loader;
+}
+
+void filter_loader_stop(struct filter_loader *loader)
+{
+	if (!loader)
+		return;
+	pthread_mutex_lock(&loader->mutex);
+	loader->stopping = true;
+	pthread_cond_signal(&loader->stopped);
+	pthread_mutex_unlock(&loader->mutex);
+	pthread_join(loader->thread, NULL);
+	pthread_cond_destroy(&loader->stopped);
+	pthread_mutex_destroy(&loader->mutex);
+	free(loader->page);
+	free(loader);
+}

@@ -1,0 +1,242 @@
+#include "services/redirector/link_feed.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/worker_pool.h"
+#include "lib/links/feed_mark.h"
+#include "lib/links/link_event.h"
+#include "lib/net/kafka_feed.h"
+
+#define POLL_MS 20
+#define POLL_BUSY_MS 1
+#define REPAIRS_MAX 256
+/* Of a run of records, after how many those who wait are looked after. */
+#define RUN_MAX 256
+
+struct link_feed {
+	struct link_feed_config config;
+	struct kafka_feed *kafka;
+	struct worker_pool *repairers;
+	pthread_t thread;
+	atomic_bool stopping;
+	struct metric *events;
+	struct metric *malformed;
+	struct metric *resets;
+	struct metric *repairs;
+	struct metric *repairs_dropped;
+};
+
+struct repair {
+	struct link_feed *feed;
+	struct link_entry entry;
+};
+
+static void repair_redis(void *arg)
+{
+	struct repair *repair = arg;
+	/* Best effort: link_cache logs what fails; the same or a newer version there is as good. */
+	enum err e = link_cache_set(repair->feed->config.link_cache, &repair->entry);
+	metrics_add(repair->feed->repairs, e == OK);
+	free(repair);
+}
+
+static void order_repair(struct link_feed *feed, const struct link_entry *entry)
+{
+	struct repair *repair = mem_zero(sizeof(*repair));
+	*repair = (struct repair){ .feed = feed, .entry = *entry };
+	if (worker_pool_submit(feed->repairers, repair_redis, repair) == OK)
+		return;
+	metrics_add(feed->repairs_dropped, 1);
+	free(repair);
+}
+
+/* A purged link's event says DELETED. */
+static void apply(struct link_feed *feed, const struct link_entry *entry)
+{
+	const struct link_feed_config *c = &feed->config;
+	size_t slug_len = strlen(entry->slug);
+	slug_filter_add(c->filter, entry->slug, slug_len);
+	bool was_filled = change_clock_change(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
+	memory_cache_apply(c->memory, entry);
+	if (was_filled)
+		order_repair(feed, entry);
+	metrics_add(feed->events, 1);
+}
+
+/* Some newer sender's event: the link that it is about has to be asked for again. */
+static void take_malformed(struct link_feed *feed, const struct kafka_message *message)
+{
+	metrics_add(feed->malformed, 1);
+	if (!slug_is_valid(message->key, message->key_len))
+		return;
+	slug_filter_add(feed->config.filter, message->key, message->key_len);
+	change_clock_change(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
+	memory_cache_drop(feed->config.memory, message->key, message->key_len);
+}
+
+static void take_mark(struct link_feed *feed, const struct kafka_message *message)
+{
+	struct feed_mark mark;
+	if (feed_mark_read(feed->kafka, message, &mark) != OK)
+		metrics_add(feed->malformed, 1);
+	else if (!feed_progress_mark(feed->config.progress, message->partition, &mark))
+		kafka_feed_look(feed->kafka);
+	else
+		link_cache_require_generation(feed->config.link_cache, mark.generation);
+}
+
+static void take(struct link_feed *feed, const struct kafka_message *message)
+{
+	struct link_event event;
+	if (feed_mark_is_key(message->key, message->key_len))
+		take_mark(feed, message);
+	else if (!message->value)
+		return; /* the tombstone behind a PURGED event */
+	else if (link_event_decode(message->value, message->value_len, &event) == OK)
+		apply(feed, &event.link.entry);
+	else
+		take_malformed(feed, message);
+}
+
+static void take_found(void *ctx, int32_t count)
+{
+	struct link_feed *feed = ctx;
+	feed_progress_found(feed->config.progress, count);
+}
+
+static void take_lost(void *ctx, int32_t partition)
+{
+	struct link_feed *feed = ctx;
+	feed_progress_lost(feed->config.progress, partition);
+	metrics_add(feed->resets, 1);
+}
+
+static enum err open_kafka(struct link_feed *feed)
+{
+	return kafka_feed_new(
+		&(struct kafka_feed_config){
+			.kafka = feed->config.kafka,
+			.topic = feed->config.topic,
+			.events = { take_found, take_lost },
+			.ctx = feed,
+			.log = feed->config.log,
+		},
+		&feed->kafka);
+}
+
+/* After an error that librdkafka does not recover from: as if we had just started. */
+static void reopen_kafka(struct link_feed *feed)
+{
+	for (int32_t p = 0; p < feed->config.progress->partitions; p++)
+		feed_progress_lost(feed->config.progress, p);
+	metrics_add(feed->resets, 1);
+	kafka_feed_free(feed->kafka);
+	feed->kafka = NULL;
+	enum err e = open_kafka(feed);
+	(void)e; /* logged; tried again by the next round */
+}
+
+/* True: somebody waits for the next round. */
+static bool look_after(struct link_feed *feed)
+{
+	const struct link_feed_config *c = &feed->config;
+	bool is_lonely =
+		!feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) && !redis_pool_is_reachable(c->redis);
+	int64_t ttl_ms =
+		is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS : c->memory_ttl_ms;
+	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
+	return unknown_gate_advance(c->gate);
+}
+
+static void *follow(void *arg)
+{
+	struct link_feed *feed = arg;
+	bool busy = false;
+	while (!atomic_load(&feed->stopping)) {
+		struct kafka_message message;
+		enum err e = ERR_INTERNAL;
+		int64_t poll_ms = busy ? POLL_BUSY_MS : POLL_MS;
+		for (int i = 0; i < RUN_MAX && feed->kafka; i++) {
+			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
+			if (e != OK)
+				break;
+			take(feed, &message);
+		}
+		if (e == ERR_INTERNAL)
+			reopen_kafka(feed);
+		busy = look_after(feed);
+	}
+	return NULL;
+}
+
+static double lag_seconds(void *ctx)
+{
+	return (double)feed_progress_lag_us(ctx) / (double)CLOCK_US_PER_S;
+}
+
+static double is_fresh_value(void *ctx)
+{
+	const struct feed_progress *progress = ctx;
+	return feed_progress_is_fresh(progress, clock_steady_us(progress->clock)) ? 1 : 0;
+}
+
+static double ttl_seconds(void *ctx)
+{
+	return (double)memory_cache_ttl_us(ctx) / (double)CLOCK_US_PER_S;
+}
+
+static void register_metrics(struct link_feed *feed)
+{
+	struct metrics *m = feed->config.metrics;
+	feed->events = metrics_counter(m, "waymark_feed_events_total", "Link events that the feed brought.", NULL);
+	feed->malformed = metrics_counter(m, "waymark_feed_malformed_total",
+	                                  "Records of the feed that are neither link events nor marks.", NULL);
+	feed->resets = metrics_counter(m, "waymark_feed_resets_total",
+	                               "Times that the feed lost its place and may have missed events.", NULL);
+	feed->repairs =
+		metrics_counter(m, "waymark_feed_repairs_total",
+	                        "Changes put into Redis because a late fill of ours could have hidden them.", NULL);
+	feed->repairs_dropped = metrics_counter(m, "waymark_feed_repairs_dropped_total",
+	                                        "The same, not done as too many waited already.", NULL);
+	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
+	                       "How far behind now the feed of link events has been seen.", NULL, lag_seconds,
+	                       feed->config.progress);
+	metrics_gauge_callback(m, "waymark_feed_is_fresh", "1 while memory may answer by the feed.", NULL,
+	                       is_fresh_value, feed->config.progress);
+	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",
+	                       "How long an entry is answered from memory that the feed does not vouch for.", NULL,
+	                       ttl_seconds, feed->config.memory);
+}
+
+enum err link_feed_start(const struct link_feed_config *config, struct link_feed **out)
+{
+	struct link_feed *feed = mem_zero(sizeof(*feed));
+	feed->config = *config;
+	enum err e = open_kafka(feed);
+	if (e != OK) {
+		free(feed);
+		return e;
+	}
+	feed->repairers = worker_pool_new("feed-repair", 1, REPAIRS_MAX);
+	register_metrics(feed);
+	if (pthread_create(&feed->thread, NULL, follow, feed) != 0)
+		abort();
+	pthread_setname_np(feed->thread, "link-feed");
+	*out = feed;
+	return OK;
+}
+
+void link_feed_stop(struct link_feed *feed)
+{
+	if (!feed)
+		return;
+	atomic_store(&feed->stopping, true);
+	pthread_join(feed->thread, NULL);
+	worker_pool_free(feed->repairers);
+	kafka_feed_free(feed->kafka);
+	free(feed);
+}

@@ -1,0 +1,45 @@
+/*
+ * One thread at a time. A client of links-api: one keep-alive connection that waits. It never sends a request twice, so that
+ * the caller knows what may have been done.
+ */
+#ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H
+#define WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define API_CLIENT_PATIENCE_S 10
+#define API_CLIENT_BODY_SIZE 8192
+
+struct api_client;
+
+struct api_client *api_client_new(uint16_t port, const char *token);
+void api_client_free(struct api_client *client);
+
+enum api_client_outcome {
+	API_CLIENT_ANSWERED,
+	API_CLIENT_NOT_SENT, /* nobody was there */
+	API_CLIENT_CUT,      /* it was sent, and no answer came within API_CLIENT_PATIENCE_S or at all */
+};
+
+struct api_client_request {
+	const char *method;
+	const char *path;
+	const char *body;  /* JSON; NULL = none */
+	int64_t if_match;  /* version; 0 = none */
+	bool is_anonymous; /* without the token */
+};
+
+struct api_client_answer {
+	unsigned status;
+	int64_t begin_us; /* before the request left */
+	int64_t end_us;   /* after the answer was there */
+	size_t body_len;
+	char body[API_CLIENT_BODY_SIZE]; /* cut if longer */
+};
+
+enum api_client_outcome api_client_call(struct api_client *client, const struct api_client_request *request,
+                                        struct api_client_answer *answer);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * Whether a history (history.h) is one of fresh redirectors: prints the first violations with the history of their links and
+ * a line for each fault (tally.h). Reads are judged one by one as they stream by, each by its link's changes; only changes
+ * are kept in memory. Ends with 0: none is violated; 1: some are; 2: the history cannot be read.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/chaos/freshness/case_report.h"
+#include "tests/chaos/freshness/tally.h"
+
+#define PATH_SIZE 4096
+
+struct check {
+	const char *folder;
+	struct faults faults;
+	struct timeline *timeline;
+	struct tally *tally;
+	struct case_report *report;
+};
+
+static void take_change(void *ctx, const struct history_change *change)
+{
+	struct check *c = ctx;
+	timeline_add(c->timeline, change);
+	tally_add_change(c->tally, change);
+}
+
+static void take_read(void *ctx, const struct history_read *read)
+{
+	struct check *c = ctx;
+	struct timeline_link *link = timeline_link(c->timeline, read->link);
+	int64_t bound_us = faults_bound_us(&c->faults, read->begin_us, read->begin_us + read->lasted_us);
+	struct judge_finding finding = judge_read(link, read, bound_us);
+	judge_note(link, read, &finding);
+	if (tally_add_read(c->tally, read, &finding))
+		case_report_add(c->report, read, &finding, bound_us,
+		                c->faults.faults[faults_at(&c->faults, read->begin_us)].name);
+}
+
+static void look_at_read(void *ctx, const struct history_read *read)
+{
+	case_report_look(((struct check *)ctx)->report, read);
+}
+
+/* Each file of the folder whose name begins so. */
+static bool each_file(struct check *c, const char *prefix, bool (*each)(struct check *c, const char *path))
+{
+	char path[PATH_SIZE];
+	size_t found = 0;
+	bool is_right = true;
+	DIR *folder = opendir(c->folder);
+	if (!folder) {
+		perror(c->folder);
+		return false;
+	}
+	for (struct dirent *entry; is_right && (entry = readdir(folder)) != NULL;) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", c->folder, entry->d_name);
+		is_right = each(c, path);
+		found++;
+	}
+	closedir(folder);
+	if (found == 0)
+		fprintf(stderr, "%s: no file %s…\n", c->folder, prefix);
+	return is_right && found > 0;
+}
+
+static bool take_changes(struct check *c, const char *path)
+{
+	return history_each_change(path, take_change, c);
+}
+
+static bool take_reads(struct check *c, const char *path)
+{
+	return history_each_read(path, take_read, c);
+}
+
+static bool look_at_reads(struct check *c, const char *path)
+{
+	return history_each_read(path, look_at_read, c);
+}
+
+static bool run(struct check *c)
+{
+	if (!each_file(c, "changes-", take_changes))
+		return false;
+	timeline_settle(c->timeline);
+	if (!each_file(c, "reads-", take_reads))
+		return false;
+	for (size_t i = 0; i < timeline_links(c->timeline); i++)
+		tally_add_versions(c->tally, timeline_link(c->timeline, (uint32_t)i));
+	if (tally_violations(c->tally) > 0 && !each_file(c, "reads-", look_at_reads))
+		return false;
+	case_report_print(c->report, c->timeline);
+	tally_print(c->tally);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct check c = { .folder = argc == 3 ? argv[1] : NULL };
+	if (!c.folder) {
+		fprintf(stderr, "usage: check_freshness FOLDER FAULTS\n"
+		                "  FOLDER  has the files changes-… and reads-…\n"
+		                "  FAULTS  says what was done when (faults.h)\n");
+		return 64;
+	}
+	if (!faults_read(argv[2], &c.faults))
+		return 2;
+	c.timeline = timeline_new();
+	c.tally = tally_new(&c.faults);
+	c.report = case_report_new();
+	bool is_read = run(&c);
+	uint64_t violations = tally_violations(c.tally);
+	timeline_free(c.timeline);
+	tally_free(c.tally);
+	case_report_free(c.report);
+	return is_read ? violations > 0 : 2;
+}

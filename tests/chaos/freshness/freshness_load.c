@@ -1,0 +1,156 @@
+/*
+ * Writers and readers whose history check_freshness judges: writers change links through links-api, readers ask redirectors
+ * for them, and each operation is written into FOLDER/changes-N and FOLDER/reads-N (history.h). The environment's TOKEN is
+ * the writers' login. It ends when its standard input ends, so it does not outlive the test that started it, and prints how
+ * many requests the readers made.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/chaos/freshness/editor.h"
+#include "tests/chaos/freshness/reader.h"
+
+#define THREADS_MAX 16
+#define PATH_SIZE 4096
+
+struct options {
+	const char *folder;
+	const char *prefix;
+	const char *token;
+	uint16_t api;
+	size_t editors;
+	double write_rate;
+	uint16_t doors[THREADS_MAX];
+	size_t door_count;
+	size_t visitors;
+	double read_rate;
+	uint64_t seed;
+};
+
+struct load {
+	struct options options;
+	struct shelf *shelf;
+	atomic_bool is_over;
+	struct editor *editors[THREADS_MAX];
+	struct reader *readers[THREADS_MAX];
+};
+
+static const struct option names[] = {
+	{ "folder", required_argument, NULL, 'f' },     { "prefix", required_argument, NULL, 'p' },
+	{ "api", required_argument, NULL, 'a' },        { "editors", required_argument, NULL, 'e' },
+	{ "write-rate", required_argument, NULL, 'w' }, { "redirector", required_argument, NULL, 'r' },
+	{ "visitors", required_argument, NULL, 'v' },   { "read-rate", required_argument, NULL, 'q' },
+	{ "seed", required_argument, NULL, 's' },       { 0 },
+};
+
+static bool take_option(struct options *o, int name)
+{
+	switch (name) {
+	case 'f':
+		o->folder = optarg;
+		return true;
+	case 'p':
+		o->prefix = optarg;
+		return true;
+	case 'a':
+		o->api = (uint16_t)strtoul(optarg, NULL, 10);
+		return true;
+	case 'e':
+		o->editors = strtoul(optarg, NULL, 10);
+		return o->editors <= THREADS_MAX;
+	case 'w':
+		o->write_rate = strtod(optarg, NULL);
+		return o->write_rate > 0;
+	case 'r':
+		if (o->door_count == THREADS_MAX)
+			return false;
+		o->doors[o->door_count++] = (uint16_t)strtoul(optarg, NULL, 10);
+		return true;
+	case 'v':
+		o->visitors = strtoul(optarg, NULL, 10);
+		return o->visitors > 0;
+	case 'q':
+		o->read_rate = strtod(optarg, NULL);
+		return true;
+	case 's':
+		o->seed = strtoul(optarg, NULL, 10);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool parse(int argc, char **argv, struct options *o)
+{
+	int name;
+	*o = (struct options){ .prefix = "f", .editors = 2, .write_rate = 100, .visitors = 8 };
+	o->token = getenv("TOKEN");
+	while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (!take_option(o, name))
+			return false;
+	}
+	return o->folder && o->token && o->api && o->door_count > 0 && optind == argc;
+}
+
+/* Of each thread another one, and never 0. */
+static uint64_t seed_of(const struct options *o, size_t thread)
+{
+	return (o->seed + 1) * UINT64_C(0x9E3779B97F4A7C15) + (thread + 1) * UINT64_C(0xD1B54A32D192ED03);
+}
+
+static bool start(struct load *load)
+{
+	const struct options *o = &load->options;
+	char path[PATH_SIZE];
+	bool is_right = true;
+	load->shelf = shelf_new(o->prefix);
+	for (size_t i = 0; i < o->editors && is_right; i++) {
+		snprintf(path, sizeof(path), "%s/changes-%zu", o->folder, i + 1);
+		load->editors[i] =
+			editor_new(&(struct editor_config){ o->api, o->token, path, o->write_rate / (double)o->editors,
+		                                            seed_of(o, i), load->shelf, &load->is_over });
+		is_right = load->editors[i] != NULL;
+	}
+	for (size_t i = 0; i < o->door_count && is_right; i++) {
+		snprintf(path, sizeof(path), "%s/reads-%zu", o->folder, i + 1);
+		load->readers[i] = reader_new(&(struct reader_config){
+			o->doors[i], (uint16_t)(i + 1), path, o->visitors, o->read_rate / (double)o->door_count,
+			seed_of(o, THREADS_MAX + i), load->shelf, &load->is_over });
+		is_right = load->readers[i] != NULL;
+	}
+	if (!is_right)
+		perror(path);
+	return is_right;
+}
+
+static void stop(struct load *load)
+{
+	uint64_t asked = 0;
+	atomic_store(&load->is_over, true);
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		editor_free(load->editors[i]);
+		asked += reader_free(load->readers[i]);
+	}
+	shelf_free(load->shelf);
+	printf("reads %llu\n", (unsigned long long)asked);
+}
+
+int main(int argc, char **argv)
+{
+	static const char usage[] =
+		"usage: TOKEN=… freshness_load --folder DIR --api PORT --redirector PORT [--redirector PORT]… [--prefix TEXT]\n"
+		"       [--editors N] [--write-rate PER_SECOND] [--visitors N_EACH] [--read-rate PER_SECOND] [--seed N]\n";
+	struct load load = { 0 };
+	char byte;
+	if (!parse(argc, argv, &load.options)) {
+		fputs(usage, stderr);
+		return 64;
+	}
+	bool is_right = start(&load);
+	while (is_right && read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	stop(&load);
+	return is_right ? EXIT_SUCCESS : EXIT_FAILURE;
+}

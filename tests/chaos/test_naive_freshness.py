@@ -1,0 +1,36 @@
+"""The rig of test_freshness.py can tell caches that take only what is newer from caches that take whatever comes last."""
+
+import os
+import shutil
+
+from freshness_rig import Faults, made_history
+from redirector_rig import BUILD, SEED
+
+NAIVE = BUILD / "tests/chaos/freshness/naive"
+FAULT_S = 5
+LOAD = {"editors": 4, "write_rate": 160, "visitors": 8, "read_rate": 2500, "seed": SEED}
+
+
+def naive_build(folder):
+    """The build under test, with the naive programs in the places of ours."""
+    (folder / "bin").mkdir()
+    for program in (BUILD / "bin").iterdir():
+        own = NAIVE / program.name
+        (folder / "bin" / program.name).symlink_to(own if own.exists() else program)
+    return folder
+
+
+def test_the_same_rig_catches_a_cache_that_takes_what_is_older(tmp_path, record_property):
+    state = BUILD / "stacks" / f"naive-freshness-{os.getpid()}"
+    with made_history(naive_build(tmp_path), state, **LOAD) as history:
+        faults = Faults(history, FAULT_S)
+        faults.inflict("nothing-broken")
+        faults.inflict("relay-killed")
+        history.stop()
+        report, sums = history.verdict()
+    print(f"\nseed {SEED}\n{report}")
+    record_property("did", "a cache that takes whatever comes last, relay killed")
+    for name in ("operations", "stale", "worst_ms"):
+        record_property(name, sums["all"][name])
+    assert int(sums["all"]["stale"]) > 0, "the checker did not find it: it proves nothing"
+    shutil.rmtree(state)

@@ -1,0 +1,108 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "services/links-api/generation_store.h"
+#include "tests/support/test_database.h"
+
+#define LOCK "relay"
+/* As large as a server's number can be: it is stored as a signed one. */
+#define SERVER UINT64_C(0xfedcba9876543210)
+
+struct fixture {
+	struct test_database *db;
+	struct pg_conn *conn;
+	struct fenced_lock lock;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->db = test_database_new();
+	f->conn = test_database_connect(f->db, "waymark_links_api");
+	assert_int_equal(fenced_lock_init(&f->lock, LOCK, "test"), OK);
+	assert_int_equal(fenced_lock_acquire(&f->lock, f->conn, 60000), OK);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	pg_conn_close(f->conn);
+	test_database_drop(f->db);
+	free(f);
+	return 0;
+}
+
+static void assert_stored(struct fixture *f, int64_t generation, uint64_t server)
+{
+	struct link_cache_trusted stored;
+	assert_int_equal(generation_store_get(f->conn, &stored), OK);
+	assert_int_equal(stored.generation, generation);
+	assert_int_equal(stored.server, server);
+}
+
+static void rises_by_one_or_above_what_it_has_to_surpass(void **state)
+{
+	struct fixture *f = *state;
+	struct link_cache_trusted raised;
+	assert_stored(f, 1, 0);
+	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised), OK);
+	assert_int_equal(raised.generation, 2);
+	assert_int_equal(raised.server, SERVER);
+	assert_stored(f, 2, SERVER);
+	assert_int_equal(generation_store_raise(f->conn, &f->lock, 100, 7, &raised), OK);
+	assert_stored(f, 101, 7);
+	assert_int_equal(generation_store_raise(f->conn, &f->lock, 50, 7, &raised), OK);
+	assert_stored(f, 102, 7);
+}
+
+static void is_raised_by_nobody_whose_lock_has_been_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct link_cache_trusted raised;
+	test_database_run(f->db, "UPDATE shedlock SET fence = fence + 1");
+	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised), ERR_CONFLICT);
+	assert_stored(f, 1, 0);
+}
+
+static void never_sinks_whoever_writes(void **state)
+{
+	struct fixture *f = *state;
+	struct pg_conn *owner = test_database_connect(f->db, NULL);
+	pg_conn_set_log(owner, NULL);
+	assert_int_not_equal(pg_conn_query(owner, "UPDATE link_cache_generation SET generation = 1", NULL, NULL), OK);
+	pg_conn_close(owner);
+}
+
+static void is_the_business_of_links_api_alone(void **state)
+{
+	static const char *const others[] = { "waymark_redirector", "waymark_consumer", "waymark_janitor" };
+	struct fixture *f = *state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct link_cache_trusted stored;
+		struct pg_conn *conn = test_database_connect(f->db, others[i]);
+		pg_conn_set_log(conn, NULL);
+		assert_int_equal(generation_store_get(conn, &stored), ERR_INTERNAL);
+		pg_conn_close(conn);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(rises_by_one_or_above_what_it_has_to_surpass),
+		TEST(is_raised_by_nobody_whose_lock_has_been_taken),
+		TEST(never_sinks_whoever_writes),
+		TEST(is_the_business_of_links_api_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+"""Progress marks: what a mark says is true in its partition, and only the relay that works sends them."""
+
+import datetime
+import random
+import threading
+import time
+
+import psycopg2
+from doors import unique_email
+from service import is_active, metric, wait_until
+
+MARK = b"~"
+WRITERS = 16
+
+
+def headers_of(message):
+    return {name: value.decode() for name, value in message.headers()}
+
+
+def as_of(message):
+    return datetime.datetime.fromisoformat(headers_of(message)["ce_time"].replace("Z", "+00:00"))
+
+
+def is_mark(message):
+    return message.key() == MARK
+
+
+def next_marks(topic, count):
+    return topic.wait_for(is_mark, count=count)
+
+
+class Writer(threading.Thread):
+    """Writes rows of the outbox as changes of links do, in transactions of 0 to 20 ms."""
+
+    def __init__(self, number, database, event_bytes, until):
+        super().__init__()
+        self.slugs = f"w{number}-{unique_email()[5:15]}-"
+        self.connection = psycopg2.connect(database.url())
+        self.event_bytes, self.until = event_bytes, until
+        self.committed = {}  # slug → PostgreSQL's clock after the commit
+
+    def run(self):
+        draw = random.Random(self.slugs)
+        cursor = self.connection.cursor()
+        while time.monotonic() < self.until:
+            slug = f"{self.slugs}{len(self.committed)}"
+            cursor.execute("INSERT INTO outbox (slug, payload) VALUES (%s, %s)", (slug, self.event_bytes(slug)))
+            cursor.execute("SELECT pg_sleep(%s), pg_notify('waymark_outbox', '')", (draw.uniform(0, 0.02),))
+            self.connection.commit()
+            cursor.execute("SELECT clock_timestamp()")
+            self.committed[slug] = cursor.fetchone()[0]
+            self.connection.rollback()
+        self.connection.close()
+
+
+def test_after_a_mark_comes_nothing_that_was_committed_before_it(spawn, topic, LinkEvent, database):
+    spawn()
+    next_marks(topic, topic.partition_count)
+
+    def event_bytes(slug):
+        event = LinkEvent(event_id=bytes(range(16)), occurred_at_us=1, change="LINK_CHANGE_CREATED")
+        event.link.id, event.link.slug, event.link.version = 7, slug, 1
+        event.link.state, event.link.link_type, event.link.redirect_status = 1, 2, 302
+        event.link.original_url = "https://example.com/"
+        event.link.created_at_us = event.link.updated_at_us = 1
+        return event.SerializeToString()
+
+    until = time.monotonic() + 6
+    writers = [Writer(i, database, event_bytes, until) for i in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    missing, newest_mark, seen, marks = None, {}, [], 0
+    while missing is None or missing:
+        assert time.monotonic() < until + 30, f"{len(missing)} events did not come"
+        message = topic.consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            if is_mark(message):
+                newest_mark[message.partition()] = max(as_of(message), newest_mark.get(message.partition(), as_of(message)))
+                marks += 1
+            else:
+                slug = message.key().decode()
+                seen.append((slug, newest_mark.get(message.partition())))
+                if missing:
+                    missing.discard(slug)
+        if missing is None and not any(writer.is_alive() for writer in writers):
+            committed = {slug: at for writer in writers for slug, at in writer.committed.items()}
+            missing = set(committed) - {slug for slug, _ in seen}
+    ahead = [(slug, mark - committed[slug]) for slug, mark in seen if mark and committed[slug] < mark]
+    print(f"{len(committed)} changes of {WRITERS} writers, {marks} marks on {topic.partition_count} partitions")
+    assert len(committed) > 500 and marks > 10 * topic.partition_count
+    assert not ahead, f"{len(ahead)} events came after a mark that was newer: {ahead[:3]}"
+
+
+def test_each_partition_is_marked_several_times_a_second(spawn, topic, database):
+    spawn()
+    began = database.ask("SELECT clock_timestamp()")
+    next_marks(topic, topic.partition_count)
+    marks = next_marks(topic, 10 * topic.partition_count)
+    assert {m.partition() for m in marks} == set(range(topic.partition_count))
+    assert all(m.value() is None for m in marks)
+    headers = headers_of(marks[-1])
+    assert headers == {
+        "ce_specversion": "1.0", "ce_type": "waymark.v1.LinkFeedProgress", "ce_source": "/waymark/links-api",
+        "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": "0",
+        "waymark_partitions": str(topic.partition_count),
+        "ce_id": headers["ce_id"], "ce_time": headers["ce_time"],
+    }  # fmt: skip
+    of_one = [as_of(m) for m in marks if m.partition() == 0]
+    assert began - datetime.timedelta(seconds=5) < of_one[0] < database.ask("SELECT clock_timestamp()")
+    assert of_one == sorted(of_one)
+    assert (of_one[-1] - of_one[0]) / (len(of_one) - 1) < datetime.timedelta(milliseconds=300)
+
+
+def test_an_open_transaction_holds_no_mark_back(spawn, topic, database):
+    spawn()
+    open_one = psycopg2.connect(database.url())
+    open_one.cursor().execute("INSERT INTO outbox (slug, payload) VALUES ('held', '')")
+    began = database.ask("SELECT clock_timestamp()")
+    topic.wait_for(lambda m: is_mark(m) and as_of(m) > began + datetime.timedelta(seconds=1), seconds=10)
+    open_one.close()
+
+
+def test_only_the_relay_that_works_sends_marks(spawn, topic, database):
+    spawn()
+    next_marks(topic, topic.partition_count)
+    database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '4 s', fence = fence + 1, "
+                 "locked_by = 'somebody else' WHERE name = 'waymark_outbox_relay'")  # fmt: skip
+    taken = database.ask("SELECT clock_timestamp()")
+    late = datetime.timedelta(seconds=1)
+    first = topic.wait_for(lambda m: is_mark(m) and as_of(m) > taken + late, seconds=20)[0]
+    assert as_of(first) > taken + datetime.timedelta(seconds=3.5), "a mark while another held the lock"
+
+
+def test_without_waiting_events_a_dead_kafka_fails_nothing(spawn, database):
+    service = spawn(KAFKA_BROKERS="127.0.0.1:1")
+    wait_until(lambda: is_active(service), 15, "it to work")
+    assert metric(service, "waymark_outbox_progress_marks_total") == 0
+    assert metric(service, "waymark_outbox_publish_failures_total") == 0

@@ -1,0 +1,468 @@
+/*
+ * What may be old must not be read, whatever happens to Redis: a real one that is restarted on a snapshot, replaced by a
+ * replica, frozen, flushed, and limited to 1 MB. The relay of links-api is played by test_announcer.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/mem.h"
+#include "lib/links/link_cache.h"
+#include "lib/links/link_cache_generation.h"
+#include "tests/integration/net/net_fixture.h"
+#include "tests/support/test_announcer.h"
+#include "tests/support/test_redis.h"
+
+#define SLUG "abc"
+#define KEY "link:" SLUG
+#define DEADLINE_US (10 * CLOCK_US_PER_S)
+
+struct fixture {
+	struct test_redis *server;
+	struct tcp_proxy *proxy;
+	char url[TEST_REDIS_URL_SIZE];
+	struct test_announcer *announcer;
+	struct redis_pool *pool;
+	struct metrics *metrics;
+	struct link_cache *cache;
+};
+
+static int64_t steady_us(void)
+{
+	return clock_steady_us(clock_system());
+}
+
+static struct redis_pool *new_pool(const char *url)
+{
+	struct redis_pool *pool = NULL;
+	const struct redis_pool_config config = { .url = url, .max = 4, .timeout_ms = 100, .clock = clock_system() };
+	assert_int_equal(redis_pool_new(&config, &pool), OK);
+	return pool;
+}
+
+static struct link_cache *new_cache(struct redis_pool *pool, struct metrics *metrics)
+{
+	return link_cache_new(
+		&(struct link_cache_config){ .redis = pool, .clock = clock_system(), .metrics = metrics });
+}
+
+static enum link_cache_answer get(struct fixture *f)
+{
+	struct link_entry entry;
+	return link_cache_get(f->cache, SLUG, &entry);
+}
+
+/* Redis is believed again. */
+static void await_trust(struct fixture *f)
+{
+	int64_t until_us = steady_us() + DEADLINE_US;
+	while (get(f) == LINK_CACHE_AWAY) {
+		assert_true(steady_us() < until_us);
+		usleep(1000); /* between two looks */
+	}
+}
+
+static bool is_distrusted(void *ctx)
+{
+	struct fixture *f = ctx;
+	return net_fixture_metric(f->metrics, "waymark_link_cache_trusted") == 0;
+}
+
+static void await_distrust(struct fixture *f)
+{
+	net_fixture_wait(is_distrusted, f, DEADLINE_US / CLOCK_US_PER_MS);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->server = test_redis_new();
+	f->proxy = tcp_proxy_new(test_redis_port(f->server));
+	snprintf(f->url, sizeof(f->url), "redis://127.0.0.1:%u", (unsigned)tcp_proxy_port(f->proxy));
+	f->announcer = test_announcer_new(f->url);
+	f->pool = new_pool(f->url);
+	f->metrics = metrics_new();
+	f->cache = new_cache(f->pool, f->metrics);
+	await_trust(f);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	link_cache_free(f->cache);
+	redis_pool_free(f->pool);
+	metrics_free(f->metrics);
+	test_announcer_free(f->announcer);
+	tcp_proxy_free(f->proxy);
+	test_redis_free(f->server);
+	free(f);
+	return 0;
+}
+
+static struct link_entry entry_of(int64_t version)
+{
+	struct link_entry entry = {
+		.id = 42, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302, .slug = SLUG
+	};
+	snprintf(entry.original_url, sizeof(entry.original_url), "https://example.com/%lld", (long long)version);
+	return entry;
+}
+
+static void fill(struct fixture *f, int64_t version)
+{
+	struct link_cache_reservation place;
+	struct link_entry entry = entry_of(version);
+	link_cache_reserve(f->cache, SLUG, &place);
+	assert_int_equal(link_cache_fill(f->cache, &place, &entry), OK);
+	assert_int_equal(get(f), LINK_CACHE_ENTRY);
+}
+
+static void change(struct fixture *f, int64_t version)
+{
+	struct link_entry entry = entry_of(version);
+	assert_int_equal(link_cache_set(f->cache, &entry), OK);
+}
+
+/* Readers of old and new hammer at it. */
+static void assert_nothing_is_read_for(struct fixture *f, int64_t ms)
+{
+	struct redis_pool *pool = new_pool(f->url);
+	struct link_cache *newcomer = new_cache(pool, NULL);
+	struct link_entry entry;
+	for (int64_t until_us = steady_us() + ms * CLOCK_US_PER_MS; steady_us() < until_us;) {
+		assert_int_not_equal(get(f), LINK_CACHE_ENTRY);
+		assert_int_not_equal(link_cache_get(newcomer, SLUG, &entry), LINK_CACHE_ENTRY);
+	}
+	link_cache_free(newcomer);
+	redis_pool_free(pool);
+}
+
+static void assert_is_a_miss_once_redis_is_believed(struct fixture *f)
+{
+	await_trust(f);
+	assert_int_equal(get(f), LINK_CACHE_MISS);
+	fill(f, 2);
+}
+
+static void reads_nothing_from_a_server_that_came_back_with_an_old_snapshot(void **state)
+{
+	struct fixture *f = *state;
+	fill(f, 1);
+	test_redis_run(f->server, "SAVE");
+	change(f, 2);
+	test_announcer_pause(f->announcer);
+	test_redis_restart(f->server);
+	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 1);
+	assert_nothing_is_read_for(f, 1500);
+	test_announcer_go_on(f->announcer);
+	assert_is_a_miss_once_redis_is_believed(f);
+}
+
+static void reads_nothing_from_a_replica_that_was_promoted(void **state)
+{
+	struct fixture *f = *state;
+	struct test_redis *replica = test_redis_new();
+	char command[64];
+	fill(f, 1);
+	snprintf(command, sizeof(command), "REPLICAOF 127.0.0.1 %u", (unsigned)test_redis_port(f->server));
+	test_redis_run(replica, command);
+	int64_t until_us = steady_us() + DEADLINE_US;
+	while (test_redis_run(replica, "EXISTS " KEY) == 0)
+		assert_true(steady_us() < until_us);
+	test_redis_run(replica, "REPLICAOF NO ONE");
+	change(f, 2);
+	test_announcer_pause(f->announcer);
+	tcp_proxy_aim(f->proxy, test_redis_port(replica));
+	tcp_proxy_cut(f->proxy);
+	assert_int_equal(test_redis_run(replica, "EXISTS " KEY), 1);
+	assert_nothing_is_read_for(f, 1500);
+	test_announcer_go_on(f->announcer);
+	assert_is_a_miss_once_redis_is_believed(f);
+	test_redis_free(replica);
+}
+
+static void reads_nothing_from_a_thawed_server_before_the_relay_was_there(void **state)
+{
+	struct fixture *f = *state;
+	fill(f, 1);
+	test_announcer_pause(f->announcer);
+	test_redis_freeze(f->server);
+	await_distrust(f); /* and version 2 is committed, which nobody can tell */
+	test_redis_thaw(f->server);
+	assert_nothing_is_read_for(f, 1000);
+	test_announcer_raise(f->announcer);
+	test_announcer_go_on(f->announcer);
+	assert_is_a_miss_once_redis_is_believed(f);
+}
+
+/* A relay's last words before the freeze are heard after the thaw, by when they are not true any more. */
+static void does_not_hear_an_announcement_that_lay_in_a_frozen_server(void **state)
+{
+	struct fixture *f = *state;
+	struct redis_pool *relay = new_pool(f->url);
+	struct link_cache_generation_answer answer;
+	int64_t generation = test_announcer_generation(f->announcer);
+	fill(f, 1);
+	test_announcer_pause(f->announcer);
+	enum err err = link_cache_generation_announce(relay, generation, redis_pool_server(relay), 0, &answer);
+	assert_int_equal(err, OK);
+	assert_int_equal(answer.verdict, LINK_CACHE_GENERATION_LATE);
+	test_redis_freeze(f->server);
+	err = link_cache_generation_announce(relay, generation, answer.server, answer.now_us + 200000, &answer);
+	assert_int_equal(err, ERR_UNAVAILABLE);
+	await_distrust(f);
+	test_redis_thaw(f->server);
+	assert_nothing_is_read_for(f, 1000);
+	redis_pool_free(relay);
+}
+
+static void does_not_hear_a_generation_that_is_lower_than_another(void **state)
+{
+	struct fixture *f = *state;
+	struct link_cache_generation_answer answer;
+	enum err err =
+		link_cache_generation_announce(f->pool, 1, redis_pool_server(f->pool), INT64_MAX / 1024, &answer);
+	assert_int_equal(err, OK);
+	assert_int_equal(answer.verdict, LINK_CACHE_GENERATION_BEHIND);
+	assert_int_equal(answer.number, test_announcer_generation(f->announcer));
+	fill(f, 1);
+}
+
+static void believes_nothing_below_a_generation_that_was_demanded(void **state)
+{
+	struct fixture *f = *state;
+	fill(f, 1);
+	link_cache_require_generation(f->cache, test_announcer_generation(f->announcer) + 1);
+	assert_int_equal(get(f), LINK_CACHE_AWAY);
+	test_announcer_raise(f->announcer);
+	assert_is_a_miss_once_redis_is_believed(f);
+}
+
+static void believes_a_server_without_a_relay_for_4_s_and_then_as_a_last_resort_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry entry;
+	fill(f, 1);
+	test_announcer_pause(f->announcer);
+	int64_t begun_us = steady_us();
+	await_distrust(f);
+	assert_in_range(steady_us() - begun_us, 3 * CLOCK_US_PER_S, 5 * CLOCK_US_PER_S);
+	int64_t until_us = steady_us() + DEADLINE_US;
+	while (link_cache_get_last_resort(f->cache, SLUG, &entry) != LINK_CACHE_ENTRY)
+		assert_true(steady_us() < until_us);
+	assert_int_equal(get(f), LINK_CACHE_AWAY);
+	test_announcer_go_on(f->announcer);
+	await_trust(f);
+	assert_int_equal(get(f), LINK_CACHE_ENTRY);
+}
+
+static void is_not_a_last_resort_when_it_is_another_server(void **state)
+{
+	struct fixture *f = *state;
+	struct link_entry entry;
+	fill(f, 1);
+	test_redis_run(f->server, "SAVE");
+	test_announcer_pause(f->announcer);
+	test_redis_restart(f->server);
+	for (int64_t until_us = steady_us() + CLOCK_US_PER_S; steady_us() < until_us;)
+		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry), LINK_CACHE_AWAY);
+}
+
+static void fills_nothing_after_a_flush_with_what_was_read_before(void **state)
+{
+	struct fixture *f = *state;
+	struct link_cache_reservation place;
+	struct link_entry old = entry_of(1);
+	link_cache_reserve(f->cache, SLUG, &place);
+	assert_int_not_equal(place.generation, 0);
+	test_redis_run(f->server, "FLUSHALL");
+	assert_int_equal(link_cache_fill(f->cache, &place, &old), OK);
+	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 0);
+	await_trust(f);
+	fill(f, 2);
+}
+
+static void keeps_nothing_old_when_memory_is_full(void **state)
+{
+	struct fixture *f = *state;
+	fill(f, 1);
+	test_redis_run(f->server, "CONFIG SET maxmemory 1mb");
+	change(f, 2);
+	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 0);
+	assert_int_equal(get(f), LINK_CACHE_MISS);
+	struct link_cache_reservation place;
+	link_cache_reserve(f->cache, SLUG, &place);
+	assert_int_equal(place.generation, 0);
+	/* The relay is heard all the same, or nobody could use what is there. */
+	struct link_cache_generation before, after;
+	uint64_t server;
+	assert_int_equal(link_cache_generation_read(f->pool, &before, &server), OK);
+	int64_t until_us = steady_us() + DEADLINE_US;
+	do {
+		assert_true(steady_us() < until_us);
+		assert_int_equal(link_cache_generation_read(f->pool, &after, &server), OK);
+	} while (after.beat == before.beat);
+}
+
+#define CROWD 64
+
+/* 4 KB each, so that a few hundred fill what Redis has. */
+static struct link_entry large_entry(unsigned number, int64_t version)
+{
+	struct link_entry entry = entry_of(version);
+	snprintf(entry.slug, sizeof(entry.slug), "s%u", number);
+	memset(entry.original_url, 'u', LINK_URL_MAX);
+	memset(entry.expired_url, 'e', LINK_URL_MAX);
+	return entry;
+}
+
+static void reads_no_version_that_was_changed_while_memory_is_short_and_entries_are_evicted(void **state)
+{
+	struct fixture *f = *state;
+	int64_t changed_to[CROWD] = { 0 };
+	unsigned hits = 0;
+	test_redis_run(f->server, "CONFIG SET maxmemory-policy allkeys-lru");
+	test_redis_run(f->server, "CONFIG SET maxmemory 2mb");
+	for (int i = 0; i < 20000; i++) {
+		unsigned number = entropy_below(CROWD * 4);
+		struct link_cache_reservation place;
+		struct link_entry entry = large_entry(number, i + 1);
+		if (number < CROWD && entropy_below(4) == 0) {
+			enum err err = link_cache_set(f->cache, &entry);
+			assert_true(err == OK || err == ERR_CONFLICT);
+			changed_to[number] = i + 1;
+		}
+		enum link_cache_answer answer = link_cache_get(f->cache, entry.slug, &entry);
+		if (answer == LINK_CACHE_ENTRY && number < CROWD) {
+			hits++;
+			assert_true(entry.version >= changed_to[number]);
+		}
+		if (answer != LINK_CACHE_MISS)
+			continue;
+		link_cache_reserve(f->cache, entry.slug, &place);
+		entry = large_entry(number, i + 1);
+		enum err err = link_cache_fill(f->cache, &place, &entry);
+		assert_true(err == OK || err == ERR_CONFLICT);
+	}
+	assert_true(hits > 100);
+	assert_true(test_redis_run(f->server, "DBSIZE") < (int64_t)CROWD * 4); /* some had to go */
+}
+
+/* --- late fills --- */
+
+typedef void (*late_fill)(struct fixture *f, const struct link_cache_reservation *place,
+                          const struct link_entry *entry);
+
+static void fill_the_place(struct fixture *f, const struct link_cache_reservation *place,
+                           const struct link_entry *entry)
+{
+	enum err err = link_cache_fill(f->cache, place, entry);
+	assert_true(err == OK || err == ERR_CONFLICT);
+}
+
+/* What a cache would do that only compares versions: nothing is there that would be newer. */
+static void fill_whatever_is_not_newer(struct fixture *f, const struct link_cache_reservation *place,
+                                       const struct link_entry *entry)
+{
+	char value[LINK_URL_SIZE + 128];
+	snprintf(value, sizeof(value), "2 %lld %lld 42 1 302 0 %zu %s", (long long)place->generation,
+	         (long long)entry->version, strlen(entry->original_url), entry->original_url);
+	if (get(f) == LINK_CACHE_ENTRY)
+		return;
+	const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(KEY), REDIS_TEXT(value) };
+	assert_int_equal(redis_pool_call(f->pool, args, 3, NULL), OK);
+}
+
+enum step { TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, SAY_UNKNOWN_BY_ANOTHER };
+
+/* A reader reads version 1 and sleeps; this happens; it wakes and fills. Counts how often version 1 can be read then. */
+static unsigned count_resurrections(struct fixture *f, late_fill late)
+{
+	static const enum step stories[][4] = {
+		{ TELL_DELETION, EVICT, EVICT, EVICT },
+		{ TELL_DELETION, TELL_DELETION, TELL_DELETION, TELL_DELETION },
+		{ TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, RESERVE_BY_ANOTHER },
+		{ TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER },
+		{ TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, SAY_UNKNOWN_BY_ANOTHER },
+		{ EVICT, RESERVE_BY_ANOTHER, TELL_DELETION, EVICT },
+		{ EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, EVICT },
+	};
+	unsigned resurrections = 0;
+	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+		struct link_cache_reservation place, other = { 0 };
+		struct link_entry old = entry_of(1), deleted = entry_of(2), out = { 0 };
+		deleted.state = LINK_STATE_DELETED;
+		test_redis_run(f->server, "DEL " KEY);
+		link_cache_reserve(f->cache, SLUG, &place);
+		for (size_t s = 0; s < 4; s++) {
+			enum err err = OK;
+			if (stories[i][s] == TELL_DELETION)
+				err = link_cache_set(f->cache, &deleted);
+			else if (stories[i][s] == EVICT)
+				test_redis_run(f->server, "DEL " KEY);
+			else if (stories[i][s] == RESERVE_BY_ANOTHER)
+				link_cache_reserve(f->cache, SLUG, &other);
+			else if (stories[i][s] == FILL_NEW_BY_ANOTHER)
+				err = link_cache_fill(f->cache, &other, &deleted);
+			else
+				err = link_cache_fill_unknown(f->cache, &other, SLUG);
+			assert_true(err == OK || err == ERR_CONFLICT);
+		}
+		late(f, &place, &old);
+		resurrections += link_cache_get(f->cache, SLUG, &out) == LINK_CACHE_ENTRY && out.version == 1;
+	}
+	return resurrections;
+}
+
+static void raises_no_deleted_link_from_the_dead_however_late_a_reader_fills(void **state)
+{
+	assert_int_equal(count_resurrections(*state, fill_the_place), 0);
+}
+
+static void would_see_a_resurrection_if_only_versions_were_compared(void **state)
+{
+	assert_true(count_resurrections(*state, fill_whatever_is_not_newer) > 0);
+}
+
+static void says_of_no_new_link_that_it_is_unknown_however_late_a_reader_says_so(void **state)
+{
+	struct fixture *f = *state;
+	struct link_cache_reservation place;
+	link_cache_reserve(f->cache, SLUG, &place);
+	change(f, 1);
+	assert_int_equal(link_cache_fill_unknown(f->cache, &place, SLUG), OK);
+	assert_int_equal(get(f), LINK_CACHE_MISS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(reads_nothing_from_a_server_that_came_back_with_an_old_snapshot),
+		TEST(reads_nothing_from_a_replica_that_was_promoted),
+		TEST(reads_nothing_from_a_thawed_server_before_the_relay_was_there),
+		TEST(does_not_hear_an_announcement_that_lay_in_a_frozen_server),
+		TEST(does_not_hear_a_generation_that_is_lower_than_another),
+		TEST(believes_nothing_below_a_generation_that_was_demanded),
+		TEST(believes_a_server_without_a_relay_for_4_s_and_then_as_a_last_resort_alone),
+		TEST(is_not_a_last_resort_when_it_is_another_server),
+		TEST(fills_nothing_after_a_flush_with_what_was_read_before),
+		TEST(keeps_nothing_old_when_memory_is_full),
+		TEST(reads_no_version_that_was_changed_while_memory_is_short_and_entries_are_evicted),
+		TEST(raises_no_deleted_link_from_the_dead_however_late_a_reader_fills),
+		TEST(would_see_a_resurrection_if_only_versions_were_compared),
+		TEST(says_of_no_new_link_that_it_is_unknown_however_late_a_reader_says_so),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

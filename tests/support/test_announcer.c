@@ -1,0 +1,109 @@
+#include "tests/support/test_announcer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/base/deadline.h"
+#include "lib/base/mem.h"
+#include "lib/links/link_cache_generation.h"
+
+#define PERIOD_MS 20
+#define TIMEOUT_MS 200
+
+struct test_announcer {
+	struct redis_pool *redis;
+	pthread_t thread;
+	pthread_mutex_t mutex; /* of all below; held while it announces */
+	pthread_cond_t changed;
+	bool is_stopping;
+	bool is_paused;
+	int64_t generation;
+	uint64_t server;
+};
+
+static void announce(struct test_announcer *a)
+{
+	struct link_cache_generation_answer answer;
+	enum err err = link_cache_generation_announce(a->redis, a->generation, a->server, INT64_MAX / 1024, &answer);
+	if (err == OK && answer.verdict == LINK_CACHE_GENERATION_BEHIND)
+		a->generation = answer.number + 1;
+	if (err != OK || answer.server == a->server)
+		return;
+	a->server = answer.server;
+	a->generation++;
+}
+
+static void *run(void *arg)
+{
+	struct test_announcer *a = arg;
+	pthread_mutex_lock(&a->mutex);
+	while (!a->is_stopping) {
+		if (!a->is_paused)
+			announce(a);
+		struct timespec next = deadline_in_ms(PERIOD_MS);
+		pthread_cond_timedwait(&a->changed, &a->mutex, &next);
+	}
+	pthread_mutex_unlock(&a->mutex);
+	return NULL;
+}
+
+struct test_announcer *test_announcer_new(const char *redis_url)
+{
+	struct test_announcer *a = mem_zero(sizeof(*a));
+	const struct redis_pool_config redis = {
+		.url = redis_url, .max = 1, .timeout_ms = TIMEOUT_MS, .clock = clock_system()
+	};
+	if (redis_pool_new(&redis, &a->redis) != OK)
+		abort();
+	a->generation = 1;
+	deadline_cond_init(&a->changed);
+	pthread_mutex_init(&a->mutex, NULL);
+	if (pthread_create(&a->thread, NULL, run, a) != 0)
+		abort();
+	return a;
+}
+
+void test_announcer_free(struct test_announcer *a)
+{
+	pthread_mutex_lock(&a->mutex);
+	a->is_stopping = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->mutex);
+	pthread_join(a->thread, NULL);
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->mutex);
+	redis_pool_free(a->redis);
+	free(a);
+}
+
+static void set_paused(struct test_announcer *a, bool is_paused)
+{
+	pthread_mutex_lock(&a->mutex);
+	a->is_paused = is_paused;
+	pthread_mutex_unlock(&a->mutex);
+}
+
+void test_announcer_pause(struct test_announcer *a)
+{
+	set_paused(a, true);
+}
+
+void test_announcer_go_on(struct test_announcer *a)
+{
+	set_paused(a, false);
+}
+
+int64_t test_announcer_generation(struct test_announcer *a)
+{
+	pthread_mutex_lock(&a->mutex);
+	int64_t generation = a->generation;
+	pthread_mutex_unlock(&a->mutex);
+	return generation;
+}
+
+void test_announcer_raise(struct test_announcer *a)
+{
+	pthread_mutex_lock(&a->mutex);
+	a->generation++;
+	pthread_mutex_unlock(&a->mutex);
+}
