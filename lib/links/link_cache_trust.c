@@ -149,8 +149,8 @@ static void take_beat(struct link_cache_trust *t, const struct link_cache_genera
 static void take_answer(struct link_cache_trust *t, enum err err, const struct link_cache_generation *g,
                         uint64_t server, int64_t asked_us)
 {
-	/* Also when it was we who did not ask: nobody knows what the relay could not tell meanwhile. */
-	if (asked_us - t->answered_us > LOOK_AGE_US)
+	/* Trust has run out meanwhile, even if it was we who did not ask: nobody knows what the relay could not tell. */
+	if (clock_steady_us(t->config.clock) - t->answered_us > LOOK_AGE_US)
 		begin_to_doubt(t, UNREACHABLE);
 	if (err != OK && err != ERR_NOT_FOUND)
 		return;

@@ -3,7 +3,7 @@
  *
  *   memory      answers in the loop thread, while what it holds is fresh (memory_cache.h)
  *   Redis       asked through the loop's pipeline, all questions of a turn in one write; holds what links-api and the
- *               redirectors put there, for a day
+ *               redirectors put there, for a day; passed over while it cannot be trusted (lib/links/link_cache_trust.h)
  *   gate        keeps invented slugs from PostgreSQL (unknown_gate.h), when neither of the two knows the slug
  *   PostgreSQL  asked by other threads, so that a hung PostgreSQL delays nobody whom Redis can answer
  *

@@ -44,7 +44,7 @@ static int64_t steady_us(void)
 static struct redis_pool *new_pool(const char *url)
 {
 	struct redis_pool *pool = NULL;
-	const struct redis_pool_config config = { .url = url, .max = 4, .timeout_ms = 100, .clock = clock_system() };
+	const struct redis_pool_config config = { .url = url, .max = 4, .timeout_ms = 1000, .clock = clock_system() };
 	assert_int_equal(redis_pool_new(&config, &pool), OK);
 	return pool;
 }

@@ -261,6 +261,41 @@ static void is_not_delayed_by_a_hung_postgres_when_redis_knows(void **state)
 	close(waiting);
 }
 
+static void leads_nowhere_old_when_redis_comes_back_with_an_old_snapshot(void **state)
+{
+	struct world *world = *state;
+	world_add_link(world, "snapshot");
+	world_tell_redis(world, "snapshot", 1, "old");
+	test_redis_run(world->redis_server, "SAVE");
+	world_change_link(world, "snapshot", "original_url = 'https://example.com/new'");
+	world_tell_redis(world, "snapshot", 2, "new");
+	world_start(world);
+	test_announcer_pause(world->announcer);
+	test_redis_restart(world->redis_server);
+	for (int64_t began_ms = http_fixture_now_ms(); http_fixture_now_ms() - began_ms < 1000;)
+		assert_leads(world, "snapshot", "https://example.com/new");
+	test_announcer_go_on(world->announcer);
+	world_await_metric(world, "waymark_link_cache_trusted", 1);
+	assert_leads(world, "snapshot", "https://example.com/new");
+}
+
+/* PostgreSQL takes the relay with it, whose silence must not make Redis useless. */
+static void leads_to_what_redis_holds_when_postgres_and_the_relay_are_away(void **state)
+{
+	struct world *world = *state;
+	set_postgres(world, WORLD_NOWHERE_PG);
+	world_tell_redis(world, "silence", 3, "from-redis");
+	world_start(world);
+	test_announcer_pause(world->announcer);
+	int64_t began_ms = http_fixture_now_ms();
+	while (world_metric(world, "waymark_link_cache_trusted") == 1) {
+		assert_leads(world, "silence", "https://example.com/from-redis");
+		assert_true(http_fixture_now_ms() - began_ms < WORLD_DEADLINE_MS);
+	}
+	assert_leads(world, "silence", "https://example.com/from-redis");
+	test_announcer_go_on(world->announcer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +313,8 @@ int main(void)
 		TEST(shows_a_change_as_soon_as_redis_knows_it),
 		TEST(asks_postgres_once_in_a_stampede),
 		TEST(is_not_delayed_by_a_hung_postgres_when_redis_knows),
+		TEST(leads_nowhere_old_when_redis_comes_back_with_an_old_snapshot),
+		TEST(leads_to_what_redis_holds_when_postgres_and_the_relay_are_away),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);
 }
