@@ -103,7 +103,7 @@ enum err outbox_publisher_mark(struct outbox_publisher *p, int64_t as_of_us, int
 		return ERR_UNAVAILABLE;
 	enum err err = OK;
 	for (int32_t partition = 0; partition < mark.partitions && err == OK; partition++) {
-		struct feed_mark_texts texts;
+		struct feed_mark_texts texts = { 0 };
 		struct kafka_record record;
 		feed_mark_write(&mark, partition, SOURCE, &texts, &record);
 		err = kafka_producer_send(p->producer, &record);

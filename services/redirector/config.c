@@ -39,7 +39,7 @@ static const struct env_var vars[] = {
 	         "Kafka topic of the changes of links; empty = memory goes by MEMORY_TTL_MS alone"),
 	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
 	        "issued slugs that the filter of unknown ones is made for, 1.2 bytes each; beyond, PostgreSQL is asked"),
-	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "30", 0, 1000000,
+	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0, 1000000,
 	        "slugs a second that PostgreSQL is asked about although the filter lacks them, to answer 404 sooner"),
 	ENV_TEXT("JOURNAL_DIR", struct config, journal_dir, NULL,
 	         "folder of the journal, where events wait for Kafka; one redirector each; its parent must exist"),

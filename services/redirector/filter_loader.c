@@ -11,8 +11,10 @@
 
 #define LOOK_MS 200
 #define RETRY_MS 1000
-#define NEW_MS 1000
-#define RECENT_IDS 1000
+/* Half of what a request waits at the gate at least (UNKNOWN_GATE_CLOCK_SKEW_US). */
+#define NEW_MS 100
+#define NEW_UNASKED_US CLOCK_US_PER_S
+#define RECENT_IDS 200
 
 struct filter_loader {
 	struct filter_loader_config config;
@@ -23,6 +25,7 @@ struct filter_loader {
 	bool told_overfull;
 	struct issued_slugs *page;
 	int64_t newest_id;
+	int64_t looked_us; /* steady; for new links */
 };
 
 static bool rest(struct filter_loader *loader, int64_t ms)
@@ -113,7 +116,11 @@ static int64_t load_once(struct filter_loader *loader)
 	if (since_us == FEED_PROGRESS_NOT_COVERING)
 		return LOOK_MS;
 	if (slug_filter_is_complete(filter, since_us)) {
-		load_new(loader);
+		int64_t now_us = clock_steady_us(clock_system());
+		if (unknown_gate_is_waited_at(loader->config.gate) || now_us - loader->looked_us >= NEW_UNASKED_US) {
+			loader->looked_us = now_us;
+			load_new(loader);
+		}
 		return NEW_MS;
 	}
 	if (load_all(loader) != OK)

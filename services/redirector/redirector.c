@@ -160,6 +160,7 @@ static enum err make_feed(struct redirector *r)
 	if (e == OK)
 		r->loader = filter_loader_start(&(struct filter_loader_config){
 			.filter = r->filter,
+			.gate = r->gate,
 			.progress = &r->progress,
 			.postgres = r->postgres,
 			.log = r->log,

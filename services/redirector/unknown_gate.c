@@ -29,13 +29,22 @@ struct unknown_gate {
 	struct metric *impatient;
 };
 
+static size_t count(struct unknown_gate *gate)
+{
+	pthread_mutex_lock(&gate->lock);
+	size_t waiting = gate->count;
+	pthread_mutex_unlock(&gate->lock);
+	return waiting;
+}
+
 static double count_waiting(void *ctx)
 {
-	struct unknown_gate *gate = ctx;
-	pthread_mutex_lock(&gate->lock);
-	size_t count = gate->count;
-	pthread_mutex_unlock(&gate->lock);
-	return (double)count;
+	return (double)count(ctx);
+}
+
+bool unknown_gate_is_waited_at(struct unknown_gate *gate)
+{
+	return count(gate) > 0;
 }
 
 struct unknown_gate *unknown_gate_new(const struct unknown_gate_config *config)

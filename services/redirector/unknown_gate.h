@@ -50,6 +50,9 @@ typedef void (*unknown_gate_told)(void *visitor, enum err verdict);
  */
 bool unknown_gate_hold(struct unknown_gate *gate, const char *slug, unknown_gate_told told, void *visitor);
 
+/* Whether somebody waits. */
+bool unknown_gate_is_waited_at(struct unknown_gate *gate);
+
 /*
  * The feed has come further, or some time has passed: tells those whose time has come, at most UNKNOWN_GATE_RUN_MAX: a mark may
  * be what hundreds wait for, whose answers all at once would hold up the hits behind them. True: more are due; come back in a

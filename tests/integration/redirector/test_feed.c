@@ -45,7 +45,7 @@ static void *keep_marking(void *arg)
 	while (!atomic_load(&s->ends)) {
 		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_silent); p++) {
 			struct feed_mark mark = { clock_now_us(clock_system()), 0, PARTITIONS };
-			struct feed_mark_texts texts;
+			struct feed_mark_texts texts = { 0 };
 			struct kafka_record record;
 			feed_mark_write(&mark, p, "/test", &texts, &record);
 			record.topic = s->net->unique;
