@@ -5,6 +5,7 @@ services then judges each answer. CHAOS_FULL=1 takes the full size; CHAOS_OPERAT
 (names with commas between) change single ones.
 """
 
+import itertools
 import os
 import shutil
 
@@ -25,9 +26,10 @@ def sums():
     state = BUILD / "stacks" / f"freshness-{os.getpid()}"
     with made_history(BUILD, state, **LOAD) as history:
         faults = Faults(history, FAULT_S)
-        while history.operations() < OPERATIONS:
-            for name in NAMES:
-                faults.inflict(name)
+        for done, name in enumerate(itertools.cycle(NAMES)):
+            if done >= len(NAMES) and history.operations() >= OPERATIONS:
+                break
+            faults.inflict(name)
         history.stop()
         report, found = history.verdict()
     print(f"\nseed {SEED}\n{report}")
