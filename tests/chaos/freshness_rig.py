@@ -276,16 +276,16 @@ class Faults:
             self.cut(self.seconds * 0.6)
 
     def cut(self, seconds):
-        names = ("redirector-1", "redirector-2")
-        pids = {self.stack.pids[name] for name in names}
+        pids = {self.stack.pids[name] for name in ("redirector-1", "redirector-2")}
         door = self.stack.doors["KAFKA_BROKERS"].rpartition(":")[2]
-        until, cuts = time.monotonic() + seconds, 0
-        while cuts == 0 or time.monotonic() < until:
+        wait_until(lambda: connections_of(pids, door), 10, "redirectors to be connected to Kafka")
+        cut, until = set(), time.monotonic() + seconds
+        while not cut or time.monotonic() < until:
             for port in connections_of(pids, door):
-                command = ["ss", "-K", "-Htn", "state", "connected", "dport", "=", f":{door}", "sport", "=", f":{port}"]
-                subprocess.run(command, capture_output=True, check=True)
-                cuts += 1
+                end_connection(port, door)
+                cut.add(port)
             time.sleep(0.01)
+        assert not cut & connections_of(pids, door), "ss -K ends no connection on this kernel"
 
     def kafka_stopped(self):
         with self.history.span("kafka-away"):
@@ -321,7 +321,12 @@ def made_history(build, state, **load):
 
 def connections_of(pids, door):
     """The local ports of these processes' connections to a port."""
-    command = ["ss", "-Htnp", "state", "connected", "dport", "=", f":{door}"]
+    command = ["ss", "-Htnp", "state", "established", "dport", "=", f":{door}"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     owned = (line for line in shown.splitlines() if set(re.findall(r"pid=(\d+)", line)) & pids)
-    return [re.search(r"127\.0\.0\.1:(\d+)\s+127\.0\.0\.1:", line).group(1) for line in owned]
+    return {re.search(r"127\.0\.0\.1:(\d+)\s+127\.0\.0\.1:", line).group(1) for line in owned}
+
+
+def end_connection(port, door):
+    command = ["ss", "-K", "-Htn", "state", "established", "dport", "=", f":{door}", "sport", "=", f":{port}"]
+    subprocess.run(command, capture_output=True, check=True)

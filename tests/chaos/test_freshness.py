@@ -5,6 +5,7 @@ services then judges each answer. CHAOS_FULL=1 takes the full size; CHAOS_OPERAT
 (names with commas between) change single ones.
 """
 
+import itertools
 import os
 import shutil
 
@@ -15,7 +16,7 @@ from redirector_rig import BUILD, SEED, size
 OPERATIONS = int(os.environ.get("CHAOS_OPERATIONS", size(100_000, 10_000_000)))
 FAULT_S = float(os.environ.get("CHAOS_FAULT_S", size(4, 10)))
 NAMES = os.environ.get("CHAOS_FAULTS", ",".join(Faults.NAMES)).split(",")
-LOAD = {"editors": 4, "write_rate": 160, "visitors": 8, "read_rate": size(2500, 0), "seed": SEED}
+LOAD = {"editors": 4, "write_rate": 160, "visitors": size(8, 16), "read_rate": size(2500, 0), "seed": SEED}
 SHOWN = ("operations", "changes", "unknown", "unavailable", "worst_ms", "p50_ms", "p99_ms", "overdue_ms")
 
 
@@ -25,9 +26,10 @@ def sums():
     state = BUILD / "stacks" / f"freshness-{os.getpid()}"
     with made_history(BUILD, state, **LOAD) as history:
         faults = Faults(history, FAULT_S)
-        while history.operations() < OPERATIONS:
-            for name in NAMES:
-                faults.inflict(name)
+        for done, name in enumerate(itertools.cycle(NAMES)):
+            if done >= len(NAMES) and history.operations() >= OPERATIONS:
+                break
+            faults.inflict(name)
         history.stop()
         report, found = history.verdict()
     print(f"\nseed {SEED}\n{report}")
