@@ -140,6 +140,19 @@ enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *cou
 	return err;
 }
 
+enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, slug);
+	enum err err = pg_conn_query(conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND NOT cached)",
+	                             &params, &rows);
+	if (err == OK)
+		*told = pg_result_bool(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
 enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 {
 	struct pg_result *answer = NULL;

@@ -47,6 +47,9 @@ enum err outbox_set_published(struct pg_conn *conn, const struct outbox_batch *b
 /* For the rows of a batch that are cached: removes those that are published, the others wait for Kafka alone. */
 enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batch) MUST_CHECK;
 
+/* *told: whether no event of this link waits for Redis: it has them, or nothing old in it is believed any more. */
+enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told) MUST_CHECK;
+
 /*
  * Sets cached in at most limit rows that wait for Redis, oldest first, whatever Redis has: there is nothing old in it.
  * *count: how many they were.

@@ -23,6 +23,10 @@ struct conn_pool {
 	bool reachable;    /* the last attempt to reach the server succeeded */
 	bool failing;      /* … failed; neither, before the first */
 	bool suspicious;   /* somebody saw a connection break: look now */
+	uint64_t breaks;   /* how often somebody did */
+	uint64_t judged;   /* of these, how many came before the last probe began */
+	bool is_away;      /* the last probe failed */
+	pthread_cond_t probed;
 	bool closing;
 	struct metric *busy;
 	struct metric *connect_failures;
@@ -116,12 +120,16 @@ static void *watch_server(void *arg)
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->closing) {
 		pool->suspicious = false;
+		uint64_t breaks = pool->breaks;
 		bool failing = pool->failing;
 		bool hung = false;
 		pthread_mutex_unlock(&pool->mutex);
 		enum err err = probe(pool, failing, &watch, &hung);
 		pthread_mutex_lock(&pool->mutex);
 		set_reachable(pool, err == OK);
+		pool->is_away = err != OK;
+		pool->judged = breaks;
+		pthread_cond_broadcast(&pool->probed);
 		if (hung)
 			drop_idle(pool);
 		rest(pool);
@@ -150,6 +158,7 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 	pool->idle = mem_array(config->max, sizeof(void *));
 	register_metrics(pool, config->metrics);
 	deadline_cond_init(&pool->probe_soon);
+	deadline_cond_init(&pool->probed);
 	pthread_mutex_init(&pool->mutex, NULL);
 	if (pthread_create(&pool->watch, NULL, watch_server, pool) != 0)
 		abort();
@@ -169,6 +178,7 @@ void conn_pool_free(struct conn_pool *pool)
 	for (size_t i = 0; i < pool->idle_count; i++)
 		pool->config.kind->close(pool->idle[i]);
 	pthread_cond_destroy(&pool->probe_soon);
+	pthread_cond_destroy(&pool->probed);
 	pthread_mutex_destroy(&pool->mutex);
 	free(pool->idle);
 	free(pool);
@@ -234,6 +244,7 @@ static void discard(struct conn_pool *pool, void *conn)
 	pthread_mutex_lock(&pool->mutex);
 	pool->open_count--;
 	pool->suspicious = true;
+	pool->breaks++;
 	if (hung) {
 		set_reachable(pool, false);
 		drop_idle(pool);
@@ -298,6 +309,18 @@ void conn_pool_give(struct conn_pool *pool, void *conn)
 	pool->idle[pool->idle_count++] = conn;
 	wake_first(pool);
 	pthread_mutex_unlock(&pool->mutex);
+}
+
+bool conn_pool_is_away(struct conn_pool *pool, int64_t wait_ms)
+{
+	struct timespec until = deadline_in_ms(wait_ms);
+	pthread_mutex_lock(&pool->mutex);
+	uint64_t breaks = pool->breaks;
+	for (int rc = 0; pool->judged < breaks && rc == 0;)
+		rc = pthread_cond_timedwait(&pool->probed, &pool->mutex, &until);
+	bool is_away = pool->is_away && pool->judged >= breaks;
+	pthread_mutex_unlock(&pool->mutex);
+	return is_away;
 }
 
 bool conn_pool_is_reachable(struct conn_pool *pool)

@@ -109,6 +109,11 @@ void pg_pool_give(struct pg_pool *pool, struct pg_conn *conn)
 	conn_pool_give(pool->conns, conn);
 }
 
+bool pg_pool_is_away(struct pg_pool *pool, int64_t wait_ms)
+{
+	return conn_pool_is_away(pool->conns, wait_ms);
+}
+
 bool pg_pool_is_reachable(void *ctx)
 {
 	const struct pg_pool *pool = ctx;

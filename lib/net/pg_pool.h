@@ -41,6 +41,9 @@ enum err pg_pool_take(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
 /* Rolls back what is open; closes what is broken. NULL is allowed. */
 void pg_pool_give(struct pg_pool *pool, struct pg_conn *conn);
 
+/* As conn_pool_is_away: whether the server is known to be away, not just slow. */
+bool pg_pool_is_away(struct pg_pool *pool, int64_t wait_ms);
+
 /* Whether the last attempt to reach the server succeeded. A background thread asks once a second, so it is at most
  * about a second old. For /readyz; ctx is the pool. */
 bool pg_pool_is_reachable(void *pool);

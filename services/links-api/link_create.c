@@ -10,6 +10,7 @@
 #include "services/links-api/etag.h"
 #include "services/links-api/link_json.h"
 #include "services/links-api/link_request.h"
+#include "services/links-api/link_telling.h"
 #include "services/links-api/slug_issuer.h"
 #include "services/links-api/user_store.h"
 
@@ -137,11 +138,8 @@ static enum err create(struct creation *c)
 		return err;
 	err = create_on(c, conn);
 	pg_pool_give(api->pg, conn);
-	if (err == OK) {
-		/* What Redis does not take now, redirectors will read from PostgreSQL. */
-		enum err cached = link_cache_fill(api->cache, &c->place, &c->link.entry);
-		(void)cached;
-	}
+	if (err == OK)
+		link_telling_finish(api, &c->place, &c->link.entry);
 	return err;
 }
 

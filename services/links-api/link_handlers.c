@@ -9,6 +9,7 @@
 #include "services/links-api/link_change.h"
 #include "services/links-api/link_json.h"
 #include "services/links-api/link_query.h"
+#include "services/links-api/link_telling.h"
 
 /* --- one link --- */
 
@@ -115,11 +116,8 @@ static enum err change(const struct request *r, link_change_rule rule, const voi
 		return err;
 	err = change_on(r, conn, rule, arg, s);
 	pg_pool_give(r->api->pg, conn);
-	if (err == OK) {
-		/* What Redis does not take now, the outbox's relay tells it later; till then redirectors do not know. */
-		enum err cached = link_cache_fill(r->api->cache, &s->place, &s->link.entry);
-		(void)cached;
-	}
+	if (err == OK)
+		link_telling_finish(r->api, &s->place, &s->link.entry);
 	return err;
 }
 

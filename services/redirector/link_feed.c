@@ -14,6 +14,8 @@
 #define POLL_MS 20
 #define POLL_BUSY_MS 1
 #define REPAIRS_MAX 256
+/* A Redis that was too slow once, while Kafka comes back, is no reason to trust memory for longer. */
+#define LONELY_AFTER_US (2 * CLOCK_US_PER_S)
 /* Of a run of records, after how many those who wait are looked after. */
 #define RUN_MAX 256
 
@@ -23,6 +25,7 @@ struct link_feed {
 	struct worker_pool *repairers;
 	pthread_t thread;
 	atomic_bool stopping;
+	int64_t in_company_us; /* the thread's: when the feed was fresh or Redis could be reached, last */
 	struct metric *events;
 	struct metric *malformed;
 	struct metric *resets;
@@ -144,8 +147,10 @@ static void reopen_kafka(struct link_feed *feed)
 static bool look_after(struct link_feed *feed)
 {
 	const struct link_feed_config *c = &feed->config;
-	bool is_lonely =
-		!feed_progress_is_fresh(c->progress, clock_steady_us(c->clock)) && !redis_pool_is_reachable(c->redis);
+	int64_t now_us = clock_steady_us(c->clock);
+	if (feed_progress_is_fresh(c->progress, now_us) || redis_pool_is_reachable(c->redis))
+		feed->in_company_us = now_us;
+	bool is_lonely = now_us - feed->in_company_us >= LONELY_AFTER_US;
 	int64_t ttl_ms =
 		is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS : c->memory_ttl_ms;
 	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
@@ -216,6 +221,7 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 {
 	struct link_feed *feed = mem_zero(sizeof(*feed));
 	feed->config = *config;
+	feed->in_company_us = clock_steady_us(config->clock);
 	enum err e = open_kafka(feed);
 	if (e != OK) {
 		free(feed);

@@ -3,7 +3,7 @@
  * reads every partition, replaces what memory holds of older versions, and keeps feed_progress.
  *
  * Kafka may be away at start or at any time; nobody waits for it. Entries of memory then live by time alone: MEMORY_TTL_MS,
- * or LINK_FEED_LONELY_TTL_MS if that is longer and Redis cannot be reached either.
+ * or LINK_FEED_LONELY_TTL_MS if that is longer and Redis could not be reached either for two seconds.
  *
  * An event of a link that this process may have put into Redis lately (change_clock.h) is put there, too: a fill that was
  * held up may have come after whoever told Redis. A worker does it; the feed waits for nobody.

@@ -7,6 +7,9 @@
 #include "lib/base/worker_pool.h"
 #include "lib/links/link_store.h"
 
+/* For whether PostgreSQL is away or only slow: a refused connection says so at once. */
+#define VERDICT_WAIT_MS 200
+
 struct link_lookup {
 	struct memory_cache *memory;
 	struct link_cache *redis;
@@ -105,14 +108,17 @@ static void land(struct round *round, enum err result, const struct link_entry *
 
 /*
  * No store can tell. While PostgreSQL is away nothing can change there, so what memory holds is right as far as it has been
- * told, however old it is; its expiry is judged at the answer, as always.
+ * told, however old it is; its expiry is judged at the answer, as always. While it is only slow, or we were, something may well
+ * have changed.
  */
-static void land_without_stores(struct round *round)
+static void land_without_stores(struct round *round, int64_t wait_ms)
 {
 	struct link_lookup *lookup = round->lookup;
 	const char *slug = round->flight->slug;
 	struct link_entry entry;
-	enum err e = memory_cache_get_stale(lookup->memory, slug, strlen(slug), &entry);
+	enum err e = ERR_NOT_FOUND;
+	if (pg_pool_is_away(lookup->postgres, wait_ms))
+		e = memory_cache_get_stale(lookup->memory, slug, strlen(slug), &entry);
 	metrics_add(e == OK ? lookup->from_stale_memory : lookup->from_nowhere, 1);
 	land(round, e == OK ? OK : ERR_UNAVAILABLE, &entry);
 }
@@ -121,7 +127,7 @@ static void pass_on(struct round *round, struct worker_pool *workers, worker_poo
 {
 	if (worker_pool_submit(workers, job, round) == OK)
 		return;
-	land_without_stores(round);
+	land_without_stores(round, 0);
 }
 
 /* What memory held by the time a worker came to it: another flight of this slug may have ended just before ours began. */
@@ -238,9 +244,13 @@ static void tell_redis(struct link_lookup *lookup, const char *slug, const struc
 }
 
 /* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
-static enum err fall_back_on_redis(struct link_lookup *lookup, const char *slug, struct link_entry *out)
+static enum err fall_back_on_redis(const struct round *round, struct link_entry *out)
 {
-	return link_cache_get_last_resort(lookup->redis, slug, out) == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
+	struct link_lookup *lookup = round->lookup;
+	if ((!round->is_redis_behind && !round->is_redis_away) || !pg_pool_is_away(lookup->postgres, VERDICT_WAIT_MS))
+		return ERR_UNAVAILABLE;
+	enum link_cache_answer answer = link_cache_get_last_resort(lookup->redis, round->flight->slug, out);
+	return answer == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
 
 static void ask_postgres(void *arg)
@@ -266,10 +276,10 @@ static void ask_postgres(void *arg)
 	} else if (found == ERR_NOT_FOUND) {
 		metrics_add(lookup->from_postgres, 1);
 		land(round, found, NULL);
-	} else if ((round->is_redis_behind || round->is_redis_away) && fall_back_on_redis(lookup, slug, &entry) == OK) {
+	} else if (fall_back_on_redis(round, &entry) == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_redis);
 	} else {
-		land_without_stores(round);
+		land_without_stores(round, VERDICT_WAIT_MS);
 	}
 }
 

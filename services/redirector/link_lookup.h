@@ -9,7 +9,7 @@
  *
  * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that it
  * does not know are remembered there for a minute; never in memory, where the link's creation could not reach them. When Redis
- * is away PostgreSQL is asked at once; when PostgreSQL is away, what Redis holds goes on, or else what memory holds, however
+ * is away PostgreSQL is asked at once; when PostgreSQL is away (not merely slow), what Redis holds goes on, or else what memory holds, however
  * old; when nobody can tell, the answer is ERR_UNAVAILABLE, never ERR_NOT_FOUND. A version that memory has seen does not go back: a Redis that is behind
  * is passed over.
  */

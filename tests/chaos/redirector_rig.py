@@ -95,6 +95,14 @@ class RedirectorStack(Stack):
     def wait_until_shipped(self, seconds=60):
         wait_until(lambda: self.metrics()["waymark_events_queued"] == 0, seconds, "all events to be acked by Kafka")
 
+    def wait_until_settled(self, seconds=60):
+        """The redirector believes Redis and follows the changes of links, as it does but for the moments after an outage."""
+        wait_until(
+            lambda: self.metrics()["waymark_link_cache_trusted"] == self.metrics()["waymark_feed_is_fresh"] == 1,
+            seconds,
+            "the redirector to believe Redis and to follow the feed",
+        )
+
     def reconnect(self):
         """After PostgreSQL was away."""
         self.store = Store(self.doors["ADMIN_PG_URL"])

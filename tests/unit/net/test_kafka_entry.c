@@ -12,7 +12,7 @@
 static void owns_a_copy_of_everything(void **state)
 {
 	(void)state;
-	char topic[] = "topic", key[] = "key", value[] = "va\0ue", name[] = "name", text[] = "text";
+	char topic[] = "topic", key[] = "key", value[] = "va\0ue", text[] = "text";
 	int opaque = 0;
 	struct kafka_record record = {
 		.topic = topic,
@@ -23,9 +23,9 @@ static void owns_a_copy_of_everything(void **state)
 		.header_count = 1,
 		.opaque = &opaque,
 	};
-	record.headers[0] = (struct kafka_header){ name, text };
+	record.headers[0] = (struct kafka_header){ "name", text };
 	struct kafka_entry *entry = kafka_entry_new(&record);
-	topic[0] = key[0] = value[0] = name[0] = text[0] = '#';
+	topic[0] = key[0] = value[0] = text[0] = '#';
 	assert_string_equal(entry->record.topic, "topic");
 	assert_int_equal(entry->record.key_len, 3);
 	assert_memory_equal(entry->record.key, "key", 3);
@@ -35,6 +35,21 @@ static void owns_a_copy_of_everything(void **state)
 	assert_string_equal(entry->record.headers[0].value, "text");
 	assert_ptr_equal(entry->record.opaque, &opaque);
 	free(entry);
+}
+
+static void leaves_a_value_with_who_keeps_it(void **state)
+{
+	(void)state;
+	const char value[] = "value";
+	struct kafka_record record = { .topic = "t", .value = value, .value_len = 5, .value_is_kept = true };
+	struct kafka_entry *kept = kafka_entry_new(&record);
+	record.value_is_kept = false;
+	struct kafka_entry *copied = kafka_entry_new(&record);
+	assert_ptr_equal(kept->record.value, value);
+	assert_ptr_not_equal(copied->record.value, value);
+	assert_int_equal(copied->bytes - kept->bytes, 5);
+	free(kept);
+	free(copied);
 }
 
 static void tells_a_tombstone_from_an_empty_value(void **state)
@@ -92,6 +107,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(owns_a_copy_of_everything),
+		cmocka_unit_test(leaves_a_value_with_who_keeps_it),
 		cmocka_unit_test(tells_a_tombstone_from_an_empty_value),
 		cmocka_unit_test(gives_entries_back_in_the_order_of_acceptance),
 		cmocka_unit_test(merges_nothing_with_nothing),

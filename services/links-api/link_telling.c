@@ -1,0 +1,38 @@
+#include "services/links-api/link_telling.h"
+
+#include <unistd.h>
+
+#include "lib/links/outbox.h"
+
+#define RETRY_US (20 * CLOCK_US_PER_MS)
+#define PATIENCE_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
+
+static bool tell(const struct api *api, const struct link_cache_reservation *place, const struct link_entry *entry)
+{
+	enum err err = link_cache_fill(api->cache, place, entry);
+	return err == OK || err == ERR_CONFLICT;
+}
+
+static bool has_the_relay_seen_to_it(const struct api *api, const char *slug)
+{
+	struct pg_conn *conn = NULL;
+	bool told = false;
+	if (pg_pool_take(api->pg, &conn) != OK)
+		return false;
+	enum err err = outbox_is_told(conn, slug, &told);
+	pg_pool_give(api->pg, conn);
+	return err == OK && told;
+}
+
+void link_telling_finish(const struct api *api, const struct link_cache_reservation *place,
+                         const struct link_entry *entry)
+{
+	int64_t until_us = clock_steady_us(api->clock) + PATIENCE_US;
+	while (!tell(api, place, entry) && !has_the_relay_seen_to_it(api, entry->slug)) {
+		if (clock_steady_us(api->clock) >= until_us) {
+			log_warning(api->log, "link_change_untold", LOG_INT("link_id", entry->id));
+			return;
+		}
+		usleep(RETRY_US);
+	}
+}
