@@ -14,6 +14,8 @@
 #include "lib/net/client_ip.h"
 #include "lib/net/kafka_config.h"
 
+#define CONFIG_NO_TOPIC "none"
+
 struct config {
 	int64_t http_port;
 	int64_t ops_port;
@@ -34,7 +36,7 @@ struct config {
 	int64_t workers;
 	int64_t memory_cache_bytes;
 	int64_t memory_ttl_ms;
-	char link_feed_topic[250]; /* "" = changes are not followed */
+	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: changes are not followed */
 	int64_t slug_filter_slugs;
 	int64_t unknown_queries_per_second; /* to PostgreSQL, about slugs that the filter does not have */
 

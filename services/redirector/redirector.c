@@ -1,6 +1,7 @@
 #include "services/redirector/redirector.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/ops_server.h"
@@ -136,7 +137,7 @@ static void make_lookup(struct redirector *r)
 
 static enum err make_feed(struct redirector *r)
 {
-	if (r->config->link_feed_topic[0] == '\0')
+	if (strcmp(r->config->link_feed_topic, CONFIG_NO_TOPIC) == 0)
 		return OK;
 	r->feed_kafka = r->config->kafka;
 	snprintf(r->feed_kafka.client_id, sizeof(r->feed_kafka.client_id), "waymark-redirector-feed");

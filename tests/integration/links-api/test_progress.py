@@ -101,7 +101,7 @@ def test_each_partition_is_marked_several_times_a_second(spawn, topic, database)
     headers = headers_of(marks[-1])
     assert headers == {
         "ce_specversion": "1.0", "ce_type": "waymark.v1.LinkFeedProgress", "ce_source": "/waymark/links-api",
-        "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": "0",
+        "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": str(database.ask("SELECT generation FROM link_cache_generation")),
         "waymark_partitions": str(topic.partition_count),
         "ce_id": headers["ce_id"], "ce_time": headers["ce_time"],
     }  # fmt: skip

@@ -72,7 +72,7 @@ static void reset_config(struct world *world)
 	world->config.unknown_slugs_per_minute = 0;
 	world->config.drain_s = 5;
 	/* The shared topic has the marks of other tests' relays, whose databases are not ours. */
-	world->config.link_feed_topic[0] = '\0';
+	snprintf(world->config.link_feed_topic, sizeof(world->config.link_feed_topic), CONFIG_NO_TOPIC);
 	snprintf(world->config.trusted_proxies, sizeof(world->config.trusted_proxies), "127.0.0.0/8");
 }
 
