@@ -14,7 +14,7 @@ from freshness_rig import Faults, made_history
 from redirector_rig import BUILD, SEED, size
 
 OPERATIONS = int(os.environ.get("CHAOS_OPERATIONS", size(100_000, 10_000_000)))
-FAULT_S = float(os.environ.get("CHAOS_FAULT_S", size(4, 10)))
+FAULT_S = float(os.environ.get("CHAOS_FAULT_S", size(2.5, 10)))
 NAMES = os.environ.get("CHAOS_FAULTS", ",".join(Faults.NAMES)).split(",")
 LOAD = {"editors": 4, "write_rate": 160, "visitors": size(8, 16), "read_rate": size(2500, 0), "seed": SEED}
 SHOWN = ("operations", "changes", "unknown", "unavailable", "worst_ms", "p50_ms", "p99_ms", "overdue_ms")
