@@ -26,8 +26,7 @@ static bool has_the_relay_seen_to_it(const struct api *api, const char *slug)
 	return err == OK && told;
 }
 
-void link_telling_finish(const struct api *api, const struct link_cache_reservation *place,
-                         const struct link *link)
+void link_telling_finish(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
 {
 	int64_t until_us = clock_steady_us(api->clock) + PATIENCE_US;
 	while (!tell(api, place, link) && !has_the_relay_seen_to_it(api, link->entry.slug)) {

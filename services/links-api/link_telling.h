@@ -15,7 +15,6 @@
 #include "services/links-api/api.h"
 
 /* After the commit, which wrote the change into the outbox; place: reserved before it. Blocks: for worker threads. */
-void link_telling_finish(const struct api *api, const struct link_cache_reservation *place,
-                         const struct link *link);
+void link_telling_finish(const struct api *api, const struct link_cache_reservation *place, const struct link *link);
 
 #endif

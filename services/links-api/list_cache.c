@@ -64,8 +64,12 @@ static bool read_number(const struct list_cache *cache, int64_t user_id, uint64_
 	char key[NUMBER_KEY_SIZE], ttl_s[TTL_SIZE];
 	entropy_text("0123456789abcdef", out, NUMBER_DIGITS);
 	const struct redis_arg args[] = {
-		REDIS_TEXT("SET"), number_key(user_id, key), REDIS_TEXT(out),
-		REDIS_TEXT("NX"),  REDIS_TEXT("GET"),        REDIS_TEXT("EX"),
+		REDIS_TEXT("SET"),
+		number_key(user_id, key),
+		REDIS_TEXT(out),
+		REDIS_TEXT("NX"),
+		REDIS_TEXT("GET"),
+		REDIS_TEXT("EX"),
 		seconds(LIST_CACHE_NUMBER_TTL_S, ttl_s),
 	};
 	struct redis_reply *reply = NULL;
@@ -158,8 +162,11 @@ void list_cache_put(struct list_cache *cache, const struct list_cache_place *pla
 	strbuf_init(&value, LIST_PAGE_BYTES_MAX);
 	list_page_encode(page, &value);
 	if (strbuf_status(&value) == OK) {
-		const struct redis_arg args[] = { REDIS_TEXT("SET"), REDIS_TEXT(place->key), { value.data, value.len },
-			                          REDIS_TEXT("EX"), seconds(LIST_CACHE_TTL_S, ttl_s) };
+		const struct redis_arg args[] = { REDIS_TEXT("SET"),
+			                          REDIS_TEXT(place->key),
+			                          { value.data, value.len },
+			                          REDIS_TEXT("EX"),
+			                          seconds(LIST_CACHE_TTL_S, ttl_s) };
 		enum err err = redis_pool_call(cache->redis, args, 5, NULL);
 		(void)err; /* asked for again next time */
 	}

@@ -127,13 +127,13 @@ static void refuses_a_page_with_another(size_t offset, char value)
 static void refuses_another_form_and_numbers_that_cannot_be(void **state)
 {
 	(void)state;
-	refuses_a_page_with_another(0, 2);                     /* form */
-	refuses_a_page_with_another(1, '\x80');                /* a negative total */
-	refuses_a_page_with_another(8, 1);                     /* fewer in all than here */
-	refuses_a_page_with_another(9, '\xff');                /* count */
-	refuses_a_page_with_another(12, 1);                    /* count: a link is left over */
-	refuses_a_page_with_another(HEAD_BYTES, '\xff');       /* a link's length */
-	refuses_a_page_with_another(HEAD_BYTES + 4, '\x00');   /* its first tag */
+	refuses_a_page_with_another(0, 2);                   /* form */
+	refuses_a_page_with_another(1, '\x80');              /* a negative total */
+	refuses_a_page_with_another(8, 1);                   /* fewer in all than here */
+	refuses_a_page_with_another(9, '\xff');              /* count */
+	refuses_a_page_with_another(12, 1);                  /* count: a link is left over */
+	refuses_a_page_with_another(HEAD_BYTES, '\xff');     /* a link's length */
+	refuses_a_page_with_another(HEAD_BYTES + 4, '\x00'); /* its first tag */
 	assert_int_equal(decode_exactly("garbage", 7, 2), ERR_INVALID);
 }
 
