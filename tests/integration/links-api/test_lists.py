@@ -1,11 +1,13 @@
 """Lists of links, kept in Redis: never older than what their owner was told, and right without Redis."""
 
+import concurrent.futures
 import datetime
 import time
 
+import psycopg2
 import pytest
 from doors import Api, unique_email
-from service import PrivateRedis, metric, wait_until
+from service import PrivateRedis, is_active, metric, wait_until
 
 HIT, MISS, BYPASS = "hit", "miss", "bypass"
 
@@ -25,10 +27,19 @@ def cache():
 
 
 @pytest.fixture
-def service(spawn, cache):
-    service = spawn(REDIS_URL=cache.url)
-    wait_until_trusted(service)
-    return service
+def start_trusted(spawn, cache, database):
+    def start(**variables):
+        service = spawn(REDIS_URL=cache.url, **variables)
+        service.database = database
+        wait_until_trusted(service)
+        return service
+
+    return start
+
+
+@pytest.fixture
+def service(start_trusted):
+    return start_trusted()
 
 
 @pytest.fixture
@@ -38,6 +49,12 @@ def user(service):
 
 def wait_until_trusted(service):
     wait_until(lambda: metric(service, "waymark_link_cache_trusted") == 1, 10, "Redis to be trusted")
+
+
+def wait_until_told(database):
+    """The relay comes after the writer with the same news, and takes the number away a second time."""
+    waiting = "SELECT count(*) FROM outbox WHERE NOT cached"
+    wait_until(lambda: database.ask(waiting) == 0, 10, "Redis to have all changes")
 
 
 def counted(service):
@@ -63,6 +80,7 @@ class List:
 
     def warm(self):
         """The answer, once it comes from Redis: on a busy machine Redis may be mistrusted for a moment."""
+        wait_until_told(self.service.database)
         return wait_until(lambda: (seen := self.ask())[1] == HIT and seen[0], 10, "a list from Redis")
 
 
@@ -81,6 +99,7 @@ def test_the_same_list_comes_from_redis_to_the_byte(service, user, cache):
     user.create(title="Ü", tags=["a", "b c"], expired_url="https://example.com/over")
     user.create(redirect_status=308)
     page = List(service, user)
+    wait_until_told(service.database)
     first, came_from = page.ask()
     assert came_from == MISS
     second, came_from = page.ask()
@@ -163,6 +182,7 @@ def test_a_page_that_is_too_big_is_not_kept(service, user, cache, database):
         user.id,
     )
     large = List(service, user, "?limit=100")
+    wait_until_told(database)
     assert [large.ask()[1], large.ask()[1]] == [MISS, MISS]
     assert len(large.shown()["links"]) == 100 and page_keys(cache) == []
     assert len(List(service, user, "?limit=20").warm().json["links"]) == 20
@@ -190,9 +210,22 @@ def test_each_change_is_on_the_list_at_once(service, user):
         page.warm()
 
 
-def test_a_change_through_another_instance_is_on_the_list_at_once(service, user, spawn, cache):
-    other = spawn(REDIS_URL=cache.url)
-    wait_until_trusted(other)
+def test_a_change_is_on_the_list_at_once_though_no_relay_works(service, user, database):
+    link = user.create()
+    page = List(service, user)
+    page.warm()
+    database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
+    try:
+        wait_until(lambda: not is_active(service), 3, "the relay to rest")
+        assert page.ask()[1] == HIT, "Redis is still believed"
+        changed = user.call("PATCH", f"/api/links/{link['id']}", {"title": "new"}).json["link"]
+        assert page.shown()["links"] == [changed]
+    finally:
+        database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
+
+
+def test_a_change_through_another_instance_is_on_the_list_at_once(service, user, start_trusted):
+    other = start_trusted()
     page = List(service, user)
     link = user.create()
     for title in "abcde":
@@ -212,28 +245,31 @@ def event_of_the_janitor(LinkEvent, link, owner_id):
     return event.SerializeToString()
 
 
-@pytest.mark.parametrize("brokers", [{}, {"KAFKA_BROKERS": "127.0.0.1:1"}], ids=["with-kafka", "without-kafka"])
-def test_a_change_that_comes_by_the_outbox_alone_is_on_the_list_within_a_second(
-    spawn, cache, database, LinkEvent, brokers
-):
-    service = spawn(REDIS_URL=cache.url, **brokers)
-    wait_until_trusted(service)
-    users = [user_of(service) for _ in range(3)]
-    links = {user: [user.create() for _ in range(3)] for user in users}
-    pages = {user: List(service, user) for user in users}
-    before = database.ask("SELECT generation FROM link_cache_generation")
-    wait_until(lambda: database.ask("SELECT count(*) FROM outbox WHERE NOT cached") == 0, 10, "Redis to have all")
-    for page in pages.values():
-        page.warm()
+def expire_by_the_outbox(database, LinkEvent, links_of):
+    """In one transaction, as the janitor does; it never talks to Redis."""
     with database.connection.cursor() as cursor:
         cursor.execute("BEGIN")
-        for user in users[:2]:
-            for link in links[user]:
+        for user, links in links_of.items():
+            for link in links:
                 cursor.execute("UPDATE links SET state = 'EXPIRED', version = 2 WHERE id = %s", (link["id"],))
                 event = event_of_the_janitor(LinkEvent, link, user.id)
                 cursor.execute("INSERT INTO outbox (slug, payload) VALUES (%s, %s)", (link["slug"], event))
         cursor.execute("SELECT pg_notify('waymark_outbox', '')")
         cursor.execute("COMMIT")
+
+
+@pytest.mark.parametrize("brokers", [{}, {"KAFKA_BROKERS": "127.0.0.1:1"}], ids=["with-kafka", "without-kafka"])
+def test_a_change_that_comes_by_the_outbox_alone_is_on_the_list_within_a_second(
+    start_trusted, database, LinkEvent, brokers
+):
+    service = start_trusted(**brokers)
+    users = [user_of(service) for _ in range(3)]
+    links = {user: [user.create() for _ in range(3)] for user in users}
+    pages = {user: List(service, user) for user in users}
+    before = database.ask("SELECT generation FROM link_cache_generation")
+    for page in pages.values():
+        page.warm()
+    expire_by_the_outbox(database, LinkEvent, {user: links[user] for user in users[:2]})
 
     def states(user):
         return {link["state"] for link in pages[user].shown()["links"]}
@@ -241,6 +277,33 @@ def test_a_change_that_comes_by_the_outbox_alone_is_on_the_list_within_a_second(
     wait_until(lambda: states(users[0]) == states(users[1]) == {"EXPIRED"}, 1, "the change on both lists")
     assert pages[users[2]].ask()[1] == HIT and states(users[2]) == {"ACTIVE"}
     assert database.ask("SELECT generation FROM link_cache_generation") == before
+    database.run("TRUNCATE outbox")
+
+
+def is_anybody_waiting_for(database, table):
+    return database.ask(
+        "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = %s::regclass "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
+        table,
+    )
+
+
+def test_a_page_that_was_read_before_a_change_and_is_stored_after_it_is_never_shown(
+    service, user, cache, database, LinkEvent
+):
+    link = user.create()
+    page = List(service, user)
+    page.warm()
+    cache.client.delete(f"list_generation:{user.id}")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, psycopg2.connect(database.url()) as lock:
+        lock.cursor().execute("LOCK TABLE link_statistics")
+        slow = pool.submit(user.call, "GET", page.path)
+        wait_until(lambda: is_anybody_waiting_for(database, "link_statistics"), 5, "the list to wait for its counts")
+        expire_by_the_outbox(database, LinkEvent, {user: [link]})
+        wait_until(lambda: number(cache, user) is None, 2, "the number to be taken away")
+        lock.rollback()
+        assert slow.result().json["links"][0]["state"] == "ACTIVE", "it was read before"
+    assert page.warm().json["links"][0]["state"] == "EXPIRED"
     database.run("TRUNCATE outbox")
 
 
@@ -269,6 +332,7 @@ def test_a_lost_number_brings_nothing_back(service, user, cache, database):
 
 def test_a_number_that_is_none_is_no_number(service, user, cache):
     link = user.create()
+    wait_until_told(service.database)
     for value in (b"", b"1", b"x" * 16, b"0123456789abcdef0"):
         cache.client.set(f"list_generation:{user.id}", value)
         answer, came_from = List(service, user).ask()
@@ -354,8 +418,6 @@ def test_a_full_redis_shows_nothing_old(service, user, cache):
 
 def test_of_lists_that_are_read_while_links_change_none_is_old(service, user):
     """Reads that began after a change was acknowledged show it, whoever fills Redis meanwhile."""
-    import concurrent.futures
-
     link = user.create(title="0")
     page = List(service, user)
     acknowledged = 0
