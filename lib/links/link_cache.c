@@ -155,6 +155,11 @@ void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 	link_cache_trust_require(cache->trust, generation);
 }
 
+bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_trusted *out)
+{
+	return link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, out);
+}
+
 /* Cut at the longest slug: a longer one is nobody's. */
 static struct redis_arg key_of(const char *slug, char key[static KEY_SIZE])
 {

@@ -41,6 +41,12 @@ void link_cache_free(struct link_cache *cache);
 /* From now on a lower generation is not believed (link_cache_trust_require). */
 void link_cache_require_generation(struct link_cache *cache, int64_t generation);
 
+/*
+ * What to compare an answer of Redis with, for who keeps there what follows from links under the same generation
+ * (LINK_CACHE_TRUST_FULL). False: Redis cannot be trusted now.
+ */
+bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_trusted *out);
+
 /* --- reading --- */
 
 enum link_cache_answer {

@@ -30,4 +30,8 @@ void link_event_encode(const struct link_event *event, struct strbuf *out);
  */
 enum err link_event_decode(const void *bytes, size_t len, struct link_event *out) MUST_CHECK;
 
+/* The message Link alone, as it stands in a LinkEvent, for who keeps links for a while; read with the same care. */
+void link_event_encode_link(const struct link *link, struct strbuf *out);
+enum err link_event_decode_link(const void *bytes, size_t len, struct link *out) MUST_CHECK;
+
 #endif

@@ -55,6 +55,7 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	api->pg = make_pg_pool(api, metrics);
 	api->cache = link_cache_new(&(struct link_cache_config){
 		.redis = api->redis, .clock = api->clock, .log = log, .metrics = metrics });
+	api->lists = list_cache_new(api->redis, api->cache, metrics);
 	api->password_workers =
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
 	*out = api;
@@ -66,6 +67,7 @@ void api_free(struct api *api)
 	if (!api)
 		return;
 	worker_pool_free(api->password_workers);
+	list_cache_free(api->lists);
 	link_cache_free(api->cache);
 	redis_pool_free(api->redis);
 	pg_pool_free(api->pg);

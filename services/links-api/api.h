@@ -14,6 +14,7 @@
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
 #include "services/links-api/config.h"
+#include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
 
 struct api {
@@ -25,6 +26,7 @@ struct api {
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;
+	struct list_cache *lists;
 	struct worker_pool *password_workers;
 };
 

@@ -139,7 +139,7 @@ static enum err create(struct creation *c)
 	err = create_on(c, conn);
 	pg_pool_give(api->pg, conn);
 	if (err == OK)
-		link_telling_finish(api, &c->place, &c->link.entry);
+		link_telling_finish(api, &c->place, &c->link);
 	return err;
 }
 

@@ -117,7 +117,7 @@ static enum err change(const struct request *r, link_change_rule rule, const voi
 	err = change_on(r, conn, rule, arg, s);
 	pg_pool_give(r->api->pg, conn);
 	if (err == OK)
-		link_telling_finish(r->api, &s->place, &s->link.entry);
+		link_telling_finish(r->api, &s->place, &s->link);
 	return err;
 }
 
@@ -173,36 +173,36 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 
 struct page {
 	struct link_query query;
-	struct link *links;
+	struct list_page list;
 	struct statistics *statistics;
-	size_t count;
-	int64_t total;
 };
 
-static enum err read_page_on(const struct request *r, struct pg_conn *conn, struct page *page)
+static enum err read_list_on(const struct request *r, struct pg_conn *conn, struct page *page)
 {
 	struct link_store_page wanted = { r->user_id, page->query.page, page->query.limit };
+	return link_store_list(conn, &wanted, page->list.links, &page->list.count, &page->list.total);
+}
+
+static enum err read_statistics_on(struct pg_conn *conn, struct page *page)
+{
 	int64_t ids[LINK_QUERY_LIMIT_MAX];
-	enum err err = link_store_list(conn, &wanted, page->links, &page->count, &page->total);
-	if (err != OK)
-		return err;
-	for (size_t i = 0; i < page->count; i++)
-		ids[i] = page->links[i].entry.id;
-	return statistics_store_get_many(conn, ids, page->count, page->statistics);
+	for (size_t i = 0; i < page->list.count; i++)
+		ids[i] = page->list.links[i].entry.id;
+	return statistics_store_get_many(conn, ids, page->list.count, page->statistics);
 }
 
 static enum http_progress answer_page(struct request *r, const struct page *page)
 {
 	struct json *links = json_new_array();
-	for (size_t i = 0; i < page->count; i++)
-		json_append(links,
-		            link_json_new(&page->links[i], &page->statistics[i], &r->api->base, request_now_us(r)));
+	for (size_t i = 0; i < page->list.count; i++)
+		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &r->api->base,
+		                                 request_now_us(r)));
 
 	struct json *pagination = json_new_object();
 	json_set_int(pagination, "page", page->query.page);
 	json_set_int(pagination, "limit", page->query.limit);
-	json_set_int(pagination, "total", page->total);
-	json_set_int(pagination, "total_pages", (page->total + page->query.limit - 1) / page->query.limit);
+	json_set_int(pagination, "total", page->list.total);
+	json_set_int(pagination, "total_pages", (page->list.total + page->query.limit - 1) / page->query.limit);
 	json_set_null(pagination, "next_cursor");
 
 	struct json *answer = json_new_object();
@@ -214,11 +214,18 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 static enum err read_page(const struct request *r, struct page *page)
 {
 	struct pg_conn *conn = NULL;
+	struct list_cache_place place;
+	bool is_cached = list_cache_get(r->api->lists, r->user_id, &page->query, &page->list, &place);
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = read_page_on(r, conn, page);
+	if (!is_cached)
+		err = read_list_on(r, conn, page);
+	if (err == OK)
+		err = read_statistics_on(conn, page);
 	pg_pool_give(r->api->pg, conn);
+	if (err == OK && !is_cached)
+		list_cache_put(r->api->lists, &place, &page->list);
 	return err;
 }
 
@@ -229,11 +236,11 @@ enum http_progress link_handlers_list(void *ctx, struct http_exchange *x)
 	struct page page = { 0 };
 	if (link_query_read(http_exchange_query(x), &page.query, &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
-	page.links = mem_array((size_t)page.query.limit, sizeof(*page.links));
+	list_page_init(&page.list, (size_t)page.query.limit);
 	page.statistics = mem_array((size_t)page.query.limit, sizeof(*page.statistics));
 	enum err err = read_page(r, &page);
 	enum http_progress progress = err == OK ? answer_page(r, &page) : answer_failure(r, err);
-	free(page.links);
+	list_page_clear(&page.list);
 	free(page.statistics);
 	return progress;
 }

@@ -7,10 +7,12 @@
 #define RETRY_US (20 * CLOCK_US_PER_MS)
 #define PATIENCE_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
 
-static bool tell(const struct api *api, const struct link_cache_reservation *place, const struct link_entry *entry)
+static bool tell(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
 {
-	enum err err = link_cache_fill(api->cache, place, entry);
-	return err == OK || err == ERR_CONFLICT;
+	enum err err = link_cache_fill(api->cache, place, &link->entry);
+	if (err == OK || err == ERR_CONFLICT)
+		err = list_cache_forget(api->lists, link->owner_id);
+	return err == OK;
 }
 
 static bool has_the_relay_seen_to_it(const struct api *api, const char *slug)
@@ -24,13 +26,12 @@ static bool has_the_relay_seen_to_it(const struct api *api, const char *slug)
 	return err == OK && told;
 }
 
-void link_telling_finish(const struct api *api, const struct link_cache_reservation *place,
-                         const struct link_entry *entry)
+void link_telling_finish(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
 {
 	int64_t until_us = clock_steady_us(api->clock) + PATIENCE_US;
-	while (!tell(api, place, entry) && !has_the_relay_seen_to_it(api, entry->slug)) {
+	while (!tell(api, place, link) && !has_the_relay_seen_to_it(api, link->entry.slug)) {
 		if (clock_steady_us(api->clock) >= until_us) {
-			log_warning(api->log, "link_change_untold", LOG_INT("link_id", entry->id));
+			log_warning(api->log, "link_change_untold", LOG_INT("link_id", link->entry.id));
 			return;
 		}
 		usleep(RETRY_US);

@@ -1,19 +1,20 @@
 /*
- * Safe from any thread. The last step before a change of a link is acknowledged: Redis has the change, or nothing old in it is
- * believed any more. Who has read the acknowledgement, and looks a second later, must not be led by the version before.
+ * Safe from any thread. The last step before a change of a link is acknowledged: Redis has the change and no list of before, or
+ * nothing old in it is believed any more. Who has read the acknowledgement, and looks a second later, must not be led by the
+ * version before, nor find it on a list.
  *
- * As a rule one call to Redis does it. When that fails, the relay tells the change or raises the generation, within a quarter
+ * As a rule two calls to Redis do it. When that fails, the relay tells the change or raises the generation, within a quarter
  * of a second if Redis is away; when there is no relay either (its holder was killed a moment ago), redirectors stop
  * believing Redis after LINK_CACHE_TRUST_BEAT_AGE_MS. So nobody waits for longer than that.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINK_TELLING_H
 #define WAYMARK_SERVICES_LINKS_API_LINK_TELLING_H
 
+#include "lib/links/link.h"
 #include "lib/links/link_cache.h"
 #include "services/links-api/api.h"
 
 /* After the commit, which wrote the change into the outbox; place: reserved before it. Blocks: for worker threads. */
-void link_telling_finish(const struct api *api, const struct link_cache_reservation *place,
-                         const struct link_entry *entry);
+void link_telling_finish(const struct api *api, const struct link_cache_reservation *place, const struct link *link);
 
 #endif

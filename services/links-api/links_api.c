@@ -29,6 +29,7 @@ static enum err start_relay(struct links_api *service)
 		.pg_url = api->config->pg_url,
 		.kafka = &api->config->kafka,
 		.cache = api->cache,
+		.lists = api->lists,
 		.redis = api->redis,
 		.clock = api->clock,
 		.log = api->log,

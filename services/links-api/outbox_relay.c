@@ -370,7 +370,8 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->teller = (struct outbox_teller){ .cache = config->cache, .clock = config->clock };
+	relay->teller =
+		(struct outbox_teller){ .cache = config->cache, .lists = config->lists, .clock = config->clock };
 	outbox_generation_init(&relay->generation, &relay->teller, config->redis, config->clock, config->log,
 	                       config->metrics);
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);

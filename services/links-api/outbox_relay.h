@@ -31,7 +31,8 @@ struct outbox_relay_config {
 	const char *pg_url;
 	const struct kafka_config *kafka;
 	struct link_cache *cache; /* borrowed */
-	struct redis_pool *redis; /* borrowed: where the cache is */
+	struct list_cache *lists; /* borrowed */
+	struct redis_pool *redis; /* borrowed: where the caches are */
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

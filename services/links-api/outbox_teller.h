@@ -1,7 +1,7 @@
 /*
- * One thread at a time. Tells Redis the state of links from the outbox's LinkEvents: the janitor's changes come there by
- * no other way, and what a writer could not tell Redis is told here, as late as Redis comes back. Kafka does not wait for
- * any of it.
+ * One thread at a time. Tells Redis the state of links from the outbox's LinkEvents, and that their owners' lists are
+ * others now: the janitor's changes come there by no other way, and what a writer could not tell Redis is told here, as late
+ * as Redis comes back. Kafka does not wait for any of it.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_TELLER_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_TELLER_H
@@ -14,6 +14,7 @@
 #include "lib/links/link_cache.h"
 #include "lib/links/outbox.h"
 #include "lib/net/pg_conn.h"
+#include "services/links-api/list_cache.h"
 
 /* Rows that are read together. */
 #define OUTBOX_TELLER_ROWS_MAX 256
@@ -21,6 +22,7 @@
 /* The pointers are borrowed. */
 struct outbox_teller {
 	struct link_cache *cache;
+	struct list_cache *lists;
 	const struct clock *clock;
 	int64_t generation; /* of Redis' content, which progress marks carry, and the server it was raised for (outbox_generation.h); 0 = not known */
 	uint64_t server;
@@ -28,7 +30,7 @@ struct outbox_teller {
 
 /*
  * Tells Redis each row of the batch that is not cached yet, in order, and sets cached where Redis has that version or a
- * newer one now. Begins none after steady_us, and stops when Redis is away. A purged link is DELETED in Redis: 404; an
+ * newer one, and no list of before, now. Begins none after steady_us, and stops when Redis is away. A purged link is DELETED in Redis: 404; an
  * event that nobody here understands has nothing for Redis and counts as cached.
  */
 void outbox_teller_tell(const struct outbox_teller *teller, struct outbox_batch *batch, int64_t until_steady_us);

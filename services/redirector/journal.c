@@ -38,7 +38,7 @@ struct journal {
 	/* Made by the shipper, taken by the appender. Numbers must rise along the chain, so one thread makes at a time. */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
-	struct journal_segment *spare; /* the shipper's: done with, for the next standby; may be NULL */
+	struct journal_segment *spare;   /* the shipper's: done with, for the next standby; may be NULL */
 	struct journal_segment *reading; /* the shipper's; the sentinel: nothing was read yet */
 	uint64_t first_own_number;       /* segments below it were recovered */
 

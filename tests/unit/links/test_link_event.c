@@ -152,6 +152,34 @@ static void refuses_texts_that_no_link_has(void **state)
 	assert_refused(event);
 }
 
+static enum err decode_link_again(const struct link *link, size_t cut, struct link *out)
+{
+	struct strbuf bytes;
+	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
+	link_event_encode_link(link, &bytes);
+	assert_int_equal(strbuf_status(&bytes), OK);
+	enum err err = link_event_decode_link(bytes.data, bytes.len - cut, out);
+	strbuf_clear(&bytes);
+	return err;
+}
+
+static void reads_back_a_link_alone_and_refuses_what_is_none(void **state)
+{
+	(void)state;
+	struct link_event *event = large_event();
+	struct link *back = mem_zero(sizeof(*back));
+	assert_int_equal(decode_link_again(&event->link, 0, back), OK);
+	assert_memory_equal(back, &event->link, sizeof(*back));
+	back->owner_id = 77;
+	assert_int_equal(decode_link_again(&event->link, 1, back), ERR_INVALID);
+	event->link.entry.redirect_status = 200;
+	assert_int_equal(decode_link_again(&event->link, 0, back), ERR_INVALID);
+	assert_int_equal(link_event_decode_link("", 0, back), ERR_INVALID);
+	assert_int_equal(back->owner_id, 77);
+	free(back);
+	free(event);
+}
+
 /* As a sender in another language might pack it. */
 static enum err decode_message(Waymark__V1__LinkEvent *message, struct link_event *out)
 {
@@ -293,6 +321,7 @@ int main(void)
 		cmocka_unit_test(refuses_a_nul_inside_a_text),
 		cmocka_unit_test(refuses_nothing_garbage_and_too_much),
 		cmocka_unit_test(refuses_every_cut_of_an_event),
+		cmocka_unit_test(reads_back_a_link_alone_and_refuses_what_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
