@@ -6,6 +6,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
 #include "lib/links/link_store.h"
+#include "services/redirector/denial_log.h"
 
 /* For whether PostgreSQL is away or only slow: a refused connection says so at once. */
 #define VERDICT_WAIT_MS 200
@@ -16,6 +17,7 @@ struct link_lookup {
 	struct pg_pool *postgres;
 	struct change_clock *changes;
 	struct unknown_gate *gate;
+	struct denial_log *denials;
 	const struct clock *clock;
 	struct flight_table *flights;
 	struct worker_pool *redis_workers;
@@ -36,6 +38,7 @@ struct round {
 	int64_t seen_version; /* that memory knew then */
 	bool is_redis_away;
 	bool is_redis_behind;
+	struct link_cache_reservation place; /* for the word that there is no such slug */
 };
 
 static double count_flights(void *ctx)
@@ -58,6 +61,7 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->changes = config->changes;
 	lookup->gate = config->gate;
 	lookup->clock = config->clock;
+	lookup->denials = denial_log_new();
 	lookup->flights = flight_table_new();
 	lookup->redis_workers = worker_pool_new("ask-redis", config->workers, config->flights_max);
 	lookup->postgres_workers = worker_pool_new("ask-pg", config->workers, config->flights_max);
@@ -79,6 +83,7 @@ void link_lookup_free(struct link_lookup *lookup)
 	flight_table_free(lookup->flights);
 	worker_pool_free(lookup->redis_workers);
 	worker_pool_free(lookup->postgres_workers);
+	denial_log_free(lookup->denials);
 	free(lookup);
 }
 
@@ -159,28 +164,65 @@ static void prepare_to_ask(struct round *round)
 	flight_table_ask(lookup->flights, round->flight);
 }
 
+static void land_denied(struct round *round)
+{
+	metrics_add(round->lookup->from_filter, 1);
+	land(round, ERR_NOT_FOUND, NULL);
+}
+
+/* The place was reserved before the filter was asked, so the word is put there only if nobody has created the slug since. */
+static void tell_redis_of_denial(void *arg)
+{
+	struct round *round = arg;
+	enum err e = link_cache_fill_unknown(round->lookup->redis, &round->place, round->flight->slug);
+	(void)e; /* best effort */
+	land_denied(round);
+}
+
 /* An unknown_gate_told. */
 static void take_verdict(void *visitor, enum err verdict)
 {
 	struct round *round = visitor;
 	struct link_lookup *lookup = round->lookup;
+	const char *slug = round->flight->slug;
 	if (verdict != ERR_NOT_FOUND) {
 		pass_on(round, lookup->postgres_workers, ask_postgres);
 		return;
 	}
-	metrics_add(lookup->from_filter, 1);
-	land(round, ERR_NOT_FOUND, NULL);
+	denial_log_note(lookup->denials, slug, strlen(slug), clock_steady_us(lookup->clock));
+	bool is_reserved = round->place.generation != 0;
+	if (!is_reserved || worker_pool_submit(lookup->redis_workers, tell_redis_of_denial, round) != OK)
+		land_denied(round);
 }
 
-/* Redis does not know it, or is away: true if the filter will tell that there is no such slug. */
+/* True if the filter will tell that there is no such slug. */
 static bool is_held_at_the_gate(struct round *round)
 {
+	/* The gate answers for those who have come before it is asked. */
+	flight_table_ask(round->lookup->flights, round->flight);
+	return unknown_gate_hold(round->lookup->gate, round->flight->slug, take_verdict, round);
+}
+
+/* A slug that is asked for again and again: Redis shall say next time that there is none, without any waiting. */
+static void deny_and_tell_redis(void *arg)
+{
+	struct round *round = arg;
+	link_cache_reserve(round->lookup->redis, round->flight->slug, &round->place);
+	if (!is_held_at_the_gate(round))
+		pass_on(round, round->lookup->postgres_workers, ask_postgres);
+}
+
+/* Neither memory nor Redis has it: true if PostgreSQL need not be asked for now. */
+static bool is_kept_from_postgres(struct round *round)
+{
 	struct link_lookup *lookup = round->lookup;
+	const char *slug = round->flight->slug;
 	if (round->seen_version > 0)
 		return false;
-	/* The gate answers for those who have come before it is asked. */
-	flight_table_ask(lookup->flights, round->flight);
-	return unknown_gate_hold(lookup->gate, round->flight->slug, take_verdict, round);
+	if (!round->is_redis_away &&
+	    denial_log_has(lookup->denials, slug, strlen(slug), clock_steady_us(lookup->clock)))
+		return worker_pool_submit(lookup->redis_workers, deny_and_tell_redis, round) == OK;
+	return is_held_at_the_gate(round);
 }
 
 /* A link_cache_told. */
@@ -196,7 +238,7 @@ static void take_answer_of_redis(void *ctx, enum link_cache_answer answer, struc
 	} else {
 		round->is_redis_away = answer == LINK_CACHE_AWAY;
 		round->is_redis_behind = answer == LINK_CACHE_ENTRY;
-		if (round->is_redis_behind || !is_held_at_the_gate(round))
+		if (round->is_redis_behind || !is_kept_from_postgres(round))
 			pass_on(round, lookup->postgres_workers, ask_postgres);
 	}
 }

@@ -4,7 +4,8 @@
  *   memory      answers in the loop thread, while what it holds is fresh (memory_cache.h)
  *   Redis       asked through the loop's pipeline, all questions of a turn in one write; holds what links-api and the
  *               redirectors put there, for a day; passed over while it cannot be trusted (lib/links/link_cache_trust.h)
- *   gate        keeps invented slugs from PostgreSQL (unknown_gate.h), when neither of the two knows the slug
+ *   gate        keeps invented slugs from PostgreSQL (unknown_gate.h), when neither of the two knows the slug; of one that is
+ *               asked for again within a minute, Redis is told that there is none
  *   PostgreSQL  asked by other threads, so that a hung PostgreSQL delays nobody whom Redis can answer
  *
  * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that it

@@ -60,7 +60,7 @@ end
 
 function init(args)
 	word, count, order = args[1], tonumber(args[2]), args[3]
-	math.randomseed(4711 + seed)
+	math.randomseed(os.time() + seed)
 	if args[4] then
 		headers["Referer"] = "https://news.example/" .. string.rep("x", tonumber(args[4]))
 	end

@@ -215,8 +215,9 @@ static void denies_invented_slugs_without_postgresql_once_the_filter_is_complete
 	world_add_link(s->world, "issued");
 	world_start(s->world);
 	await(s->world, FILTER_COMPLETE, 1);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(world_follow(s->world, "invented", ""), 404);
+	static const char *const invented[] = { "invented", "invented-1", "invented-2" };
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(world_follow(s->world, invented[i], ""), 404);
 	assert_int_equal(world_metric(s->world, FROM_FILTER), 3);
 	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 0);
 	assert_leads(s->world, "issued", "https://example.com/issued");
@@ -224,6 +225,28 @@ static void denies_invented_slugs_without_postgresql_once_the_filter_is_complete
 	world_add_link(s->world, "invented");
 	tell(s, "invented", 1, "invented");
 	assert_leads(s->world, "invented", "https://example.com/invented");
+}
+
+static void lets_redis_deny_what_is_asked_for_again_until_it_is_created(void **state)
+{
+	struct scene *s = *state;
+	s->world->config.unknown_queries_per_second = 0;
+	world_start(s->world);
+	await(s->world, FILTER_COMPLETE, 1);
+	await(s->world, "waymark_link_cache_trusted", 1);
+	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
+	while (world_metric(s->world, FROM_REDIS) == 0) {
+		assert_int_equal(world_follow(s->world, "popular", ""), 404);
+		assert_true(http_fixture_now_ms() < until_ms);
+	}
+	assert_true(world_metric(s->world, FROM_FILTER) >= 2);
+	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 0);
+	struct link_entry entry;
+	assert_int_equal(world_ask_redis(s->world, "popular", &entry), LINK_CACHE_UNKNOWN);
+	world_add_link(s->world, "popular");
+	tell(s, "popular", 1, "popular");
+	world_tell_redis(s->world, "popular", 1, "popular");
+	assert_leads(s->world, "popular", "https://example.com/popular");
 }
 
 static void asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed(void **state)
@@ -290,6 +313,7 @@ int main(void)
 		TEST(is_ready_and_leads_without_kafka),
 		TEST(entries_live_five_seconds_without_kafka_and_redis),
 		TEST(denies_invented_slugs_without_postgresql_once_the_filter_is_complete),
+		TEST(lets_redis_deny_what_is_asked_for_again_until_it_is_created),
 		TEST(asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed),
 		TEST(asks_postgresql_when_the_filter_is_too_small),
 		TEST(hears_of_links_that_came_past_the_api),
