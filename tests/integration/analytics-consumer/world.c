@@ -72,6 +72,8 @@ int world_close(void **state)
 		ingest_stop(world->ingests[i]);
 	kafka_producer_free(world->producer);
 	user_agent_parser_free(world->sources.user_agents);
+	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++)
+		user_agent_parser_free(world->parsers[i]);
 	geoip_close((struct geoip *)world->sources.geoip);
 	world_close_pool(world);
 	free(world->records);
@@ -185,6 +187,10 @@ struct ingest *world_start(struct world *world)
 		i++;
 	assert_true(i < WORLD_INGESTS_MAX);
 	world->config.pool = world_pool(world);
+	/* Each has a parser of its own, as each process has: one thread at a time may use it. */
+	if (!world->parsers[i])
+		assert_int_equal(user_agent_parser_new(RULES, 1000, world->fixture->log, &world->parsers[i]), OK);
+	world->config.sources.user_agents = world->parsers[i];
 	assert_int_equal(ingest_start(&world->config, &world->ingests[i]), OK);
 	return world->ingests[i];
 }

@@ -46,7 +46,8 @@ struct world {
 	char zombie_group[80];
 	const char *visits_bytes_max; /* of the topic of visits, before it is made; NULL = the broker's */
 	struct kafka_producer *producer;
-	struct enrich_sources sources;
+	struct enrich_sources sources; /* of owners */
+	struct user_agent_parser *parsers[WORLD_INGESTS_MAX];
 	struct pg_pool *pool;
 	struct ingest_config config; /* change it before world_start */
 	struct ingest *ingests[WORLD_INGESTS_MAX];
