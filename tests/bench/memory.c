@@ -33,12 +33,14 @@ static uint64_t next_random(uint64_t *state)
 
 static size_t resident_bytes(void)
 {
-	size_t pages = 0;
+	char line[128];
 	FILE *file = fopen("/proc/self/statm", "r");
-	if (!file || fscanf(file, "%*u %zu", &pages) != 1)
+	if (!file || !fgets(line, sizeof(line), file))
 		exit(EXIT_FAILURE);
 	fclose(file);
-	return pages * (size_t)sysconf(_SC_PAGESIZE);
+	/* The second number; strtoull passes over the space before it. */
+	char *second = line + strcspn(line, " ");
+	return strtoull(second, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static int slug_of(uint64_t number, char out[static SLUG_SIZE])

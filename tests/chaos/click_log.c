@@ -68,7 +68,10 @@ static int compare(const void *a, const void *b)
 
 static double percentile_ms(const struct click_log *log, size_t percent)
 {
-	return log->count == 0 ? 0 : (double)log->latencies[(log->count - 1) * percent / 100] / 1000;
+	if (log->count == 0)
+		return 0;
+	size_t at = (log->count - 1) * percent / 100;
+	return (double)log->latencies[at] / 1000;
 }
 
 void click_log_print(struct click_log *log)

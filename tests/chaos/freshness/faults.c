@@ -17,6 +17,7 @@ static bool add(struct faults_span *spans, size_t *count, const char *name, int6
 	return true;
 }
 
+/* NOLINTBEGIN(cert-err34-c): the lines are the rig's own */
 static bool take_line(struct faults *f, const char *line)
 {
 	char name[FAULTS_NAME_SIZE];
@@ -29,6 +30,7 @@ static bool take_line(struct faults *f, const char *line)
 		return add(f->stores_away, &f->stores_away_count, "", begin_us, end_us);
 	return false;
 }
+/* NOLINTEND(cert-err34-c) */
 
 bool faults_read(const char *path, struct faults *out)
 {

@@ -47,7 +47,8 @@ struct history_log *history_log_new(const char *path, enum history_kind kind)
 	setvbuf(file, NULL, _IOFBF, BLOCK_BYTES);
 	struct history_log *log = mem_zero(sizeof(*log));
 	struct head head = head_of(kind);
-	*log = (struct history_log){ file, kind };
+	log->file = file;
+	log->kind = kind;
 	write_all(log, &head, sizeof(head));
 	return log;
 }

@@ -127,7 +127,10 @@ static int compare(const void *a, const void *b)
 
 static double percentile_ms(const struct sum *sum, size_t percent)
 {
-	return sum->versions == 0 ? 0 : (double)sum->unseen_us[(sum->versions - 1) * percent / 100] / 1000;
+	if (sum->versions == 0)
+		return 0;
+	size_t at = (sum->versions - 1) * percent / 100;
+	return (double)sum->unseen_us[at] / 1000;
 }
 
 static void print_sum(struct sum *sum, const char *name)
@@ -135,7 +138,7 @@ static void print_sum(struct sum *sum, const char *name)
 	if (sum->versions > 0)
 		qsort(sum->unseen_us, sum->versions, sizeof(*sum->unseen_us), compare);
 	printf("fault=%s operations=%llu reads=%llu changes=%llu unknown=%llu violations=%llu", name,
-	       (unsigned long long)(sum->reads + sum->changes), (unsigned long long)sum->reads,
+	       (unsigned long long)sum->reads + sum->changes, (unsigned long long)sum->reads,
 	       (unsigned long long)sum->changes, (unsigned long long)sum->unknown, (unsigned long long)sum->violations);
 	for (enum judge_verdict verdict = JUDGE_STALE; verdict < JUDGE_VERDICTS; verdict++)
 		printf(" %s=%llu", judge_name(verdict), (unsigned long long)sum->verdicts[verdict]);

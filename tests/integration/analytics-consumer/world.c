@@ -183,9 +183,9 @@ void world_close_pool(struct world *world)
 struct ingest *world_start(struct world *world)
 {
 	size_t i = 0;
-	while (i < WORLD_INGESTS_MAX && world->ingests[i])
+	while (i < WORLD_INGESTS_MAX - 1 && world->ingests[i])
 		i++;
-	assert_true(i < WORLD_INGESTS_MAX);
+	assert_null(world->ingests[i]);
 	world->config.pool = world_pool(world);
 	/* Each has a parser of its own, as each process has: one thread at a time may use it. */
 	if (!world->parsers[i])

@@ -160,8 +160,8 @@ static void base64(const uint8_t *bytes, size_t len, char *out)
 		group |= i + 2 < len ? bytes[i + 2] : 0;
 		*out++ = digits[group >> 18];
 		*out++ = digits[group >> 12 & 63];
-		*out++ = i + 1 < len ? digits[group >> 6 & 63] : '=';
-		*out++ = i + 2 < len ? digits[group & 63] : '=';
+		*out++ = (char)(i + 1 < len ? digits[group >> 6 & 63] : '=');
+		*out++ = (char)(i + 2 < len ? digits[group & 63] : '=');
 	}
 	*out = '\0';
 }
