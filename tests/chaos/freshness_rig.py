@@ -19,7 +19,8 @@ from doors import Api, ask, unique_email  # noqa: E402
 
 LOAD = BUILD / "tests/chaos/freshness/freshness_load"
 CHECKER = BUILD / "tests/chaos/freshness/check_freshness"
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+FAKETIME = f"{LIBRARIES}/faketime/libfaketimeMT.so.1"
 CHANGE_BYTES, READ_BYTES = 64, 24  # history.h
 SNAPSHOT_AGE_S = 10
 FREEZE_S = 0.3
@@ -49,6 +50,12 @@ def is_ready(ops_url):
 
 def port_of(url):
     return urllib.parse.urlsplit(url).port
+
+
+def faked_clock(program):
+    """LD_PRELOAD for it. jemalloc asks for the time before libfaketime can tell it: the allocator is libc's for once."""
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    return f"{FAKETIME}:{LIBRARIES}/libc.so.6" if "jemalloc" in linked else FAKETIME
 
 
 class FreshnessStack(Stack):
@@ -98,12 +105,13 @@ class FreshnessStack(Stack):
         """The redirector runs with its wall clock off, as a child of ours, and then as before."""
         environment = pathlib.Path(f"/proc/{self.pids[name]}/environ").read_bytes().decode()
         variables = dict(pair.split("=", 1) for pair in environment.split("\0") if "=" in pair)
-        variables |= {"LD_PRELOAD": FAKETIME, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        program = f"{self.build}/bin/redirector"
+        variables |= {"LD_PRELOAD": faked_clock(program), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         variables["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + variables.get("ASAN_OPTIONS", "")
         self.run("stop", name)
         with open(f"{self.state}/logs/{name}-faketime.log", "ab") as log:
             self.own[name] = subprocess.Popen(
-                [f"{self.build}/bin/redirector"], env=variables, stdout=log, stderr=log, cwd=self.state
+                [program], env=variables, stdout=log, stderr=log, cwd=self.state
             )
         try:
             self.wait_until_ready(name)
