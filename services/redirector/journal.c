@@ -73,16 +73,25 @@ static void add_to_chain(struct journal *j, struct journal_segment *s)
 	j->last = s;
 }
 
+/* A process that is killed again and again leaves a segment each time: each may count for what is in it only. */
+static void recover_segment(struct journal *j, struct journal_segment *s, uint64_t records)
+{
+	if (records == 0) {
+		journal_segment_free(s, true);
+		return;
+	}
+	journal_segment_trim(s);
+	atomic_fetch_add(&j->appended, records);
+	atomic_fetch_add(&j->bytes, s->size);
+	add_to_chain(j, s);
+}
+
 static void recover(struct journal *j)
 {
 	struct journal_folder folder;
 	journal_folder_list(&folder, j->dir, j->config.log);
-	for (size_t i = 0; i < folder.count; i++) {
-		struct journal_segment *s = folder.segments[i];
-		atomic_fetch_add(&j->appended, folder.records[i]);
-		atomic_fetch_add(&j->bytes, s->size);
-		add_to_chain(j, s);
-	}
+	for (size_t i = 0; i < folder.count; i++)
+		recover_segment(j, folder.segments[i], folder.records[i]);
 	j->first_own_number = folder.next_number;
 	atomic_store(&j->next_number, folder.next_number);
 	journal_folder_clear(&folder);

@@ -182,14 +182,32 @@ static bool is_closed_at(const struct journal_segment *s, size_t offset)
 	       atomic_load_explicit(&record_at(s, offset)->length, memory_order_acquire) == JOURNAL_SEGMENT_CLOSED;
 }
 
-void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn)
+/* Counts the whole records from the reader's place on; gives where they end. */
+static size_t count_records(const struct journal_segment *s, uint64_t *records)
 {
 	size_t offset = s->read_at;
 	int64_t length;
 	*records = 0;
 	for (; (length = whole_record_at(s, offset)) >= 0; offset += record_bytes((size_t)length))
 		++*records;
-	*is_torn = !is_closed_at(s, offset) && atomic_load(&record_at(s, offset)->length) != 0;
+	return offset;
+}
+
+void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn)
+{
+	size_t end = count_records(s, records);
+	*is_torn = !is_closed_at(s, end) && atomic_load(&record_at(s, end)->length) != 0;
+}
+
+void journal_segment_trim(struct journal_segment *s)
+{
+	uint64_t records;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t size = (count_records(s, &records) + page - 1) / page * page;
+	if (size >= s->size || truncate(s->path, (off_t)size) != 0)
+		return;
+	munmap(s->map + size, s->size - size);
+	s->size = size;
 }
 
 enum err journal_segment_append(struct journal_segment *s, const void *bytes, size_t len)

@@ -54,6 +54,12 @@ enum err journal_segment_open(const char *path, const struct log *log, struct jo
 /* Whole records from the reader's place on, and whether a broken one follows them: a torn tail. */
 void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn);
 
+/*
+ * Gives the disk back what lies behind the last whole record of a file that an earlier process left: of a process that was
+ * killed soon, nearly all of it. At worst it stays as large as it was.
+ */
+void journal_segment_trim(struct journal_segment *s);
+
 /* ERR_LIMIT: it does not fit any more; close the segment and take the next one. */
 enum err journal_segment_append(struct journal_segment *s, const void *bytes, size_t len) MUST_CHECK;
 

@@ -166,6 +166,24 @@ static void survives_kill_9_with_every_record_that_append_said_ok_to(void **stat
 #define KEPT_BACK 10
 
 /* Appends n, and ships as it goes on, so that segments are done with and used again. */
+/* 40 processes, each killed after 20 records: their segments would be five times bytes_max. */
+static void a_row_of_killed_processes_leaves_room_for_the_next(void **state)
+{
+	struct fixture *f = *state;
+	for (uint64_t process = 0; process < 40; process++) {
+		struct journal *j = journal_new(&f->config);
+		append_numbers(j, process * 20 + 1, process * 20 + 20);
+		journal_free(j);
+	}
+	struct journal *j = journal_new(&f->config);
+	assert_int_equal(800, journal_count(j).appended);
+	expect_numbers(j, 1, 800, true);
+	expect_nothing(j);
+	journal_maintain(j);
+	assert_true(journal_count(j).bytes <= 2 * SEGMENT_BYTES);
+	journal_free(j);
+}
+
 static void append_and_ship(struct journal *j, uint64_t n)
 {
 	char text[200] = { 0 };
@@ -390,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nothing_before_an_unacked_record_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(survives_kill_9_with_every_record_that_append_said_ok_to, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(a_row_of_killed_processes_leaves_room_for_the_next, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_segment_that_is_used_again_shows_nothing_of_its_earlier_use, set_up,
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_used_again, set_up, tear_down),
