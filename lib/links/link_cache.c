@@ -92,6 +92,14 @@ static const char *read_number(const char *at, const char *end, int64_t *out)
 	return number_parse(digits, 0, INT64_MAX, out) == OK ? space + 1 : NULL;
 }
 
+static const char *read_text(const char *at, int64_t len, char *out)
+{
+	memcpy(out, at, (size_t)len);
+	out[len] = '\0';
+	return at + len;
+}
+
+/* out is in no particular state when it is false. */
 static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
 {
 	const char *end = value + len;
@@ -116,8 +124,7 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 	out->redirect_status = (uint16_t)status;
 	*generation = number[0];
 	out->expires_at_us = number[5];
-	snprintf(out->original_url, sizeof(out->original_url), "%.*s", (int)url_len, at);
-	snprintf(out->expired_url, sizeof(out->expired_url), "%.*s", (int)expired_url_len, at + url_len);
+	read_text(read_text(at, url_len, out->original_url), expired_url_len, out->expired_url);
 	return true;
 }
 
@@ -163,7 +170,10 @@ bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_tr
 /* Cut at the longest slug: a longer one is nobody's. */
 static struct redis_arg key_of(const char *slug, char key[static KEY_SIZE])
 {
-	snprintf(key, KEY_SIZE, KEY_PREFIX "%s", slug);
+	size_t len = strnlen(slug, SLUG_LENGTH_MAX);
+	memcpy(key, KEY_PREFIX, sizeof(KEY_PREFIX) - 1);
+	memcpy(key + sizeof(KEY_PREFIX) - 1, slug, len);
+	key[sizeof(KEY_PREFIX) - 1 + len] = '\0';
 	return REDIS_TEXT(key);
 }
 
@@ -175,20 +185,21 @@ static const char *number_of(int64_t number, char text[static NUMBER_TEXT + 1])
 
 /* --- reading --- */
 
+static bool says_unknown(const char *value, size_t len, int64_t wanted)
+{
+	int64_t generation = 0;
+	return len > sizeof(UNKNOWN) && memcmp(value, UNKNOWN " ", sizeof(UNKNOWN)) == 0 &&
+	       number_parse(value + sizeof(UNKNOWN), 0, INT64_MAX, &generation) == OK && generation == wanted;
+}
+
 static enum link_cache_answer read_value(const char *value, size_t len, int64_t wanted, struct link_entry *out)
 {
-	char unknown[sizeof(UNKNOWN) + 1 + NUMBER_TEXT];
-	struct link_entry entry = { 0 };
 	int64_t generation = 0;
 	if (!value)
 		return LINK_CACHE_MISS;
-	snprintf(unknown, sizeof(unknown), UNKNOWN " %lld", (long long)wanted);
-	if (len == strlen(unknown) && memcmp(value, unknown, len) == 0)
+	if (says_unknown(value, len, wanted))
 		return LINK_CACHE_UNKNOWN;
-	if (!decode(value, len, &generation, &entry) || generation != wanted)
-		return LINK_CACHE_MISS;
-	*out = entry;
-	return LINK_CACHE_ENTRY;
+	return decode(value, len, &generation, out) && generation == wanted ? LINK_CACHE_ENTRY : LINK_CACHE_MISS;
 }
 
 /* Trust is asked for after the reply has come, and for the server that gave it. */

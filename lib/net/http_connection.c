@@ -1,5 +1,6 @@
 #include "lib/net/http_connection.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -8,6 +9,7 @@
 struct http_connection *http_connection_new(struct http_loop *loop, size_t body_bytes_max)
 {
 	struct http_connection *c = mem_zero(sizeof(*c));
+	atomic_init(&c->holders, 2);
 	http_exchange_init(&c->exchange, loop, body_bytes_max);
 	return c;
 }
@@ -16,6 +18,17 @@ void http_connection_free(struct http_connection *c)
 {
 	http_exchange_clear(&c->exchange);
 	free(c);
+}
+
+struct http_connection *http_connection_of(struct http_exchange *x)
+{
+	return (struct http_connection *)(void *)((char *)x - offsetof(struct http_connection, exchange));
+}
+
+void http_connection_give_up(struct http_connection *c)
+{
+	if (atomic_fetch_sub(&c->holders, 1) == 1)
+		http_connection_free(c);
 }
 
 static void unlink_from_list(struct http_connection *c)

@@ -18,11 +18,18 @@ struct http_connection {
 	int64_t since_us; /* steady time at which it came into its list */
 	int fd;
 	bool lingers; /* the peer may still be sending when this connection ends; see http_linger.h */
+	_Atomic int
+		holders; /* of an abandoned one: the loop until the end of the connection, and who is to resume it */
 	struct http_exchange exchange;
 };
 
 struct http_connection *http_connection_new(struct http_loop *loop, size_t body_bytes_max);
 void http_connection_free(struct http_connection *c);
+
+struct http_connection *http_connection_of(struct http_exchange *x);
+
+/* Safe from any thread. Each of the holders of an abandoned one; the last one frees it. */
+void http_connection_give_up(struct http_connection *c);
 
 /* Takes c out of its list and puts it at the end of list; NULL: of none. */
 void http_connection_move(struct http_connection *c, struct http_connection_list *list, int64_t now_us);

@@ -72,7 +72,7 @@ void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target,
 	x->status = MHD_HTTP_OK;
 }
 
-void http_exchange_end(struct http_exchange *x)
+static void end(struct http_exchange *x)
 {
 	if (x->release != NULL)
 		x->release(x->state);
@@ -83,6 +83,17 @@ void http_exchange_end(struct http_exchange *x)
 	empty(&x->joined);
 	empty(&x->body);
 	http_exchange_reset_answer(x);
+}
+
+void http_exchange_end(struct http_exchange *x)
+{
+	http_exchange_step_out(x);
+	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_IN_LINE) {
+		x->mhd = NULL; /* the library's functions take it for a request without headers */
+		atomic_store(&x->phase, HTTP_PHASE_ABANDONED);
+		return;
+	}
+	end(x);
 }
 
 bool http_exchange_set_path(struct http_exchange *x, const char *url)
@@ -121,6 +132,33 @@ const char *http_exchange_query(const struct http_exchange *x)
 const char *http_exchange_header(const struct http_exchange *x, const char *name)
 {
 	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
+}
+
+struct search {
+	const char *const *names;
+	const char **values;
+	size_t count;
+};
+
+static enum MHD_Result take_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	struct search *search = arg;
+	for (size_t i = 0; i < search->count; i++) {
+		bool is_first = search->values[i] == NULL && (name[0] | 0x20) == (search->names[i][0] | 0x20);
+		if (is_first && strcasecmp(name, search->names[i]) == 0)
+			search->values[i] = value;
+	}
+	return MHD_YES;
+}
+
+void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
+                                size_t count)
+{
+	struct search search = { .names = names, .values = values, .count = count };
+	for (size_t i = 0; i < count; i++)
+		values[i] = NULL;
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, take_value, &search);
 }
 
 struct join {
@@ -198,8 +236,34 @@ void *http_exchange_state(const struct http_exchange *x)
 	return x->state;
 }
 
+void http_exchange_step_out(struct http_exchange *x)
+{
+	if (x->in_line)
+		x->loop->in_line--;
+	x->in_line = false;
+}
+
+void http_exchange_leave_loop(struct http_exchange *x)
+{
+	if (atomic_load(&x->phase) != HTTP_PHASE_IN_LINE)
+		return;
+	http_exchange_step_out(x);
+	MHD_suspend_connection(x->mhd);
+	atomic_store(&x->phase, HTTP_PHASE_PARKED);
+}
+
+bool http_exchange_is_abandoned(const struct http_exchange *x)
+{
+	return atomic_load(&x->phase) == HTTP_PHASE_ABANDONED;
+}
+
 void http_exchange_resume(struct http_exchange *x)
 {
+	if (http_exchange_is_abandoned(x)) {
+		end(x);
+		http_connection_give_up(http_connection_of(x));
+		return;
+	}
 	/* once the phase is changed x may be answered and gone; the loop waits for resumers to leave before it ends */
 	struct http_loop *loop = x->loop;
 	void *mhd = x->mhd;

@@ -19,11 +19,16 @@
 
 struct http_loop;
 
-/* Who has the last word on an exchange; see park in http_loop.c. */
+/*
+ * Who has the last word on an exchange; see park and stay_in_line in http_request.c. A suspended connection costs two calls
+ * of epoll_ctl and a vain recv, but the library leaves it alone, so that any thread may resume it.
+ */
 enum http_phase {
-	HTTP_PHASE_RUNNING, /* the handler has not given its last word, and the connection is not suspended */
-	HTTP_PHASE_PARKED,  /* the connection is suspended: whoever resumes must wake it */
-	HTTP_PHASE_RESUMED, /* the answer is complete */
+	HTTP_PHASE_RUNNING,   /* the handler has not given its last word, and the connection is not suspended */
+	HTTP_PHASE_IN_LINE,   /* not suspended: the loop's own thread resumes, and the library asks again each turn */
+	HTTP_PHASE_PARKED,    /* the connection is suspended: whoever resumes must wake it */
+	HTTP_PHASE_RESUMED,   /* the answer is complete */
+	HTTP_PHASE_ABANDONED, /* the connection ended in line: for good */
 };
 
 /* A header of the answer: literals of ours, or places in header_bytes. */
@@ -44,6 +49,7 @@ struct http_exchange {
 	bool closes;  /* the connection ends with this answer */
 	bool on_worker;
 	bool too_big; /* the body passed its limit; the rest is thrown away */
+	bool in_line; /* counted in the loop's in_line */
 	_Atomic int phase;
 	int64_t arrived_steady_us, arrived_us;
 
@@ -76,8 +82,11 @@ void http_exchange_clear(struct http_exchange *x);
 /* A request line has arrived: target is the library's copy of the raw target, about to be cut at its "?". */
 void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock);
 
-/* Runs release and makes x ready for the next request. */
+/* Runs release and makes x ready for the next request; one that is in line is abandoned instead. */
 void http_exchange_end(struct http_exchange *x);
+
+/* Leaves the line, if x is in it: its answer is complete, or never will be. */
+void http_exchange_step_out(struct http_exchange *x);
 
 /* Throws the answer away that was written so far. */
 void http_exchange_reset_answer(struct http_exchange *x);

@@ -53,6 +53,10 @@ static const char *read_header(struct walk *walk, const char *name, size_t name_
 		return NAME_IS(name, name_len, "host") ? read_host(walk, value, len) : NULL;
 	case 'c':
 		return NAME_IS(name, name_len, "content-length") ? read_length(walk, value, len) : NULL;
+	case 'x':
+		if (walk->verdict.request_id == NULL && NAME_IS(name, name_len, "x-request-id"))
+			walk->verdict.request_id = value;
+		return NULL;
 	case 't':
 		if (!NAME_IS(name, name_len, "transfer-encoding"))
 			return NULL;

@@ -24,6 +24,11 @@
 #define CONNECTION_SLACK 32
 /* The longest sleep, so that a clock that was moved by hand is noticed. */
 #define TURN_MS_MAX 1000
+/*
+ * The longest sleep while somebody is in line: the library then always says that it has work, and cannot say whether there is other
+ * work than asking those in line again (a request that was sent together with the one before it).
+ */
+#define LINE_MS_MAX 1
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
@@ -84,11 +89,15 @@ static void closed(struct http_loop *loop, struct http_connection *c)
 	if (c->lingers)
 		http_linger_add(&loop->linger, c->fd, loop->now_us);
 	http_connection_move(c, NULL, 0);
-	c->next = loop->spare;
-	loop->spare = c;
 	loop->open--;
 	http_connection_limit_closed(loop->service->limit, &c->exchange.peer);
 	metrics_add(loop->service->metrics.connections, -1);
+	if (http_exchange_is_abandoned(&c->exchange)) {
+		http_connection_give_up(c);
+		return;
+	}
+	c->next = loop->spare;
+	loop->spare = c;
 }
 
 static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
@@ -260,7 +269,8 @@ static int sleep_ms(const struct http_loop *loop)
 {
 	const struct http_server_config *config = &loop->service->config;
 	MHD_UNSIGNED_LONG_LONG library_ms;
-	if (MHD_get_timeout(loop->daemon, &library_ms) == MHD_YES && library_ms == 0)
+	bool has_work = MHD_get_timeout(loop->daemon, &library_ms) == MHD_YES && library_ms == 0;
+	if (has_work && loop->in_line == 0)
 		return 0;
 	int64_t until_us = http_linger_deadline(&loop->linger);
 	if (loop->receiving.first != NULL)
@@ -275,7 +285,7 @@ static int sleep_ms(const struct http_loop *loop)
 	if (until_us <= loop->now_us)
 		return loop->draining ? 10 : 0;
 	int64_t ms = (until_us - loop->now_us) / CLOCK_US_PER_MS + 1;
-	return ms < TURN_MS_MAX ? (int)ms : TURN_MS_MAX;
+	return (int)earlier(ms, has_work ? LINE_MS_MAX : TURN_MS_MAX);
 }
 
 /* Whether the guest's descriptor has something to be read. */

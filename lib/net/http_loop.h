@@ -42,6 +42,7 @@ struct http_loop {
 	struct http_connection_list receiving, idle, busy;
 	struct http_connection *spare; /* records for connections to come, linked by next */
 	size_t open;
+	size_t in_line; /* exchanges whose connections wait without being suspended (HTTP_PENDING_HERE) */
 	void *guest_state;
 	struct http_linger linger;
 	struct http_request_id_source ids;

@@ -67,9 +67,8 @@ static enum http_method method_of(const char *name)
 	return HTTP_OTHER;
 }
 
-static void name_request(struct http_exchange *x)
+static void name_request(struct http_exchange *x, const char *given)
 {
-	const char *given = http_exchange_header(x, "X-Request-Id");
 	if (given != NULL && http_request_id_is_valid(given))
 		memcpy(x->request_id, given, strlen(given) + 1);
 	else
@@ -96,7 +95,6 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 	x->checked = true;
 	x->method_name = method;
 	x->method = method_of(method);
-	name_request(x);
 	struct http_guard_head head = {
 		.method = method,
 		.target = url,
@@ -107,6 +105,7 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 		.head_bytes_max = config_of(x)->head_bytes_max,
 	};
 	struct http_guard_verdict verdict = http_guard_check(x->mhd, &head);
+	name_request(x, verdict.status == 0 ? verdict.request_id : http_exchange_header(x, "X-Request-Id"));
 	if (verdict.status != 0)
 		return refuse_unread(c, verdict.status, verdict.detail);
 	if (!http_exchange_set_path(x, url))
@@ -122,7 +121,7 @@ void http_request_refuse_on_socket(struct http_connection *c, unsigned status, c
 {
 	struct http_exchange *x = &c->exchange;
 	if (x->request_id[0] == '\0')
-		name_request(x);
+		name_request(x, http_exchange_header(x, "X-Request-Id"));
 	x->refused = true;
 	c->lingers = true;
 	write_refusal(x, status, detail);
@@ -166,6 +165,17 @@ static bool park(struct http_exchange *x)
 	return true;
 }
 
+/* As park, for whom this very thread will resume: the library asks for the answer again in each turn until it is there. */
+static bool stay_in_line(struct http_exchange *x)
+{
+	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_RESUMED)
+		return send_answer(x);
+	atomic_store_explicit(&x->phase, HTTP_PHASE_IN_LINE, memory_order_relaxed);
+	x->in_line = true;
+	x->loop->in_line++;
+	return true;
+}
+
 static void run_on_worker(void *arg)
 {
 	struct http_exchange *x = arg;
@@ -178,7 +188,7 @@ static void run_on_worker(void *arg)
 		progress = config->handler(config->ctx, x);
 	if (progress == HTTP_PENDING)
 		return;
-	if (progress == HTTP_BLOCKS) {
+	if (progress != HTTP_ANSWERED) {
 		log_error(config->log, "http_handler_blocks_twice", LOG_TEXT("request_id", x->request_id));
 		write_refusal(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
 	}
@@ -202,20 +212,27 @@ static bool hand_to_worker(struct http_exchange *x)
 	return send_answer(x);
 }
 
-/* The request is complete: runs the handler, or takes up the answer of the one that was parked. */
+/* The request is complete: runs the handler, or takes up the answer of the one that has waited. */
 static bool answer(struct http_connection *c)
 {
 	struct http_exchange *x = &c->exchange;
 	if (x->queued)
 		return true;
-	if (atomic_load(&x->phase) == HTTP_PHASE_RESUMED)
+	int phase = atomic_load(&x->phase);
+	if (phase == HTTP_PHASE_IN_LINE)
+		return true;
+	if (phase == HTTP_PHASE_RESUMED) {
+		http_exchange_step_out(x);
 		return send_answer(x);
+	}
 	http_connection_move(c, &x->loop->busy, x->arrived_steady_us);
 	switch (config_of(x)->handler(config_of(x)->ctx, x)) {
 	case HTTP_BLOCKS:
 		return hand_to_worker(x);
 	case HTTP_PENDING:
 		return park(x);
+	case HTTP_PENDING_HERE:
+		return stay_in_line(x);
 	case HTTP_ANSWERED:
 		break;
 	}

@@ -33,9 +33,10 @@ struct http_server;
 struct http_exchange; /* one request and its answer */
 
 enum http_progress {
-	HTTP_ANSWERED, /* the answer is complete: send it */
-	HTTP_BLOCKS,   /* run this handler again on a worker thread; the connection waits, the loop does not */
-	HTTP_PENDING,  /* somebody else completes it and calls http_exchange_resume; the connection waits */
+	HTTP_ANSWERED,     /* the answer is complete: send it */
+	HTTP_BLOCKS,       /* run this handler again on a worker thread; the connection waits, the loop does not */
+	HTTP_PENDING,      /* somebody else completes it and calls http_exchange_resume; the connection waits */
+	HTTP_PENDING_HERE, /* as HTTP_PENDING, but soon and in this very thread, by the guest: costs no system calls */
 };
 
 /* Runs first in a loop thread, where it must not block; after HTTP_BLOCKS once more, in a worker thread. */
@@ -113,6 +114,12 @@ const char *http_exchange_query(const struct http_exchange *x);
 /* The first header of that name (case-insensitive), or NULL. */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
+ * The first header of each of these names in one walk, which costs no more than asking for one: values[i] is that of
+ * names[i], or NULL.
+ */
+void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
+                                size_t count);
+/*
  * All headers of that name in one list, joined by ", ", or NULL if there are none. For X-Forwarded-For: some proxies
  * add a line of their own below the visitor's claim. Valid until the next call.
  */
@@ -154,5 +161,17 @@ void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_t
  * from here on.
  */
 void http_exchange_resume(struct http_exchange *x);
+
+/*
+ * HTTP_PENDING_HERE becomes HTTP_PENDING: in the loop's thread, before another thread is told of x. Also while the handler
+ * still runs, which then has to return HTTP_PENDING.
+ */
+void http_exchange_leave_loop(struct http_exchange *x);
+
+/*
+ * Whether the visitor has hung up during HTTP_PENDING_HERE: nobody will get an answer, the headers are gone. It must be
+ * resumed all the same.
+ */
+bool http_exchange_is_abandoned(const struct http_exchange *x);
 
 #endif

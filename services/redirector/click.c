@@ -34,6 +34,14 @@ static void copy(const char *text, char *out, size_t size)
 		utf8_copy_clean(text, strlen(text), out, size);
 }
 
+enum { SEC_PURPOSE, PURPOSE, X_MOZ, USER_AGENT, REFERER, ACCEPT_LANGUAGE, HOST, HEADERS };
+
+static const char *const names[HEADERS] = {
+	[SEC_PURPOSE] = "Sec-Purpose",         [PURPOSE] = "Purpose", [X_MOZ] = "X-Moz",
+	[USER_AGENT] = "User-Agent",           [REFERER] = "Referer", [HOST] = "Host",
+	[ACCEPT_LANGUAGE] = "Accept-Language",
+};
+
 #define COPY(text, member) copy((text), (member), sizeof(member))
 
 void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_keeper *salts,
@@ -41,12 +49,13 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor, st
 {
 	event->occurred_at_us = http_exchange_arrived_us(x);
 	event->method = http_exchange_method(x) == HTTP_HEAD ? REDIRECT_METHOD_HEAD : REDIRECT_METHOD_GET;
-	event->prefetch = click_is_prefetch(http_exchange_header(x, "Sec-Purpose"), http_exchange_header(x, "Purpose"),
-	                                    http_exchange_header(x, "X-Moz"));
-	COPY(http_exchange_header(x, "User-Agent"), event->user_agent);
-	COPY(http_exchange_header(x, "Referer"), event->referrer);
-	COPY(http_exchange_header(x, "Accept-Language"), event->accept_language);
-	COPY(http_exchange_header(x, "Host"), event->host);
+	const char *header[HEADERS];
+	http_exchange_find_headers(x, names, header, HEADERS);
+	event->prefetch = click_is_prefetch(header[SEC_PURPOSE], header[PURPOSE], header[X_MOZ]);
+	COPY(header[USER_AGENT], event->user_agent);
+	COPY(header[REFERER], event->referrer);
+	COPY(header[ACCEPT_LANGUAGE], event->accept_language);
+	COPY(header[HOST], event->host);
 	COPY(http_exchange_query(x), event->query);
 
 	struct digest_hmac_key salt;

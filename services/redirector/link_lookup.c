@@ -39,6 +39,7 @@ struct round {
 	bool is_redis_away;
 	bool is_redis_behind;
 	struct link_cache_reservation place; /* for the word that there is no such slug */
+	struct link_lookup_passenger pilot;  /* who began it, while he is in his loop's thread; all zero: he is not */
 };
 
 static double count_flights(void *ctx)
@@ -225,6 +226,14 @@ static bool is_kept_from_postgres(struct round *round)
 	return is_held_at_the_gate(round);
 }
 
+/* The first passenger has to know when his flight is in other hands than his own thread's. */
+static void leave_loop(struct round *round)
+{
+	if (round->pilot.leaves_loop)
+		round->pilot.leaves_loop(round->pilot.passenger);
+	round->pilot = (struct link_lookup_passenger){ 0 };
+}
+
 /* A link_cache_told. */
 static void take_answer_of_redis(void *ctx, enum link_cache_answer answer, struct link_entry *entry)
 {
@@ -236,6 +245,7 @@ static void take_answer_of_redis(void *ctx, enum link_cache_answer answer, struc
 		metrics_add(lookup->from_redis, 1);
 		land(round, ERR_NOT_FOUND, NULL);
 	} else {
+		leave_loop(round);
 		round->is_redis_away = answer == LINK_CACHE_AWAY;
 		round->is_redis_behind = answer == LINK_CACHE_ENTRY;
 		if (round->is_redis_behind || !is_kept_from_postgres(round))
@@ -325,19 +335,22 @@ static void ask_postgres(void *arg)
 	}
 }
 
-void link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
-                       flight_landed landed, void *ctx, void *passenger)
+bool link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
+                       const struct link_lookup_passenger *who)
 {
 	struct flight *flight = flight_table_board(lookup->flights, slug, slug_len, clock_steady_us(lookup->clock),
-	                                           landed, ctx, passenger);
+	                                           who->landed, who->ctx, who->passenger);
 	if (!flight)
-		return;
+		return false;
 	struct round *round = mem_zero(sizeof(*round));
 	*round = (struct round){ .lookup = lookup, .flight = flight };
 	if (pipeline) {
 		prepare_to_ask(round);
+		round->pilot = *who;
 		if (link_cache_ask(lookup->redis, pipeline, flight->slug, take_answer_of_redis, round) == OK)
-			return;
+			return true;
+		round->pilot = (struct link_lookup_passenger){ 0 };
 	}
 	pass_on(round, lookup->redis_workers, ask_redis);
+	return false;
 }

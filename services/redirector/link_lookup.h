@@ -54,12 +54,22 @@ void link_lookup_free(struct link_lookup *lookup);
 enum err link_lookup_recall(struct link_lookup *lookup, const char *slug, size_t slug_len,
                             struct link_entry *out) MUST_CHECK;
 
+/* Who asks. */
+struct link_lookup_passenger {
+	flight_landed landed;
+	void (*leaves_loop)(
+		void *passenger); /* told first, if another thread will tell landed although fetch gave true */
+	void *ctx;
+	void *passenger;
+};
+
 /*
- * Never waits: landed is told once, as a rule later and perhaps from another thread, with OK and the entry, ERR_NOT_FOUND
- * (never issued, or purged) or ERR_UNAVAILABLE. pipeline: the way to Redis of the calling thread's loop; NULL, or while it
- * has no connection: a worker asks Redis.
+ * Never waits: landed is told once, as a rule later, with OK and the entry, ERR_NOT_FOUND (never issued, or purged) or
+ * ERR_UNAVAILABLE. pipeline: the way to Redis of the calling thread's loop; NULL, or while it has no connection: a worker
+ * asks Redis. True: later, in the pipeline's thread, which is told to leaves_loop before it is not so any more; false: by any
+ * thread, perhaps it has happened already.
  */
-void link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
-                       flight_landed landed, void *ctx, void *passenger);
+bool link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
+                       const struct link_lookup_passenger *who);
 
 #endif

@@ -139,12 +139,21 @@ static void landed(void *ctx, void *passenger, enum err found, const struct link
 {
 	struct redirect *redirect = ctx;
 	struct http_exchange *x = passenger;
+	if (http_exchange_is_abandoned(x)) {
+		http_exchange_resume(x);
+		return;
+	}
 	if (found == ERR_NOT_FOUND) {
 		struct client_ip visitor = click_visitor(x, redirect->config.trusted);
 		unknown_limit_count(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
 	}
 	answer(redirect, x, found, entry);
 	http_exchange_resume(x);
+}
+
+static void leave_loop(void *passenger)
+{
+	http_exchange_leave_loop(passenger);
 }
 
 static enum http_progress follow(struct redirect *redirect, struct http_exchange *x, const char *slug, size_t slug_len)
@@ -158,8 +167,9 @@ static enum http_progress follow(struct redirect *redirect, struct http_exchange
 		unknown_limit_wait_s(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
 	if (wait_s > 0)
 		return answer_limited(redirect, x, wait_s);
-	link_lookup_fetch(redirect->config.lookup, http_exchange_guest(x), slug, slug_len, landed, redirect, x);
-	return HTTP_PENDING;
+	bool lands_here = link_lookup_fetch(redirect->config.lookup, http_exchange_guest(x), slug, slug_len,
+	                                    &(struct link_lookup_passenger){ landed, leave_loop, redirect, x });
+	return lands_here ? HTTP_PENDING_HERE : HTTP_PENDING;
 }
 
 static enum http_progress answer_root(struct redirect *redirect, struct http_exchange *x)
