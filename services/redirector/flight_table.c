@@ -15,6 +15,7 @@ struct flight_passenger {
 	flight_landed landed;
 	void *ctx;
 	void *passenger;
+	int64_t boarded_us;
 };
 
 struct flight_table {
@@ -59,7 +60,7 @@ static struct flight *begin(struct flight_table *table, uint64_t hash, const cha
 {
 	struct flight *flight = mem_zero(sizeof(*flight));
 	flight->hash = hash;
-	flight->began_us = now_us;
+	flight->began_us = flight->asked_us = now_us;
 	memcpy(flight->slug, slug, strlen(slug));
 	table->count++;
 	return flight;
@@ -72,7 +73,8 @@ struct flight *flight_table_board(struct flight_table *table, const char *slug, 
 	memcpy(text, slug, slug_len);
 	uint64_t hash = slug_hash(&table->key, slug, slug_len);
 	struct flight_passenger *boarding = mem_zero(sizeof(*boarding));
-	*boarding = (struct flight_passenger){ .landed = landed, .ctx = ctx, .passenger = passenger };
+	*boarding =
+		(struct flight_passenger){ .landed = landed, .ctx = ctx, .passenger = passenger, .boarded_us = now_us };
 
 	pthread_mutex_lock(&table->lock);
 	struct flight **place = find_place(table, hash, text);
@@ -87,20 +89,30 @@ struct flight *flight_table_board(struct flight_table *table, const char *slug, 
 	return is_new ? flight : NULL;
 }
 
-void flight_table_ask(struct flight_table *table, struct flight *flight)
+void flight_table_ask(struct flight_table *table, struct flight *flight, int64_t now_us)
 {
 	pthread_mutex_lock(&table->lock);
 	flight->asked_for = flight->count;
+	flight->asked_us = now_us;
 	pthread_mutex_unlock(&table->lock);
+}
+
+static bool is_late(const struct flight *flight, const struct flight_passenger *passenger)
+{
+	return passenger->boarded_us - flight->asked_us > FLIGHT_TABLE_AGE_US;
 }
 
 /* Takes those off board for whom the answer holds. The newest stand first, so the late ones are the list's head. */
 static struct flight_passenger *unload(struct flight *flight, enum err result)
 {
 	struct flight_passenger **first = &flight->passengers;
-	size_t late = result == ERR_NOT_FOUND ? flight->count - flight->asked_for : 0;
-	for (size_t i = 0; i < late; i++)
+	size_t after_question = flight->count - flight->asked_for;
+	size_t late = 0;
+	while (*first &&
+	       ((result == ERR_NOT_FOUND && late < after_question) || (result == OK && is_late(flight, *first)))) {
 		first = &(*first)->next;
+		late++;
+	}
 	struct flight_passenger *leaving = *first;
 	*first = NULL;
 	flight->count = late;

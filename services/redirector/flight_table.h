@@ -3,7 +3,9 @@
  * while that goes on waits for the same answer. A stampede on a cold slug costs one question.
  *
  * An answer "there is no such slug" holds only for those who came before the question was put: a link that was created
- * meanwhile must not be denied to somebody who has seen its 201. Late comers are asked about again.
+ * meanwhile must not be denied to somebody who has seen its 201. And whatever a slow store says, it does not hold for those
+ * who came FLIGHT_TABLE_AGE_US after the question: they may have seen a change long before they came. Late comers are asked
+ * about again.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_FLIGHT_TABLE_H
 #define WAYMARK_SERVICES_REDIRECTOR_FLIGHT_TABLE_H
@@ -12,8 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/links/link.h"
+
+/* Half of the second that an answer may be old. */
+#define FLIGHT_TABLE_AGE_US (500 * CLOCK_US_PER_MS)
 
 struct flight_table;
 
@@ -24,6 +30,7 @@ struct flight {
 	struct flight *chain; /* the table's */
 	struct flight_passenger *passengers;
 	size_t asked_for; /* how many of the passengers came before the question was put */
+	int64_t asked_us; /* steady: when that was */
 	size_t count;
 	uint64_t hash;
 	int64_t began_us;
@@ -41,8 +48,8 @@ void flight_table_free(struct flight_table *table);
 struct flight *flight_table_board(struct flight_table *table, const char *slug, size_t slug_len, int64_t now_us,
                                   flight_landed landed, void *ctx, void *passenger);
 
-/* Each time before a store is asked whether the slug exists: from here on, comers are late. */
-void flight_table_ask(struct flight_table *table, struct flight *flight);
+/* Each time before a store is asked: from here on, comers are late. */
+void flight_table_ask(struct flight_table *table, struct flight *flight, int64_t now_us);
 
 /*
  * Tells the passengers whom the answer holds for. True: all were told and the flight is gone. False: late comers are

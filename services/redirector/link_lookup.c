@@ -112,6 +112,13 @@ static void land(struct round *round, enum err result, const struct link_entry *
 	free(round);
 }
 
+/* What is said from now on holds for everybody who is on board. */
+static void ask(struct round *round)
+{
+	struct link_lookup *lookup = round->lookup;
+	flight_table_ask(lookup->flights, round->flight, clock_steady_us(lookup->clock));
+}
+
 /*
  * No store can tell. While PostgreSQL is away nothing can change there, so what memory holds is right as far as it has been
  * told, however old it is; its expiry is judged at the answer, as always. While it is only slow, or we were, something may well
@@ -123,7 +130,9 @@ static void land_without_stores(struct round *round, int64_t wait_ms)
 	const char *slug = round->flight->slug;
 	struct link_entry entry;
 	enum err e = ERR_NOT_FOUND;
-	if (pg_pool_is_away(lookup->postgres, wait_ms))
+	bool is_away = pg_pool_is_away(lookup->postgres, wait_ms);
+	ask(round);
+	if (is_away)
 		e = memory_cache_get_stale(lookup->memory, slug, strlen(slug), &entry);
 	metrics_add(e == OK ? lookup->from_stale_memory : lookup->from_nowhere, 1);
 	land(round, e == OK ? OK : ERR_UNAVAILABLE, &entry);
@@ -142,6 +151,7 @@ static bool is_answered_by_memory(struct round *round)
 	struct link_lookup *lookup = round->lookup;
 	const char *slug = round->flight->slug;
 	struct link_entry entry;
+	ask(round);
 	if (link_lookup_recall(lookup, slug, strlen(slug), &entry) != OK)
 		return false;
 	land(round, OK, &entry);
@@ -162,7 +172,7 @@ static void prepare_to_ask(struct round *round)
 	const char *slug = round->flight->slug;
 	round->read_at_us = clock_steady_us(lookup->clock);
 	round->seen_version = memory_cache_version(lookup->memory, slug, strlen(slug));
-	flight_table_ask(lookup->flights, round->flight);
+	flight_table_ask(lookup->flights, round->flight, round->read_at_us);
 }
 
 static void land_denied(struct round *round)
@@ -200,7 +210,7 @@ static void take_verdict(void *visitor, enum err verdict)
 static bool is_held_at_the_gate(struct round *round)
 {
 	/* The gate answers for those who have come before it is asked. */
-	flight_table_ask(round->lookup->flights, round->flight);
+	ask(round);
 	return unknown_gate_hold(round->lookup->gate, round->flight->slug, take_verdict, round);
 }
 
@@ -296,11 +306,12 @@ static void tell_redis(struct link_lookup *lookup, const char *slug, const struc
 }
 
 /* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
-static enum err fall_back_on_redis(const struct round *round, struct link_entry *out)
+static enum err fall_back_on_redis(struct round *round, struct link_entry *out)
 {
 	struct link_lookup *lookup = round->lookup;
 	if ((!round->is_redis_behind && !round->is_redis_away) || !pg_pool_is_away(lookup->postgres, VERDICT_WAIT_MS))
 		return ERR_UNAVAILABLE;
+	ask(round);
 	enum link_cache_answer answer = link_cache_get_last_resort(lookup->redis, round->flight->slug, out);
 	return answer == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
@@ -315,7 +326,7 @@ static void ask_postgres(void *arg)
 	struct link_cache_reservation place = { 0 };
 	enum err found = ERR_UNAVAILABLE;
 	if (read_at_us - round->flight->began_us <= LINK_LOOKUP_PATIENCE_US) {
-		flight_table_ask(lookup->flights, round->flight);
+		flight_table_ask(lookup->flights, round->flight, read_at_us);
 		if (!round->is_redis_away)
 			link_cache_reserve(lookup->redis, slug, &place);
 		found = find_in_postgres(lookup, slug, &entry);

@@ -6,8 +6,10 @@ import pathlib
 import re
 import secrets
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 
@@ -24,6 +26,8 @@ FAKETIME = f"{LIBRARIES}/faketime/libfaketimeMT.so.1"
 CHANGE_BYTES, READ_BYTES = 64, 24  # history.h
 SNAPSHOT_AGE_S = 10
 FREEZE_S = 0.3
+LATE_S = 1.5  # less than a redirector waits for PostgreSQL
+DESTINATION = b"https://t.example/"  # draft.c
 # Nothing is limited; what was deleted stays, so that it can be restored; the janitor marks what expired while readers look.
 VARIABLES = {
     "LINKS_PER_DAY": 0,
@@ -56,6 +60,36 @@ def faked_clock(program):
     """LD_PRELOAD for it. jemalloc asks for the time before libfaketime can tell it: the allocator is libc's for once."""
     linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     return f"{FAKETIME}:{LIBRARIES}/libc.so.6" if "jemalloc" in linked else FAKETIME
+
+
+class SlowWay:
+    """A way to a local PostgreSQL on which answers with a link in them come LATE_S later."""
+
+    def __init__(self, port):
+        self.target = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(("127.0.0.1", self.target))
+                for ends in ((client, server), (server, client)):
+                    threading.Thread(target=self.carry, args=ends, daemon=True).start()
+
+    def carry(self, source, sink):
+        with contextlib.suppress(OSError):
+            while bytes_read := source.recv(65536):
+                time.sleep(LATE_S if DESTINATION in bytes_read else 0)
+                sink.sendall(bytes_read)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
 
 class FreshnessStack(Stack):
@@ -100,19 +134,45 @@ class FreshnessStack(Stack):
         lines = (line.split() for line in self.run("ps").splitlines())
         return {words[0]: words[1] for words in lines}
 
-    @contextlib.contextmanager
+    @property
+    def redirector(self):
+        return f"{self.build}/bin/redirector"
+
+    def variables_of(self, name):
+        environment = pathlib.Path(f"/proc/{self.pids[name]}/environ").read_bytes().decode()
+        return dict(pair.split("=", 1) for pair in environment.split("\0") if "=" in pair)
+
     def with_clock(self, name, offset):
         """The redirector runs with its wall clock off, as a child of ours, and then as before."""
-        environment = pathlib.Path(f"/proc/{self.pids[name]}/environ").read_bytes().decode()
-        variables = dict(pair.split("=", 1) for pair in environment.split("\0") if "=" in pair)
-        program = f"{self.build}/bin/redirector"
-        variables |= {"LD_PRELOAD": faked_clock(program), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        variables["ASAN_OPTIONS"] = "verify_asan_link_order=0:" + variables.get("ASAN_OPTIONS", "")
+        asan = "verify_asan_link_order=0:" + self.variables_of(name).get("ASAN_OPTIONS", "")
+        return self.with_variables(
+            name,
+            LD_PRELOAD=faked_clock(self.redirector),
+            FAKETIME=offset,
+            FAKETIME_DONT_FAKE_MONOTONIC="1",
+            ASAN_OPTIONS=asan,
+        )
+
+    @contextlib.contextmanager
+    def with_slow_postgres(self, name, **changed):
+        """The redirector runs with a SlowWay to PostgreSQL, and then as before."""
+        url = urllib.parse.urlsplit(self.variables_of(name)["PG_URL"])
+        way = SlowWay(url.port)
+        netloc = url.netloc.rpartition(":")[0] + f":{way.port}"
+        try:
+            slow_url = urllib.parse.urlunsplit(url._replace(netloc=netloc))
+            with self.with_variables(name, PG_URL=slow_url, **changed):
+                yield
+        finally:
+            way.close()
+
+    @contextlib.contextmanager
+    def with_variables(self, name, **changed):
+        """The redirector runs as a child of ours with other variables, and then as before."""
+        variables = self.variables_of(name) | {key: str(value) for key, value in changed.items()}
         self.run("stop", name)
-        with open(f"{self.state}/logs/{name}-faketime.log", "ab") as log:
-            self.own[name] = subprocess.Popen(
-                [program], env=variables, stdout=log, stderr=log, cwd=self.state
-            )
+        with open(f"{self.state}/logs/{name}-changed.log", "ab") as log:
+            self.own[name] = subprocess.Popen([self.redirector], env=variables, stdout=log, stderr=log, cwd=self.state)
         try:
             self.wait_until_ready(name)
             yield
@@ -191,6 +251,7 @@ class Faults:
         "feed-cut",
         "kafka-stopped",
         "clocks-off",
+        "fills-late",
     )
 
     def __init__(self, history, seconds):
@@ -310,6 +371,20 @@ class Faults:
             self.wait(1.5)
             with self.history.span("stores-away"):
                 clocks.close()
+
+    def fills_late(self):
+        """
+        What one redirector has read comes to Redis when it is superseded; and the other one knows nothing but what Redis
+        tells.
+        """
+        with self.history.span("stores-away"):
+            self.stack.redis("FLUSHALL")
+            with self.stack.with_slow_postgres("redirector-1", WORKERS=64):
+                until = time.monotonic() + self.seconds
+                while time.monotonic() < until:
+                    time.sleep(LATE_S)
+                    self.stack.kill_and_start("redirector-2")
+                time.sleep(LATE_S / 2)
 
 
 @contextlib.contextmanager

@@ -87,14 +87,14 @@ static void does_not_deny_a_slug_to_who_came_after_the_question(void **state)
 	struct flight_table *table = flight_table_new();
 	struct traveller early = { 0 }, late = { 0 };
 	struct flight *flight = board(table, "abc", &early);
-	flight_table_ask(table, flight);
+	flight_table_ask(table, flight, 0);
 	assert_null(board(table, "abc", &late)); /* has seen the link's 201 meanwhile, perhaps */
 	assert_false(flight_table_land(table, flight, ERR_NOT_FOUND, NULL));
 	assert_int_equal(early.times, 1);
 	assert_int_equal(early.result, ERR_NOT_FOUND);
 	assert_int_equal(late.times, 0);
 
-	flight_table_ask(table, flight);
+	flight_table_ask(table, flight, 0);
 	struct link_entry entry = { .version = 1 };
 	assert_true(flight_table_land(table, flight, OK, &entry));
 	assert_int_equal(early.times, 1);
@@ -109,11 +109,35 @@ static void tells_late_comers_at_once_what_does_not_depend_on_when_they_came(voi
 	struct flight_table *table = flight_table_new();
 	struct traveller early = { 0 }, late = { 0 };
 	struct flight *flight = board(table, "abc", &early);
-	flight_table_ask(table, flight);
+	flight_table_ask(table, flight, 0);
 	assert_null(board(table, "abc", &late));
 	assert_true(flight_table_land(table, flight, ERR_UNAVAILABLE, NULL));
 	assert_int_equal(early.times, 1);
 	assert_int_equal(late.times, 1);
+	flight_table_free(table);
+}
+
+static void a_slow_answer_does_not_hold_for_who_came_long_after_the_question(void **state)
+{
+	(void)state;
+	struct flight_table *table = flight_table_new();
+	struct traveller early = { 0 }, soon = { 0 }, late = { 0 };
+	struct flight *flight = board(table, "abc", &early);
+	flight_table_ask(table, flight, 1000);
+	assert_null(flight_table_board(table, "abc", 3, 1000 + FLIGHT_TABLE_AGE_US, arrive, NULL, &soon));
+	assert_null(flight_table_board(table, "abc", 3, 1001 + FLIGHT_TABLE_AGE_US, arrive, NULL, &late));
+	struct link_entry entry = { .version = 1 };
+	assert_false(
+		flight_table_land(table, flight, OK, &entry)); /* version 2 may have been there for half a second */
+	assert_int_equal(early.times, 1);
+	assert_int_equal(soon.times, 1);
+	assert_int_equal(late.times, 0);
+
+	flight_table_ask(table, flight, 2000 + FLIGHT_TABLE_AGE_US);
+	entry.version = 2;
+	assert_true(flight_table_land(table, flight, OK, &entry));
+	assert_int_equal(late.times, 1);
+	assert_int_equal(late.version, 2);
 	flight_table_free(table);
 }
 
@@ -143,7 +167,7 @@ static void *travel(void *arg)
 			continue;
 		atomic_fetch_add(&crowd->flights, 1);
 		do
-			flight_table_ask(crowd->table, flight);
+			flight_table_ask(crowd->table, flight, 0);
 		while (!flight_table_land(crowd->table, flight, ERR_NOT_FOUND, NULL));
 	}
 	return NULL;
@@ -179,6 +203,7 @@ int main(void)
 		cmocka_unit_test(begins_anew_after_a_landing),
 		cmocka_unit_test(does_not_deny_a_slug_to_who_came_after_the_question),
 		cmocka_unit_test(tells_late_comers_at_once_what_does_not_depend_on_when_they_came),
+		cmocka_unit_test(a_slow_answer_does_not_hold_for_who_came_long_after_the_question),
 		cmocka_unit_test(tells_everybody_exactly_once_in_a_crowd),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
