@@ -3,7 +3,7 @@
 PROGRAMS := redirector links-api analytics-consumer janitor migrate waymark-topics embedded-broker
 JOBS := $(shell nproc)
 
-.PHONY: help build test demo lint bench chaos fuzz format clean
+.PHONY: help build test demo lint bench chaos fuzz memcheck format clean
 .NOTPARALLEL:
 
 help:
@@ -14,7 +14,7 @@ help:
 	@echo '  make test     set up, build with sanitizers, run every test'
 	@echo '  make build    release binaries in build/release/bin'
 	@echo '  make lint     format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, protos'
-	@echo '  make bench    measure; make chaos, make fuzz: the long runs'
+	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'
 
@@ -48,6 +48,10 @@ chaos: build
 fuzz:
 	@tools/setup lint
 	@tests/fuzz/run
+
+memcheck:
+	@tools/setup lint
+	@tests/memcheck/run
 
 format:
 	@tools/setup lint
