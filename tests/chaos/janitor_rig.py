@@ -19,6 +19,7 @@ CLOCKS = ("+0", "+1h", "-1h")
 AT_MOST_S = 1
 LOCK = "waymark-expiry"
 BATCH_S = 0.05
+TAKING, TAKING_S = 8, 0.03
 DUE_LINKS_PER_S = 200
 VARIABLES = {
     "OPS_PORT": 0,
@@ -31,11 +32,11 @@ VARIABLES = {
     "SALTS_FIRST_DELAY_S": 86400,
     "PARTITIONS_FIRST_DELAY_S": 86400,
     # The transaction of a frozen janitor is ended after twice that.
-    "PG_STATEMENT_TIMEOUT_MS": 1000,
+    "PG_STATEMENT_TIMEOUT_MS": 600,
 }
 
 # Which batches were committed, by whom, and who had the lock when they were. A batch that finds another one under way
-# does not get the advisory lock.
+# does not get the advisory lock. Taking and extending the lock takes a moment, too, and shows who is at it.
 BOOK = f"""
 CREATE TABLE batch (id bigserial PRIMARY KEY, run int, is_alone bool, began timestamp, ended timestamp, locked_by text);
 CREATE FUNCTION begin_batch() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
@@ -51,6 +52,12 @@ CREATE FUNCTION end_batch() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
         FROM shedlock WHERE shedlock.name = '{LOCK}' AND batch.id = NEW.id;
     RETURN NULL;
 END $$;
+CREATE FUNCTION take_lock() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    PERFORM pg_advisory_xact_lock({TAKING}, current_setting('waymark.run')::int), pg_sleep({TAKING_S});
+    RETURN NULL;
+END $$;
+CREATE TRIGGER take_lock AFTER UPDATE ON shedlock FOR EACH ROW
+    WHEN (NEW.name = '{LOCK}' AND NEW.fence > OLD.fence) EXECUTE FUNCTION take_lock();
 CREATE TRIGGER begin_batch AFTER UPDATE OR DELETE ON links FOR EACH STATEMENT EXECUTE FUNCTION begin_batch();
 CREATE CONSTRAINT TRIGGER end_batch AFTER INSERT ON batch DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION end_batch();
@@ -107,6 +114,11 @@ class Database:
             f" (SELECT timezone('utc', clock_timestamp())) AS clock (now) WHERE name = '{LOCK}'"
         )
         return Tenure(*row) if row else Tenure("", 0, None, False, None)
+
+    def taking(self):
+        """The run that is taking or extending the lock just now, or None."""
+        row = self.row(f"SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND classid = {TAKING}")
+        return row[0] if row else None
 
     def drop(self):
         self.connection.close()
@@ -184,9 +196,10 @@ class Janitors:
         events = ("task_done", "task_skipped", "task_failed")
         return [sum(log.count(f'"event":"{event}"') for event in events) for log in logs]
 
-    def refused(self):
+    def lines(self, *words):
+        """How many lines of the logs have all these words in them."""
         logs = [(self.folder / f"janitor-{slot}.log").read_text(errors="replace") for slot in range(JANITORS)]
-        return sum('"task_failed"' in line and "CONFLICT" in line for log in logs for line in log.splitlines())
+        return sum(all(word in line for word in words) for log in logs for line in log.splitlines())
 
 
 class Trouble:
@@ -197,17 +210,34 @@ class Trouble:
         self.random = random.Random(seed)
         self.takeovers_s, self.frozen = [], 0
 
+    def _worker(self):
+        """The slot of a janitor in the middle of its run."""
+        wait_until(lambda: self.database.tenure().is_working, 60, "somebody at work")
+        time.sleep(self.random.uniform(0, 2 * BATCH_S))  # anywhere in the run
+        tenure = self.database.tenure()
+        return self.janitors.slot_of(tenure.holder) if tenure.is_working else None
+
+    def _taker(self):
+        """The slot of a janitor whose question for the lock is under way: it has no transaction when it has it."""
+        deadline = time.monotonic() + 60
+        while (run := self.database.taking()) is None:
+            assert time.monotonic() < deadline, "nobody takes the lock"
+            time.sleep(0.002)
+        process = self.janitors.runs[run]
+        return self.janitors.processes.index(process) if process in self.janitors.processes else None
+
     def _strike(self, number):
-        """Signals a janitor in the middle of its run: its slot, and the lock as it was then."""
+        """Signals one of these; its slot, when that was, and the lock as it is then; None if it has not got the lock."""
         while True:
-            wait_until(lambda: self.database.tenure().is_working, 60, "somebody at work")
-            time.sleep(self.random.uniform(0, 2 * BATCH_S))  # anywhere in the run
-            before = self.database.tenure()
-            slot = self.janitors.slot_of(before.holder) if before.is_working else None
-            if slot is None:
-                continue
-            self.janitors.signal(slot, number)
-            return slot, before
+            slot = self.random.choice((self._worker, self._taker))()
+            if slot is not None:
+                break
+        struck_at = self.database.tenure().now
+        self.janitors.signal(slot, number)
+        wait_until(lambda: self.database.taking() is None, 10, "no question for the lock is under way")
+        tenure = self.database.tenure()
+        has_it = tenure.is_working and self.janitors.slot_of(tenure.holder) == slot
+        return slot, struck_at, tenure if has_it else None
 
     def _successor(self, before):
         """When the first one after that holder took the lock."""
@@ -215,36 +245,39 @@ class Trouble:
         return self.database.tenure().since
 
     def kill(self):
-        while True:
-            slot, before = self._strike(signal.SIGKILL)
-            self.janitors.processes[slot].wait()
-            after = self.database.tenure()
-            died_with_it = after.holder == before.holder and after.is_working
-            if died_with_it:
-                self.takeovers_s.append((self._successor(before) - before.now).total_seconds())
-            self.janitors.replace(slot)
-            if died_with_it:
-                return
+        """True if it died with the lock."""
+        slot, struck_at, tenure = self._strike(signal.SIGKILL)
+        if tenure:
+            self.takeovers_s.append((self._successor(tenure) - struck_at).total_seconds())
+        self.janitors.replace(slot)
+        return tenure is not None
 
     def freeze(self):
-        """Until its lock has run out and somebody else has it."""
-        while True:
-            slot, before = self._strike(signal.SIGSTOP)
-            after = self.database.tenure()
-            slept = after.holder == before.holder and after.is_working
-            if slept:
-                self._successor(before)
-                time.sleep(self.random.uniform(0, 0.3))  # a part of the freeze
-            self.janitors.signal(slot, signal.SIGCONT)
-            if slept:
-                self.frozen += 1
-                return
+        """Until its lock has run out and somebody else has it; true if it had the lock."""
+        slot, _, tenure = self._strike(signal.SIGSTOP)
+        if tenure:
+            self._successor(tenure)
+            time.sleep(self.random.uniform(0, 0.3))  # a part of the freeze
+            self.frozen += 1
+        self.janitors.signal(slot, signal.SIGCONT)
+        return tenure is not None
+
+    def _wait_for_a_whole_run(self):
+        fence = self.database.tenure().fence
+
+        def is_done():
+            tenure = self.database.tenure()
+            return tenure.fence > fence and not tenure.is_working
+
+        wait_until(is_done, 60, "a run that nobody disturbs")
 
     def disturb(self, kills, freezes):
         acts = [self.kill] * kills + [self.freeze] * freezes
         self.random.shuffle(acts)
         for act in acts:
-            act()
+            self._wait_for_a_whole_run()
+            while not act():
+                pass
 
 
 def not_the_holders(database, janitors):

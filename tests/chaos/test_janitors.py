@@ -8,8 +8,8 @@ from redirector_rig import SEED, size
 from rig import BUILD, wait_until
 
 ROUNDS = size(10, 1000)
-KILLS = size(6, 200)
-FREEZES = size(4, 100)
+KILLS = size(3, 200)
+FREEZES = size(2, 100)
 TAKEOVER_S = AT_MOST_S + 1
 
 
@@ -27,11 +27,12 @@ def test_one_janitor_at_a_time_whoever_is_killed_or_frozen(tmp_path, record_prop
         takeovers = sorted(trouble.takeovers_s)
         figures = {
             "rounds": sum(janitors.rounds()),
-            "fewest rounds": min(janitors.rounds()),
+            "fewest of one janitor": min(janitors.rounds()),
             "batches": batches,
             "overlapping": overlapping,
             "by a non-holder": wrong,
-            "runs ended by the fence": janitors.refused(),
+            "runs": janitors.lines('"task_done"'),
+            "runs ended by the fence": janitors.lines('"task_failed"', "conflict"),
             "takeover p50 s": round(takeovers[len(takeovers) // 2], 2),
             "longest s": round(takeovers[-1], 2),
             "links": feed.links,
@@ -51,11 +52,11 @@ def test_one_janitor_at_a_time_whoever_is_killed_or_frozen(tmp_path, record_prop
 def test_the_same_rig_catches_a_janitor_that_does_not_check_its_lock(tmp_path, record_property):
     with janitors_at_work(tmp_path, BUILD / "tests/chaos/naive_janitor") as (janitors, _):
         trouble = Trouble(janitors, SEED)
-        trouble.disturb(0, 3)
+        trouble.disturb(0, 2)
         database = janitors.database
+        wait_until(lambda: not_the_holders(database, janitors) > 0, 10, "the rig finds it")
         wrong, overlapping = not_the_holders(database, janitors), database.row(OVERLAPPING)[0]
     record_property("did", f"{JANITORS} janitors that do not check their lock, {trouble.frozen} freezes, seed {SEED}")
     record_property("overlapping", overlapping)
     record_property("by a non-holder", wrong)
     print(f"\noverlapping {overlapping}, by a non-holder {wrong}")
-    assert wrong > 0, "the rig did not find it: it proves nothing"

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #define THREADS 8
-#define RAISES 50
+#define RAISES 30
 #define FEW_RAISES 10
 #define AT_MOST_MS 300000
 #define AT_LEAST_MS 5

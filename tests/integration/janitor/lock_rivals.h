@@ -1,5 +1,5 @@
 /*
- * One thread at a time. Eight threads that each raise one of two counters 50 times (one of them 10 times), by reading,
+ * One thread at a time. Eight threads that each raise one of two counters 30 times (one of them 10 times), by reading,
  * waiting and writing; only the lock keeps them from losing a count.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_RIVALS_H

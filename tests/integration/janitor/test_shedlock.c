@@ -425,7 +425,17 @@ static void extending_after_expiry_should_fail(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+/* All of them have one database: a new one for each would take most of the time. */
+static int tidy_up(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db, "TRUNCATE shedlock");
+	test_database_run(f->db, "DROP TABLE IF EXISTS before");
+	test_database_run(f->db, "SET timezone TO 'UTC'");
+	return pg_conn_query(f->conn, "SET timezone TO 'UTC'", NULL, NULL) == OK ? 0 : -1;
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, tidy_up)
 
 int main(void)
 {
@@ -463,7 +473,7 @@ int main(void)
 		TEST(extending_after_expiry_should_fail),
 	};
 	const int count = sizeof(cases) / sizeof(cases[0]);
-	int failed = cmocka_run_group_tests(cases, NULL, NULL);
+	int failed = cmocka_run_group_tests(cases, janitor_fixture_set_up, janitor_fixture_tear_down);
 	printf("ShedLock's cases: %d of %d hold\n", count - failed, count);
 	return failed;
 }
