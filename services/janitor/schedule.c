@@ -93,7 +93,11 @@ void schedule_free(struct schedule *schedule)
 	free(schedule);
 }
 
-/* ERR_CONFLICT: nothing to do; *wait_ms says for how long. */
+/*
+ * ERR_CONFLICT: nothing to do; *wait_ms says for how long. Who only looks holds nobody up, whereas a question for the lock
+ * waits for the holder's batch, and the holder's next one for that. Who had to leave it to another comes back when that
+ * one's lock ends, and finds it done or left lying; who has not takes what is free.
+ */
 static enum err look(const struct turn *turn, struct pg_conn *conn, int64_t *wait_ms)
 {
 	struct fenced_lock_state state;
@@ -103,25 +107,24 @@ static enum err look(const struct turn *turn, struct pg_conn *conn, int64_t *wai
 	if (err != OK)
 		return err;
 	int64_t ms = task_wait_ms(&turn->task->times, &state);
-	if (ms <= 0)
+	if (ms <= 0 || (state.left_ms <= 0 && turn->last != TASK_SKIPPED))
 		return OK;
 	*wait_ms = ms;
 	return ERR_CONFLICT;
 }
 
-/* Who had to leave it to another comes back when that one's lock ends, and finds it done or left lying. */
 static enum err take(struct turn *turn, struct run *run, int64_t *wait_ms)
 {
 	/* Left over when the connection broke in the middle of the last run. */
 	enum err err = fenced_lock_release(run->lock, run->conn, 0);
-	if (err == OK && turn->last == TASK_SKIPPED)
+	if (err == OK)
 		err = look(turn, run->conn, wait_ms);
 	if (err != OK)
 		return err;
 	err = run_start(run);
 	if (err != ERR_CONFLICT)
 		return err;
-	*wait_ms = 1; /* it ran out between the two questions */
+	*wait_ms = 1; /* should it run out between the two questions */
 	err = look(turn, run->conn, wait_ms);
 	return err == OK ? ERR_CONFLICT : err;
 }

@@ -120,6 +120,14 @@ class Database:
         row = self.row(f"SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND classid = {TAKING}")
         return row[0] if row else None
 
+    def next_taking(self):
+        """Waits for one. It does not last long."""
+        deadline = time.monotonic() + 60
+        while (run := self.taking()) is None:
+            assert time.monotonic() < deadline, "nobody takes the lock"
+            time.sleep(0.002)
+        return run
+
     def drop(self):
         self.connection.close()
         self._alone("DROP DATABASE", "WITH (FORCE)")
@@ -153,23 +161,26 @@ class Feed(threading.Thread):
 
 class Janitors:
     def __init__(self, program, database, folder):
-        self.program, self.database, self.folder = program, database, folder
+        self.program, self.database = program, database
         self.processes = [None] * JANITORS
         self.runs = []  # the process of each run
+        self.logs = [folder / f"janitor-{slot}.log" for slot in range(JANITORS)]
+        for log in self.logs:
+            log.touch()
 
-    def start(self, slot):
-        run = len(self.runs)
-        options = f"-crole=waymark_janitor -cwaymark.run={run}".replace("=", "%3D").replace(" ", "%20")
-        variables = {"PG_URL": f"{self.database.url()}?options={options}", **VARIABLES}
+    def start(self, slot, *words, **settings):
+        options = f"-crole=waymark_janitor -cwaymark.run={len(self.runs)}".replace("=", "%3D").replace(" ", "%20")
+        variables = {"PG_URL": f"{self.database.url()}?options={options}", **VARIABLES, **settings}
         offset = CLOCKS[slot % len(CLOCKS)]
         if offset != "+0":
             variables |= {"LD_PRELOAD": FAKETIME, "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         variables["ASAN_OPTIONS"] = "verify_asan_link_order=0"
         environment = {name: str(value) for name, value in variables.items()}
-        with open(self.folder / f"janitor-{slot}.log", "ab") as log:
-            process = subprocess.Popen([self.program], env=environment, stdout=log, stderr=log)
+        with self.logs[slot].open("ab") as log:
+            process = subprocess.Popen([self.program, *words], env=environment, stdout=log, stderr=log)
         self.processes[slot] = process
         self.runs.append(process)
+        return process
 
     def slot_of(self, holder):
         """Of a holder "host/pid/uuid"; None if it has been replaced."""
@@ -192,13 +203,13 @@ class Janitors:
 
     def rounds(self):
         """Of each slot: how often it went to do its task, and did it or found that another does it."""
-        logs = [(self.folder / f"janitor-{slot}.log").read_text(errors="replace") for slot in range(JANITORS)]
+        logs = [log.read_text(errors="replace") for log in self.logs]
         events = ("task_done", "task_skipped", "task_failed")
         return [sum(log.count(f'"event":"{event}"') for event in events) for log in logs]
 
     def lines(self, *words):
         """How many lines of the logs have all these words in them."""
-        logs = [(self.folder / f"janitor-{slot}.log").read_text(errors="replace") for slot in range(JANITORS)]
+        logs = [log.read_text(errors="replace") for log in self.logs]
         return sum(all(word in line for word in words) for log in logs for line in log.splitlines())
 
 
@@ -219,11 +230,7 @@ class Trouble:
 
     def _taker(self):
         """The slot of a janitor whose question for the lock is under way: it has no transaction when it has it."""
-        deadline = time.monotonic() + 60
-        while (run := self.database.taking()) is None:
-            assert time.monotonic() < deadline, "nobody takes the lock"
-            time.sleep(0.002)
-        process = self.janitors.runs[run]
+        process = self.janitors.runs[self.database.next_taking()]
         return self.janitors.processes.index(process) if process in self.janitors.processes else None
 
     def _strike(self, number):
@@ -302,16 +309,25 @@ def a_server():
 
 
 @contextlib.contextmanager
-def janitors_at_work(folder, program=BUILD / "bin/janitor"):
-    folder = pathlib.Path(folder)
+def a_house(folder, program=BUILD / "bin/janitor"):
+    """Janitors none of whom has been started."""
     with a_server() as admin_url:
         database = Database(admin_url)
-        janitors, feed = Janitors(program, database, folder), Feed(database)
+        janitors = Janitors(program, database, pathlib.Path(folder))
+        try:
+            yield janitors
+        finally:
+            janitors.end()
+            database.drop()
+
+
+@contextlib.contextmanager
+def janitors_at_work(folder, program=BUILD / "bin/janitor"):
+    with a_house(folder, program) as janitors:
+        feed = Feed(janitors.database)
         try:
             for slot in range(JANITORS):
                 janitors.start(slot)
             yield janitors, feed
         finally:
             feed.stop()
-            janitors.end()
-            database.drop()
