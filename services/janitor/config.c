@@ -5,14 +5,20 @@
 #define YEAR_S 31536000
 
 #define SECONDS(name, member, fallback, least, help) ENV_INT(name, struct config, member, fallback, least, YEAR_S, help)
-#define TASK_LOCK(name, member, at_least, at_most)                                                                     \
-	SECONDS(name "_LOCK_AT_LEAST_S", member.at_least_s, at_least, -1, "its own LOCK_AT_LEAST_S; -1 = that one"),   \
-		SECONDS(name "_LOCK_AT_MOST_S", member.at_most_s, at_most, 0, "its own LOCK_AT_MOST_S; 0 = that one")
-#define TASK_TIMES(name, member, period, first_delay, at_least, at_most, what)                                         \
-	SECONDS(name "_PERIOD_S", member.period_s, period, 1, "seconds from one " what " to the next"),                \
-		SECONDS(name "_FIRST_DELAY_S", member.first_delay_s, first_delay, 0,                                   \
-	                "seconds from the start to the first " what),                                                  \
-		TASK_LOCK(name, member, at_least, at_most)
+#define TASK_SECONDS(name_, task, time, fallback_, least, help_)                                                       \
+	{                                                                                                              \
+		.name = (name_), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (least), .max = YEAR_S,         \
+		.offset = offsetof(struct config, task) + offsetof(struct task_times, time), .size = sizeof(int64_t),  \
+		.help = (help_)                                                                                        \
+	}
+#define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                                           \
+	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1, "seconds from one " what " to the next"),            \
+		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,                               \
+	                     "seconds from the start to the first " what),                                             \
+		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,                                  \
+	                     "its own LOCK_AT_LEAST_S; -1 = that one"),                                                \
+		TASK_SECONDS(name "_LOCK_AT_MOST_S", task, at_most_s, at_most, 0,                                      \
+	                     "its own LOCK_AT_MOST_S; 0 = that one")
 /* For tasks that take milliseconds: another janitor need not wait long to take over. */
 #define QUICK_AT_LEAST "10"
 #define QUICK_AT_MOST "60"
