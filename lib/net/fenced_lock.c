@@ -1,5 +1,14 @@
 #include "lib/net/fenced_lock.h"
 
+/*
+ * clock_timestamp() and not now(), which is the transaction's start: the statement may have waited for the row. UTC, as
+ * ShedLock writes it.
+ */
+#define NOW "timezone('utc', clock_timestamp())"
+#define IN_MS(parameter) NOW " + " parameter "::bigint * interval '1 ms'"
+/* The holder as well as the fence: another user of ShedLock that takes the lock leaves the fence as it was. */
+#define IS_OURS "name = $1 AND fence = $2 AND locked_by = $3 AND lock_until > " NOW
+
 enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char *holder)
 {
 	size_t name_len = strlen(name);
@@ -12,7 +21,7 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
 	return OK;
 }
 
-/* Runs a statement that gives the lock's row if it is ours. No row: ERR_CONFLICT. */
+/* Runs a statement that gives one number if the row is as we want it. No row: ERR_CONFLICT. */
 static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *value)
 {
 	struct pg_result *rows = NULL;
@@ -25,23 +34,31 @@ static enum err run(struct pg_conn *conn, const char *sql, const struct pg_param
 	return err;
 }
 
+static void add_ours(struct pg_params *p, const struct fenced_lock *lock)
+{
+	pg_params_text(p, lock->name);
+	pg_params_int(p, lock->fence);
+	pg_params_text(p, lock->holder);
+}
+
 enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
 {
+	if (at_most_ms <= 0 || pg_conn_in_transaction(conn))
+		return ERR_INVALID;
 	struct pg_params p = { 0 };
 	pg_params_text(&p, lock->name);
 	pg_params_text(&p, lock->holder);
 	pg_params_int(&p, at_most_ms);
 	int64_t fence = 0;
 	lock->fence = 0;
-	/* clock_timestamp() and not now(): the statement may have waited for a row lock. */
-	enum err err = run(conn,
-	                   "INSERT INTO shedlock AS s (name, lock_until, locked_at, locked_by, fence) "
-	                   "VALUES ($1, clock_timestamp() + $3::bigint * interval '1 ms', clock_timestamp(), $2, 1) "
-	                   "ON CONFLICT (name) DO UPDATE SET "
-	                   "lock_until = clock_timestamp() + $3::bigint * interval '1 ms', "
-	                   "locked_at = clock_timestamp(), locked_by = $2, fence = s.fence + 1 "
-	                   "WHERE s.lock_until <= clock_timestamp() RETURNING fence",
-	                   &p, &fence);
+	enum err err = run(
+		conn,
+		"INSERT INTO shedlock AS s (name, lock_until, locked_at, locked_by, fence) "
+		"VALUES ($1, " IN_MS("$3") ", " NOW ", $2, 1) ON CONFLICT (name) DO UPDATE SET "
+					   "lock_until = " IN_MS("$3") ", locked_at = " NOW
+								       ", locked_by = $2, fence = s.fence + 1 "
+								       "WHERE s.lock_until <= " NOW " RETURNING fence",
+		&p, &fence);
 	if (err == OK)
 		lock->fence = fence;
 	return err;
@@ -50,31 +67,36 @@ enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int
 /* Rows of other users of ShedLock have fence 0: without a fence of our own nothing may be asked. */
 enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
 {
+	if (at_most_ms <= 0 || pg_conn_in_transaction(conn))
+		return ERR_INVALID;
 	if (lock->fence == 0)
 		return ERR_CONFLICT;
 	struct pg_params p = { 0 };
-	pg_params_text(&p, lock->name);
-	pg_params_int(&p, lock->fence);
+	add_ours(&p, lock);
 	pg_params_int(&p, at_most_ms);
-	return run(conn,
-	           "UPDATE shedlock SET lock_until = clock_timestamp() + $3::bigint * interval '1 ms' "
-	           "WHERE name = $1 AND fence = $2 AND lock_until > clock_timestamp() RETURNING fence",
-	           &p, NULL);
+	int64_t fence = 0;
+	enum err err = run(conn,
+	                   "UPDATE shedlock SET lock_until = " IN_MS("$4") ", fence = fence + 1 "
+	                                                                   "WHERE " IS_OURS " RETURNING fence",
+	                   &p, &fence);
+	if (err == OK)
+		lock->fence = fence;
+	return err;
 }
 
 enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_least_ms)
 {
+	if (pg_conn_in_transaction(conn))
+		return ERR_INVALID;
 	if (lock->fence == 0)
 		return OK;
 	struct pg_params p = { 0 };
-	pg_params_text(&p, lock->name);
-	pg_params_int(&p, lock->fence);
+	add_ours(&p, lock);
 	pg_params_int(&p, at_least_ms);
-	/* By the fence and not by the holder, whose name may come again. */
 	enum err err = run(conn,
 	                   "UPDATE shedlock SET lock_until = least(lock_until, "
-	                   "greatest(clock_timestamp(), locked_at + $3::bigint * interval '1 ms')) "
-	                   "WHERE name = $1 AND fence = $2 AND lock_until > clock_timestamp() RETURNING fence",
+	                   "greatest(" NOW ", locked_at + $4::bigint * interval '1 ms')) "
+	                   "WHERE " IS_OURS " RETURNING fence",
 	                   &p, NULL);
 	if (err == OK || err == ERR_CONFLICT) {
 		lock->fence = 0;
@@ -88,10 +110,25 @@ enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
 	if (lock->fence == 0)
 		return ERR_CONFLICT;
 	struct pg_params p = { 0 };
+	add_ours(&p, lock);
+	return run(conn, "SELECT fence FROM shedlock WHERE " IS_OURS " FOR SHARE", &p, NULL);
+}
+
+enum err fenced_lock_look(const struct fenced_lock *lock, struct pg_conn *conn, struct fenced_lock_state *out)
+{
+	struct pg_params p = { 0 };
 	pg_params_text(&p, lock->name);
-	pg_params_int(&p, lock->fence);
-	return run(
-		conn,
-		"SELECT fence FROM shedlock WHERE name = $1 AND fence = $2 AND lock_until > clock_timestamp() FOR SHARE",
-		&p, NULL);
+	struct pg_result *rows = NULL;
+	/* Rounded up, so that who waits for so long does not come too early. */
+	enum err err = pg_conn_query(conn,
+	                             "SELECT ceil(extract(epoch FROM lock_until - now) * 1000)::bigint, "
+	                             "ceil(extract(epoch FROM now - locked_at) * 1000)::bigint "
+	                             "FROM shedlock, (SELECT " NOW ") AS clock (now) WHERE name = $1",
+	                             &p, &rows);
+	if (err == OK && pg_result_count(rows) == 0)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*out = (struct fenced_lock_state){ pg_result_int(rows, 0, 0), pg_result_int(rows, 0, 1) };
+	pg_result_free(rows);
+	return err;
 }

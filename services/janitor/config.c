@@ -5,6 +5,23 @@
 #define YEAR_S 31536000
 
 #define SECONDS(name, member, fallback, least, help) ENV_INT(name, struct config, member, fallback, least, YEAR_S, help)
+#define TASK_SECONDS(name_, task, time, fallback_, least, help_)                                                       \
+	{                                                                                                              \
+		.name = (name_), .type = ENV_TYPE_INT, .fallback = (fallback_), .min = (least), .max = YEAR_S,         \
+		.offset = offsetof(struct config, task) + offsetof(struct task_times, time), .size = sizeof(int64_t),  \
+		.help = (help_)                                                                                        \
+	}
+#define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                                           \
+	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1, "seconds from one " what " to the next"),            \
+		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,                               \
+	                     "seconds from the start to the first " what),                                             \
+		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,                                  \
+	                     "its own LOCK_AT_LEAST_S; -1 = that one"),                                                \
+		TASK_SECONDS(name "_LOCK_AT_MOST_S", task, at_most_s, at_most, 0,                                      \
+	                     "its own LOCK_AT_MOST_S; 0 = that one")
+/* For tasks that take milliseconds: another janitor need not wait long to take over. */
+#define QUICK_AT_LEAST "10"
+#define QUICK_AT_MOST "60"
 
 static const struct env_var vars[] = {
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
@@ -12,30 +29,49 @@ static const struct env_var vars[] = {
 	           "libpq connection string; needs the rights of waymark_janitor"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100, 600000,
 	        "how long one statement may take"),
-	SECONDS("EXPIRY_PERIOD_S", expiry_period_s, "900", 1, "seconds from one run that marks and purges to the next"),
-	SECONDS("EXPIRY_FIRST_DELAY_S", expiry_first_delay_s, "60", 0, "seconds from the start to the first of them"),
+	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
+	        "how long no other janitor repeats a task; at most two thirds of its period"),
+	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
+	        "after so long another janitor takes over from one that died"),
+	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that marks and purges"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
 	        "how long a link stays after it was marked as expired; more than the longest request"),
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),
-	SECONDS("PARTITIONS_PERIOD_S", partitions_period_s, "3600", 1, "seconds between looks for missing partitions"),
-	SECONDS("PARTITIONS_FIRST_DELAY_S", partitions_first_delay_s, "0", 0, "seconds from the start to the first"),
-	SECONDS("SALTS_PERIOD_S", salts_period_s, "3600", 1, "seconds between looks for missing and old salts"),
-	SECONDS("SALTS_FIRST_DELAY_S", salts_first_delay_s, "0", 0, "seconds from the start to the first"),
+	TASK_TIMES("PARTITIONS", partitions, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing partitions"),
+	TASK_TIMES("SALTS", salts, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing and old salts"),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 0,
 	        "how long a salt stays after its UTC day; more than the redirectors' clocks differ"),
 	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
 	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
-	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
-	        "how long no other janitor repeats a task; at most two thirds of its period, 10 s for the quick ones"),
-	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
-	        "after so long another janitor takes over from one that died; 60 s for the quick tasks"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
+
+struct task_times config_times(const struct config *config, const struct task_times *own)
+{
+	struct task_times times = *own;
+	if (times.at_least_s < 0)
+		times.at_least_s = config->lock_at_least_s;
+	if (times.at_most_s == 0)
+		times.at_most_s = config->lock_at_most_s;
+	return times;
+}
+
+/* A task that has nothing of its own is judged with LOCK_AT_LEAST_S. */
+static size_t check_lock(const struct config *config, const struct task_times *own, const char *name,
+                         struct strbuf *problems)
+{
+	struct task_times times = config_times(config, own);
+	bool right = times.at_least_s <= times.at_most_s || (own->at_least_s < 0 && own->at_most_s == 0);
+	return env_expect(right, name, "is more than its lock may stand at most", problems);
+}
 
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	size_t wrong = 0;
+	wrong += check_lock(config, &config->expiry, "EXPIRY_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->partitions, "PARTITIONS_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "is more than LOCK_AT_MOST_S", problems);

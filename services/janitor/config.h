@@ -10,19 +10,26 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 
+/* When a task runs, and for how long its lock stands. Row of the timetable: schedule.c. */
+struct task_times {
+	int64_t period_s; /* from the start of a run to the start of the next */
+	int64_t first_delay_s;
+	int64_t after_midnight_s; /* the first run is at this second of a UTC day, 86400 being midnight; 0 = after first_delay_s */
+	int64_t at_least_s;
+	int64_t at_most_s;
+};
+
 struct config {
 	int64_t ops_port;
 	char pg_url[1024];
 	int64_t pg_statement_timeout_ms;
 
-	int64_t expiry_period_s;
-	int64_t expiry_first_delay_s;
+	struct task_times expiry;
+	struct task_times partitions;
+	struct task_times salts;
+
 	int64_t expired_grace_s; /* from the mark to the purge */
 	int64_t deleted_grace_s;
-	int64_t partitions_period_s;
-	int64_t partitions_first_delay_s;
-	int64_t salts_period_s;
-	int64_t salts_first_delay_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visitors_keep_s;
 
@@ -32,5 +39,8 @@ struct config {
 };
 
 extern const struct program config_program;
+
+/* A task's times, with LOCK_AT_LEAST_S and LOCK_AT_MOST_S where it has none of its own. */
+struct task_times config_times(const struct config *config, const struct task_times *own);
 
 #endif

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
 	struct pg_pool *postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = config.pg_url,
 		.application_name = "waymark-janitor",
-		.max = 1,
+		.max = SCHEDULE_TASKS_MAX,
 		.wait_ms = CONNECT_TIMEOUT_MS,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = config.pg_statement_timeout_ms,

@@ -7,9 +7,17 @@ static void plan_extension(struct run *run)
 
 enum err run_start(struct run *run)
 {
+	if (run->at_most_ms < RUN_AT_MOST_MS_MIN || run->at_least_ms < 0 || run->at_least_ms > run->at_most_ms)
+		return ERR_INVALID;
 	run->interrupted = false;
 	plan_extension(run);
 	return fenced_lock_acquire(run->lock, run->conn, run->at_most_ms);
+}
+
+void run_end(struct run *run, bool is_whole)
+{
+	enum err err = fenced_lock_release(run->lock, run->conn, is_whole ? run->at_least_ms : 0);
+	(void)err; /* then it runs out by itself */
 }
 
 static enum err extend_in_time(struct run *run)

@@ -16,6 +16,8 @@
 
 /* Rows that one batch changes at most. */
 #define RUN_BATCH_ROWS 1000
+/* A lock that lasts shorter could run out before a batch gets to extending it. */
+#define RUN_AT_MOST_MS_MIN 1000
 
 struct run {
 	const struct config *config;
@@ -23,13 +25,20 @@ struct run {
 	const struct shutdown *shutdown;
 	struct pg_conn *conn;
 	struct fenced_lock *lock;
-	int64_t at_most_ms;
+	int64_t at_least_ms;  /* the lock stays for so long after a whole run has begun, however short it was */
+	int64_t at_most_ms;   /* the lock lasts for so long, should we die; extended at half of it */
 	int64_t extend_at_us; /* steady; set by run_start */
 	bool interrupted;     /* set by run_batches */
 };
 
-/* Takes the lock for at_most_ms. ERR_CONFLICT: another janitor has it. */
+/*
+ * Takes the lock for at_most_ms. ERR_CONFLICT: another janitor has it. ERR_INVALID: at_most_ms is less than
+ * RUN_AT_MOST_MS_MIN, or at_least_ms negative or more than it.
+ */
 enum err run_start(struct run *run) MUST_CHECK;
+
+/* Lets the lock go; after a run that is not whole at once, so that another can do the rest. */
+void run_end(struct run *run, bool is_whole);
 
 /* What one batch does, inside its transaction; *changed counts rows. */
 typedef enum err (*run_work)(const struct run *run, int64_t *changed);

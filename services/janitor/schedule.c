@@ -6,56 +6,48 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "lib/base/worker_pool.h"
 #include "services/janitor/expiry.h"
 #include "services/janitor/partitions.h"
 #include "services/janitor/salts.h"
 #include "services/janitor/task_metrics.h"
 
-/* Quick tasks take milliseconds: another janitor need not wait long to take over. */
-#define QUICK_AT_LEAST_S 10
-#define QUICK_AT_MOST_S 60
+/* The timetable: one row per task. Its times are settings: config.c. */
+#define TASK(name, member, run)                                                                                        \
+	{                                                                                                              \
+		name, "waymark-" name, "task=\"" name "\"", config_times(c, &c->member), run                           \
+	}
 
-enum { TASKS = 3 };
+static size_t fill_timetable(const struct config *c, struct task out[static SCHEDULE_TASKS_MAX])
+{
+	const struct task table[] = {
+		TASK("salts", salts, salts_run),
+		TASK("partitions", partitions, partitions_run),
+		TASK("expiry", expiry, expiry_run),
+	};
+	const size_t count = sizeof(table) / sizeof(table[0]);
+	_Static_assert(sizeof(table) / sizeof(table[0]) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
+	for (size_t i = 0; i < count; i++)
+		out[i] = table[i];
+	return count;
+}
 
+/* One thread's at a time. */
 struct turn {
+	struct schedule *schedule;
+	const struct task *task;
 	struct fenced_lock lock;
 	struct task_metrics metrics;
 	int64_t due_us; /* steady */
+	enum task_outcome last;
 };
 
 struct schedule {
 	struct schedule_config with;
-	struct task tasks[TASKS];
-	struct turn turns[TASKS];
+	size_t count;
+	struct task tasks[SCHEDULE_TASKS_MAX];
+	struct turn turns[SCHEDULE_TASKS_MAX];
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Of a period of which a third is left for the next run to come a little early. */
-static int64_t at_least_s(int64_t wanted_s, int64_t period_s)
-{
-	return smaller(wanted_s, period_s * 2 / 3);
-}
-
-static void fill_timetable(const struct config *c, struct task out[static TASKS])
-{
-	int64_t quick_at_least_s = smaller(c->lock_at_least_s, QUICK_AT_LEAST_S);
-	int64_t quick_at_most_s = smaller(c->lock_at_most_s, QUICK_AT_MOST_S);
-	const struct task table[TASKS] = {
-		{ "salts", "waymark-salts", "task=\"salts\"", c->salts_period_s, c->salts_first_delay_s,
-		  at_least_s(quick_at_least_s, c->salts_period_s), quick_at_most_s, salts_run },
-		{ "partitions", "waymark-partitions", "task=\"partitions\"", c->partitions_period_s,
-		  c->partitions_first_delay_s, at_least_s(quick_at_least_s, c->partitions_period_s), quick_at_most_s,
-		  partitions_run },
-		{ "expiry", "waymark-expiry", "task=\"expiry\"", c->expiry_period_s, c->expiry_first_delay_s,
-		  at_least_s(c->lock_at_least_s, c->expiry_period_s), c->lock_at_most_s, expiry_run },
-	};
-	for (size_t i = 0; i < TASKS; i++)
-		out[i] = table[i];
-}
 
 /* Who holds a lock: never the same twice, not even on one host. */
 static void name_holder(char *out, size_t size)
@@ -69,20 +61,29 @@ static void name_holder(char *out, size_t size)
 	snprintf(out, size, "%s/%d/%s", host, (int)getpid(), text);
 }
 
+static void prepare_turn(struct turn *turn, struct schedule *s, const struct task *task, const char *holder)
+{
+	const struct clock *clock = s->with.clock;
+	turn->schedule = s;
+	turn->task = task;
+	turn->last = TASK_DONE;
+	turn->due_us = clock_steady_us(clock) + task_first_delay_us(&task->times, clock_now_us(clock));
+	if (fenced_lock_init(&turn->lock, task->lock, holder) != OK)
+		abort(); /* names are literals */
+}
+
 struct schedule *schedule_new(const struct schedule_config *config)
 {
 	struct schedule *s = mem_zero(sizeof(*s));
-	struct task_metrics metrics[TASKS];
+	struct task_metrics metrics[SCHEDULE_TASKS_MAX];
 	char holder[FENCED_LOCK_HOLDER_MAX + 1];
 	s->with = *config;
 	name_holder(holder, sizeof(holder));
-	fill_timetable(config->config, s->tasks);
-	task_metrics_register(config->metrics, s->tasks, TASKS, metrics);
-	for (size_t i = 0; i < TASKS; i++) {
+	s->count = fill_timetable(config->config, s->tasks);
+	task_metrics_register(config->metrics, s->tasks, s->count, metrics);
+	for (size_t i = 0; i < s->count; i++) {
+		prepare_turn(&s->turns[i], s, &s->tasks[i], holder);
 		s->turns[i].metrics = metrics[i];
-		s->turns[i].due_us = clock_steady_us(config->clock) + s->tasks[i].first_delay_s * CLOCK_US_PER_S;
-		if (fenced_lock_init(&s->turns[i].lock, s->tasks[i].lock, holder) != OK)
-			abort(); /* names are literals */
 	}
 	return s;
 }
@@ -92,91 +93,130 @@ void schedule_free(struct schedule *schedule)
 	free(schedule);
 }
 
-/* After a run that is not whole nobody need wait for the rest of it. */
-static void let_go(const struct task *task, struct run *run, enum err result, bool at_once)
+/*
+ * ERR_CONFLICT: nothing to do; *wait_ms says for how long. Who only looks holds nobody up, whereas a question for the lock
+ * waits for the holder's batch, and the holder's next one for that. Who had to leave it to another comes back when that
+ * one's lock ends, and finds it done or left lying; who has not takes what is free.
+ */
+static enum err look(const struct turn *turn, struct pg_conn *conn, int64_t *wait_ms)
 {
-	bool whole = result == OK && !run->interrupted && !at_once;
-	enum err err = fenced_lock_release(run->lock, run->conn, whole ? task->at_least_s * 1000 : 0);
-	/* The next run tries again: it may come before the lock ends. */
-	(void)err;
+	struct fenced_lock_state state;
+	enum err err = fenced_lock_look(&turn->lock, conn, &state);
+	if (err == ERR_NOT_FOUND)
+		return OK;
+	if (err != OK)
+		return err;
+	int64_t ms = task_wait_ms(&turn->task->times, &state);
+	if (ms <= 0 || (state.left_ms <= 0 && turn->last != TASK_SKIPPED))
+		return OK;
+	*wait_ms = ms;
+	return ERR_CONFLICT;
 }
 
-static enum task_outcome run_locked(struct schedule *s, size_t i, struct pg_conn *conn, bool at_once, int64_t *rows)
+static enum err take(struct turn *turn, struct run *run, int64_t *wait_ms)
 {
-	const struct task *task = &s->tasks[i];
-	struct turn *turn = &s->turns[i];
+	/* Left over when the connection broke in the middle of the last run. */
+	enum err err = fenced_lock_release(run->lock, run->conn, 0);
+	if (err == OK)
+		err = look(turn, run->conn, wait_ms);
+	if (err != OK)
+		return err;
+	err = run_start(run);
+	if (err != ERR_CONFLICT)
+		return err;
+	*wait_ms = 1; /* should it run out between the two questions */
+	err = look(turn, run->conn, wait_ms);
+	return err == OK ? ERR_CONFLICT : err;
+}
+
+static enum err work(struct turn *turn, struct run *run, int64_t *rows)
+{
+	metrics_set(turn->metrics.lock_held, 1);
+	enum err err = turn->task->run(run, rows);
+	run_end(run, err == OK && !run->interrupted);
+	metrics_set(turn->metrics.lock_held, 0);
+	return err;
+}
+
+static enum task_outcome run_locked(struct turn *turn, struct pg_conn *conn, bool is_kept, int64_t *rows,
+                                    int64_t *wait_ms)
+{
+	const struct schedule_config *with = &turn->schedule->with;
+	const struct task_times *times = &turn->task->times;
 	struct run run = {
-		.config = s->with.config,
-		.clock = s->with.clock,
-		.shutdown = s->with.shutdown,
+		.config = with->config,
+		.clock = with->clock,
+		.shutdown = with->shutdown,
 		.conn = conn,
 		.lock = &turn->lock,
-		.at_most_ms = task->at_most_s * 1000,
+		.at_least_ms = is_kept ? task_at_least_s(times) * 1000 : 0,
+		.at_most_ms = times->at_most_s * 1000,
 	};
-	/* Left over when the connection broke in the middle of the last run. */
-	enum err err = fenced_lock_release(run.lock, conn, 0);
-	if (err == OK)
-		err = run_start(&run);
+	enum err err = take(turn, &run, wait_ms);
 	if (err == ERR_CONFLICT)
 		return TASK_SKIPPED;
-	if (err == OK) {
-		metrics_set(turn->metrics.lock_held, 1);
-		err = task->run(&run, rows);
-		let_go(task, &run, err, at_once);
-		metrics_set(turn->metrics.lock_held, 0);
-	}
+	if (err == OK)
+		err = work(turn, &run, rows);
 	if (err != OK)
-		log_warning(s->with.log, "task_failed", LOG_TEXT("task", task->name), LOG_TEXT("error", err_name(err)),
-		            LOG_INT("rows", *rows));
+		log_warning(with->log, "task_failed", LOG_TEXT("task", turn->task->name),
+		            LOG_TEXT("error", err_name(err)), LOG_INT("rows", *rows));
 	return err == OK ? TASK_DONE : TASK_FAILED;
 }
 
-static enum task_outcome run_task(struct schedule *s, size_t i, bool at_once)
+/* is_kept: the lock stays for its "at least". */
+static enum task_outcome run_task(struct turn *turn, bool is_kept)
 {
-	int64_t began_at_us = clock_now_us(s->with.clock), began_us = clock_steady_us(s->with.clock), rows = 0;
+	const struct schedule_config *with = &turn->schedule->with;
+	const char *name = turn->task->name;
+	int64_t began_at_us = clock_now_us(with->clock), began_us = clock_steady_us(with->clock), rows = 0, wait_ms = 0;
 	struct pg_conn *conn = NULL;
 	enum task_outcome outcome = TASK_AWAY;
-	if (pg_pool_take(s->with.postgres, &conn) == OK) {
-		outcome = run_locked(s, i, conn, at_once, &rows);
-		pg_pool_give(s->with.postgres, conn);
+	if (pg_pool_take(with->postgres, &conn) == OK) {
+		outcome = run_locked(turn, conn, is_kept, &rows, &wait_ms);
+		pg_pool_give(with->postgres, conn);
 	}
-	task_metrics_count(&s->turns[i].metrics, outcome, rows, began_at_us);
-	s->turns[i].due_us = began_us + task_delay_s(&s->tasks[i], outcome) * CLOCK_US_PER_S;
-	if (outcome == TASK_DONE)
-		log_info(s->with.log, "task_done", LOG_TEXT("task", s->tasks[i].name), LOG_INT("rows", rows),
-		         LOG_INT("took_us", clock_steady_us(s->with.clock) - began_us));
+	task_metrics_count(&turn->metrics, outcome, rows, began_at_us);
+	turn->last = outcome;
 	if (outcome == TASK_SKIPPED)
-		log_debug(s->with.log, "task_skipped", LOG_TEXT("task", s->tasks[i].name));
+		turn->due_us = clock_steady_us(with->clock) + wait_ms * CLOCK_US_PER_MS;
+	else
+		turn->due_us = began_us + task_delay_ms(&turn->task->times, outcome) * CLOCK_US_PER_MS;
+	if (outcome == TASK_DONE)
+		log_info(with->log, "task_done", LOG_TEXT("task", name), LOG_INT("rows", rows),
+		         LOG_INT("took_us", clock_steady_us(with->clock) - began_us));
+	if (outcome == TASK_SKIPPED)
+		log_debug(with->log, "task_skipped", LOG_TEXT("task", name), LOG_INT("wait_ms", wait_ms));
 	return outcome;
 }
 
-static size_t next_task(const struct schedule *s)
+static void follow_task(void *arg)
 {
-	size_t next = 0;
-	for (size_t i = 1; i < TASKS; i++) {
-		if (s->turns[i].due_us < s->turns[next].due_us)
-			next = i;
+	struct turn *turn = arg;
+	const struct schedule_config *with = &turn->schedule->with;
+	while (!shutdown_requested(with->shutdown)) {
+		int64_t wait_us = turn->due_us - clock_steady_us(with->clock);
+		if (wait_us <= 0)
+			run_task(turn, true);
+		else
+			(void)shutdown_wait_ms(with->shutdown, wait_us / CLOCK_US_PER_MS + 1);
 	}
-	return next;
 }
 
 void schedule_follow(struct schedule *schedule)
 {
-	while (!shutdown_requested(schedule->with.shutdown)) {
-		size_t next = next_task(schedule);
-		int64_t wait_us = schedule->turns[next].due_us - clock_steady_us(schedule->with.clock);
-		if (wait_us <= 0)
-			run_task(schedule, next, false);
-		else
-			(void)shutdown_wait_ms(schedule->with.shutdown, wait_us / CLOCK_US_PER_MS + 1);
+	struct worker_pool *threads = worker_pool_new("task", schedule->count, schedule->count);
+	for (size_t i = 0; i < schedule->count; i++) {
+		if (worker_pool_submit(threads, follow_task, &schedule->turns[i]) != OK)
+			abort(); /* there is a place for each */
 	}
+	worker_pool_free(threads);
 }
 
 bool schedule_run_once(struct schedule *schedule)
 {
 	bool right = true;
-	for (size_t i = 0; i < TASKS && !shutdown_requested(schedule->with.shutdown); i++) {
-		enum task_outcome outcome = run_task(schedule, i, true);
+	for (size_t i = 0; i < schedule->count && !shutdown_requested(schedule->with.shutdown); i++) {
+		enum task_outcome outcome = run_task(&schedule->turns[i], false);
 		right = right && (outcome == TASK_DONE || outcome == TASK_SKIPPED);
 	}
 	return right;

@@ -1,24 +1,54 @@
 #include "services/janitor/task.h"
 
-#define AWAY_DELAY_S 1
-#define FAILED_DELAY_S 5
+#define MS_PER_S INT64_C(1000)
+#define AWAY_DELAY_MS 1000
+#define FAILED_DELAY_MS 5000
 
 static int64_t smaller(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-int64_t task_delay_s(const struct task *task, enum task_outcome outcome)
+static int64_t larger(int64_t a, int64_t b)
 {
-	switch (outcome) {
-	case TASK_SKIPPED:
-		return smaller(task->period_s, task->at_most_s);
-	case TASK_AWAY:
-		return smaller(task->period_s, AWAY_DELAY_S);
-	case TASK_FAILED:
-		return smaller(task->period_s, FAILED_DELAY_S);
-	case TASK_DONE:
-		break;
-	}
-	return task->period_s;
+	return a > b ? a : b;
+}
+
+int64_t task_at_least_s(const struct task_times *times)
+{
+	return smaller(times->at_least_s, times->period_s * 2 / 3);
+}
+
+int64_t task_first_delay_us(const struct task_times *times, int64_t now_us)
+{
+	if (times->after_midnight_s == 0)
+		return times->first_delay_s * CLOCK_US_PER_S;
+	int64_t into_day_us = now_us - clock_utc_day(now_us) * CLOCK_US_PER_DAY;
+	int64_t wait_us = times->after_midnight_s * CLOCK_US_PER_S - into_day_us;
+	return wait_us < 0 ? wait_us + CLOCK_US_PER_DAY : wait_us;
+}
+
+int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome)
+{
+	int64_t period_ms = times->period_s * MS_PER_S;
+	if (outcome == TASK_AWAY)
+		return smaller(period_ms, AWAY_DELAY_MS);
+	if (outcome == TASK_FAILED)
+		return smaller(period_ms, FAILED_DELAY_MS);
+	return period_ms;
+}
+
+/*
+ * A row says for how long its lock stands in all: for "at most" or longer while somebody works, or after a death; for "at
+ * least" after a whole run; for less when a run was given up early.
+ */
+int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state)
+{
+	int64_t period_ms = times->period_s * MS_PER_S;
+	int64_t standing_ms = state->left_ms + state->since_ms;
+	int64_t wait_ms = state->left_ms;
+	if (standing_ms < times->at_most_s * MS_PER_S && standing_ms >= task_at_least_s(times) * MS_PER_S)
+		wait_ms = larger(wait_ms, period_ms - state->since_ms);
+	/* Whatever another user of ShedLock may have written there. */
+	return smaller(wait_ms, period_ms);
 }

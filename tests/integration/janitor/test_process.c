@@ -170,6 +170,25 @@ static void goes_on_and_on_by_its_timetable(void **state)
 	assert_int_equal(end(pid, SIGTERM), 0);
 }
 
+static void does_not_let_a_task_that_hangs_delay_the_others(void **state)
+{
+	struct fixture *f = *state;
+	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
+	add_due_links(f, "10");
+	test_database_run(f->db, "BEGIN");
+	test_database_run(f->db, "LOCK TABLE visitor_salts IN ACCESS EXCLUSIVE MODE");
+	pid_t pid = start(f, NULL, settings);
+	test_database_await(f->db, count_expired, 10, 20000);
+	test_database_await(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass", 9,
+	                    20000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM pg_locks WHERE NOT granted AND "
+	                                          "relation = 'visitor_salts'::regclass"),
+	                 1);
+	test_database_run(f->db, "ROLLBACK");
+	test_database_await(f->db, count_salts, 3, 20000);
+	assert_int_equal(end(pid, SIGTERM), 0);
+}
+
 static void starts_before_postgresql_and_ends_without_it(void **state)
 {
 	struct fixture *f = *state;
@@ -267,6 +286,7 @@ int main(void)
 		TEST(refuses_other_arguments_and_wrong_variables),
 		TEST(makes_salts_and_partitions_right_after_its_start),
 		TEST(goes_on_and_on_by_its_timetable),
+		TEST(does_not_let_a_task_that_hangs_delay_the_others),
 		TEST(starts_before_postgresql_and_ends_without_it),
 		TEST(tries_again_soon_after_a_failure),
 		TEST(is_followed_by_another_when_it_is_killed_in_the_middle),

@@ -90,7 +90,7 @@ static void *contend(void *arg)
 	struct fenced_lock lock;
 	if (fenced_lock_init(&lock, "contended", "the same name") != OK)
 		return NULL;
-	struct run run = janitor_fixture_run(c->f, c->conn, &lock, 100);
+	struct run run = janitor_fixture_run(c->f, c->conn, &lock, RUN_AT_MOST_MS_MIN);
 	int64_t deadline_us = clock_steady_us(clock_system()) + 20 * CLOCK_US_PER_S;
 	while (c->batches < 20 && !c->overlapped && clock_steady_us(clock_system()) < deadline_us) {
 		if (run_start(&run) != OK)

@@ -236,6 +236,76 @@ static void does_nothing_with_a_lock_that_was_never_held(void **state)
 	pg_conn_close(conn);
 }
 
+/* As ShedLock's JDBC provider takes a lock that has run out: it knows nothing of fences. */
+static void is_lost_when_another_user_of_shedlock_has_taken_it(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct attempt attempt = { &a, conn, 0 };
+	struct pg_params p = { 0 };
+	pg_params_text(&p, a.name);
+	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
+	net_fixture_wait(has_run_out, &attempt, 5000);
+	assert_int_equal(pg_conn_query(conn,
+	                               "UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) + "
+	                               "interval '1 hour', locked_at = timezone('utc', CURRENT_TIMESTAMP), "
+	                               "locked_by = 'java' WHERE name = $1",
+	                               &p, NULL),
+	                 OK);
+	assert_int_equal(fenced_lock_check(&a, conn), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
+	assert_int_equal(net_fixture_ask(conn,
+	                                 "SELECT count(*) FROM shedlock WHERE name = $1 AND locked_by = 'java' AND "
+	                                 "lock_until > timezone('utc', clock_timestamp()) + interval '50 min'",
+	                                 &p),
+	                 1);
+	pg_conn_close(conn);
+}
+
+static void is_not_taken_extended_or_released_inside_a_transaction(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct pg_conn *other = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_INVALID);
+	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_INVALID);
+	assert_int_equal(fenced_lock_release(&a, conn, 0), ERR_INVALID);
+	pg_conn_rollback(conn);
+	assert_int_equal(fenced_lock_acquire(&b, other, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
+	pg_conn_close(other);
+	pg_conn_close(conn);
+}
+
+static void tells_everybody_how_it_stands(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	struct fenced_lock a = new_lock(*state, "a");
+	struct fenced_lock b = new_lock(*state, "b");
+	struct fenced_lock_state how;
+	assert_int_equal(fenced_lock_look(&b, conn, &how), ERR_NOT_FOUND);
+	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
+	assert_int_equal(fenced_lock_look(&b, conn, &how), OK);
+	assert_in_range(how.left_ms, LONG_MS - 5000, LONG_MS);
+	assert_in_range(how.since_ms, 0, 5000);
+	assert_in_range(how.left_ms + how.since_ms, LONG_MS, LONG_MS + 2);
+	/* Also while somebody has the row: it only looks. */
+	struct pg_conn *other = net_fixture_pg(*state);
+	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
+	assert_int_equal(pg_conn_begin(other), OK);
+	struct pg_params p = { 0 };
+	pg_params_text(&p, a.name);
+	assert_int_equal(net_fixture_ask(other, "SELECT 1 FROM shedlock WHERE name = $1 FOR UPDATE", &p), 1);
+	assert_int_equal(fenced_lock_look(&b, conn, &how), OK);
+	assert_true(how.left_ms <= 0);
+	pg_conn_close(other);
+	pg_conn_close(conn);
+}
+
 struct rival {
 	const struct net_fixture *f;
 	atomic_int *inside;
@@ -303,6 +373,9 @@ int main(void)
 		WITH_FIXTURE(keeps_takers_out_until_the_checked_batch_is_committed),
 		WITH_FIXTURE(refuses_the_batch_of_a_stale_holder),
 		WITH_FIXTURE(does_nothing_with_a_lock_that_was_never_held),
+		WITH_FIXTURE(is_lost_when_another_user_of_shedlock_has_taken_it),
+		WITH_FIXTURE(is_not_taken_extended_or_released_inside_a_transaction),
+		WITH_FIXTURE(tells_everybody_how_it_stands),
 		WITH_FIXTURE(lets_one_of_many_rivals_in),
 		cmocka_unit_test(refuses_names_that_do_not_fit),
 	};

@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,38 +27,62 @@ static int start(struct config *config)
 	return program_start(&config_program, 1, argv, config);
 }
 
+static void assert_times(struct task_times times, int64_t period_s, int64_t first_delay_s, int64_t at_least_s,
+                         int64_t at_most_s)
+{
+	assert_int_equal(times.period_s, period_s);
+	assert_int_equal(times.first_delay_s, first_delay_s);
+	assert_int_equal(times.at_least_s, at_least_s);
+	assert_int_equal(times.at_most_s, at_most_s);
+}
+
 static void has_the_documented_defaults(void **state)
 {
 	(void)state;
 	struct config config;
 	assert_int_equal(start(&config), PROGRAM_RUN);
 	assert_int_equal(config.ops_port, 9090);
-	assert_int_equal(config.expiry_period_s, 900);
-	assert_int_equal(config.expiry_first_delay_s, 60);
+	assert_times(config_times(&config, &config.expiry), 900, 60, 600, 840);
+	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
+	assert_times(config_times(&config, &config.salts), 3600, 0, 10, 60);
 	assert_int_equal(config.expired_grace_s, 900);
 	assert_int_equal(config.deleted_grace_s, 0);
-	assert_int_equal(config.partitions_period_s, 3600);
-	assert_int_equal(config.partitions_first_delay_s, 0);
-	assert_int_equal(config.salts_period_s, 3600);
-	assert_int_equal(config.salts_first_delay_s, 0);
 	assert_int_equal(config.lock_at_least_s, 600);
 	assert_int_equal(config.lock_at_most_s, 840);
 	assert_int_equal(config.log_level, LOG_INFO);
 }
 
-static void takes_every_period_down_to_a_second(void **state)
+static void takes_every_time_of_every_task_down_to_a_second(void **state)
+{
+	(void)state;
+	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS" };
+	const char *const times[] = { "PERIOD_S", "FIRST_DELAY_S", "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S" };
+	char name[64];
+	struct config config;
+	for (size_t i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "%s_%s", tasks[i / 4], times[i % 4]);
+		setenv(name, "1", 1);
+	}
+	assert_int_equal(start(&config), PROGRAM_RUN);
+	assert_times(config_times(&config, &config.expiry), 1, 1, 1, 1);
+	assert_times(config_times(&config, &config.partitions), 1, 1, 1, 1);
+	assert_times(config_times(&config, &config.salts), 1, 1, 1, 1);
+	setenv("EXPIRY_PERIOD_S", "0", 1);
+	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
+}
+
+static void gives_a_task_without_times_of_its_own_the_common_ones(void **state)
 {
 	(void)state;
 	struct config config;
-	const char *const names[] = { "EXPIRY_PERIOD_S", "PARTITIONS_PERIOD_S", "SALTS_PERIOD_S", "LOCK_AT_LEAST_S",
-		                      "LOCK_AT_MOST_S" };
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		setenv(names[i], "1", 1);
+	setenv("LOCK_AT_LEAST_S", "0", 1);
+	setenv("LOCK_AT_MOST_S", "3", 1);
+	setenv("SALTS_LOCK_AT_LEAST_S", "-1", 1);
+	setenv("SALTS_LOCK_AT_MOST_S", "0", 1);
 	assert_int_equal(start(&config), PROGRAM_RUN);
-	assert_int_equal(config.expiry_period_s, 1);
-	assert_int_equal(config.salts_period_s, 1);
-	setenv("EXPIRY_PERIOD_S", "0", 1);
-	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
+	assert_times(config_times(&config, &config.expiry), 900, 60, 0, 3);
+	assert_times(config_times(&config, &config.salts), 3600, 0, 0, 3);
+	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
 }
 
 static void needs_an_address_of_postgresql(void **state)
@@ -86,6 +111,9 @@ static void names_variables_that_contradict_each_other(void **state)
 {
 	(void)state;
 	assert_refused("LOCK_AT_MOST_S", "599", "LOCK_AT_LEAST_S: is more than LOCK_AT_MOST_S\n");
+	assert_refused("SALTS_LOCK_AT_MOST_S", "9", "SALTS_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
+	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
+	               "EXPIRY_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
 	assert_refused("VISITORS_KEEP_S", "86399", "VISITORS_KEEP_S: is less than SALTS_KEEP_S\n");
 	assert_refused("LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
 }
@@ -94,7 +122,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(has_the_documented_defaults, set_up),
-		cmocka_unit_test_setup(takes_every_period_down_to_a_second, set_up),
+		cmocka_unit_test_setup(takes_every_time_of_every_task_down_to_a_second, set_up),
+		cmocka_unit_test_setup(gives_a_task_without_times_of_its_own_the_common_ones, set_up),
 		cmocka_unit_test_setup(needs_an_address_of_postgresql, set_up),
 		cmocka_unit_test_setup(names_variables_that_contradict_each_other, set_up),
 	};

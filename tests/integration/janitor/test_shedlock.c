@@ -1,0 +1,479 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "services/janitor/task.h"
+#include "tests/integration/janitor/janitor_fixture.h"
+#include "tests/integration/janitor/lock_rivals.h"
+
+/*
+ * The cases of ShedLock's own tests, asked of our lock, each under ShedLock's name for it (in our spelling). One case there
+ * is one test here. What ShedLock refuses with an exception is ERR_INVALID or ERR_CONFLICT.
+ */
+
+#define LONG_MS 300000
+#define SHORT_MS 50
+#define OTHER_NAME "another name"
+
+static enum err acquire(struct janitor_fixture *f, struct fenced_lock *lock, const char *name, int64_t at_most_ms)
+{
+	assert_int_equal(fenced_lock_init(lock, name, "the same name on each host"), OK);
+	return fenced_lock_acquire(lock, f->conn, at_most_ms);
+}
+
+static struct fenced_lock held(struct janitor_fixture *f, int64_t at_most_ms)
+{
+	struct fenced_lock lock;
+	assert_int_equal(acquire(f, &lock, "shed", at_most_ms), OK);
+	return lock;
+}
+
+static void let_go(struct janitor_fixture *f, struct fenced_lock *lock)
+{
+	assert_int_equal(fenced_lock_release(lock, f->conn, 0), OK);
+}
+
+static bool is_free(struct janitor_fixture *f)
+{
+	return test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE name = 'shed' AND "
+	                                "lock_until > timezone('utc', clock_timestamp())") == 0;
+}
+
+static void await_free(struct janitor_fixture *f)
+{
+	test_database_await(f->db,
+	                    "SELECT count(*) FROM shedlock WHERE name = 'shed' AND "
+	                    "lock_until <= timezone('utc', clock_timestamp())",
+	                    1, 10000);
+}
+
+static void assert_taken(struct janitor_fixture *f)
+{
+	struct fenced_lock other;
+	assert_int_equal(acquire(f, &other, "shed", LONG_MS), ERR_CONFLICT);
+	assert_false(is_free(f));
+}
+
+/* --- AbstractLockProviderIntegrationTest --- */
+
+static void should_create_lock(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, LONG_MS);
+	assert_false(is_free(f));
+	let_go(f, &lock);
+	assert_true(is_free(f));
+}
+
+static void should_not_return_second_lock(void **state)
+{
+	struct janitor_fixture *f = *state;
+	held(f, LONG_MS);
+	assert_taken(f);
+}
+
+static void should_create_two_independent_locks(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock one = held(f, LONG_MS), two;
+	assert_int_equal(acquire(f, &two, OTHER_NAME, LONG_MS), OK);
+	let_go(f, &one);
+	assert_int_equal(acquire(f, &one, OTHER_NAME, LONG_MS), ERR_CONFLICT);
+	let_go(f, &two);
+}
+
+static void should_lock_twice_in_a_row(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, LONG_MS);
+	let_go(f, &lock);
+	lock = held(f, LONG_MS);
+	let_go(f, &lock);
+}
+
+static void should_timeout(void **state)
+{
+	struct janitor_fixture *f = *state;
+	held(f, SHORT_MS);
+	await_free(f);
+	held(f, LONG_MS);
+}
+
+static void should_be_able_to_lock_right_after_unlock(void **state)
+{
+	struct janitor_fixture *f = *state;
+	for (int i = 0; i < 10; i++) {
+		struct fenced_lock lock = held(f, LONG_MS);
+		assert_taken(f);
+		let_go(f, &lock);
+	}
+}
+
+static void fuzz_test_should_pass(void **state)
+{
+	lock_rivals_compete(*state, LOCK_RIVALS_PLAIN);
+}
+
+static void should_lock_at_least_for(void **state)
+{
+	struct janitor_fixture *f = *state;
+	int64_t begun_us = clock_steady_us(clock_system());
+	struct fenced_lock lock = held(f, LONG_MS);
+	assert_int_equal(fenced_lock_release(&lock, f->conn, 500), OK);
+	assert_taken(f);
+	await_free(f);
+	assert_true(clock_steady_us(clock_system()) - begun_us >= 490 * CLOCK_US_PER_MS);
+	held(f, LONG_MS);
+}
+
+/* --- AbstractExtensibleLockProviderIntegrationTest --- */
+
+static void should_be_able_to_extend_lock(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, 1000);
+	test_database_run(f->db, "CREATE TABLE before AS SELECT lock_until FROM shedlock WHERE name = 'shed'");
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
+	test_database_await(f->db, "SELECT count(*) FROM before WHERE lock_until < timezone('utc', clock_timestamp())",
+	                    1, 10000);
+	assert_taken(f);
+	let_go(f, &lock);
+	assert_true(is_free(f));
+}
+
+static void should_not_be_able_to_extend_unlocked_lock(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, LONG_MS), copy = lock;
+	let_go(f, &lock);
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_extend(&copy, f->conn, LONG_MS), ERR_CONFLICT);
+	assert_true(is_free(f));
+}
+
+static void should_not_be_able_to_extend_expired_lock(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, 1);
+	await_free(f);
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), ERR_CONFLICT);
+	assert_true(is_free(f));
+}
+
+static void should_be_able_to_extend_at_least(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, 10000);
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, 10000), OK);
+	assert_int_equal(fenced_lock_release(&lock, f->conn, 9000), OK);
+	assert_taken(f);
+}
+
+static void lock_can_not_be_extended_twice(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, LONG_MS), before = lock;
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
+	assert_int_equal(fenced_lock_extend(&before, f->conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
+}
+
+static void lock_can_not_be_unlocked_after_extending(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, LONG_MS), before = lock;
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
+	let_go(f, &before);
+	assert_taken(f);
+	let_go(f, &lock);
+	assert_true(is_free(f));
+}
+
+/* --- AbstractStorageBasedLockProviderIntegrationTest --- */
+
+/* Whoever forgets that it has ever seen the row (a process that starts) meets it as it is. */
+static void lock_should_survive_cache_clearing_in_the_middle(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock = held(f, LONG_MS);
+	pg_conn_close(f->conn);
+	f->conn = test_database_connect(f->db, "waymark_janitor");
+	assert_taken(f);
+	let_go(f, &lock);
+	assert_true(is_free(f));
+}
+
+/* --- AbstractJdbcLockProviderIntegrationTest --- */
+
+static void should_create_lock_if_record_already_exists(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db, "INSERT INTO shedlock (name, lock_until, locked_at, locked_by) "
+	                         "SELECT 'shed', ago, ago, 'me' FROM "
+	                         "(SELECT timezone('utc', clock_timestamp()) - interval '1 day') AS day (ago)");
+	assert_true(is_free(f));
+	struct fenced_lock lock = held(f, LONG_MS);
+	assert_taken(f);
+	let_go(f, &lock);
+	assert_true(is_free(f));
+}
+
+static void fuzz_test_should_work_with_transaction(void **state)
+{
+	lock_rivals_compete(*state, LOCK_RIVALS_IN_A_TRANSACTION);
+}
+
+static void should_not_fail_if_key_name_too_long(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock;
+	char name[FENCED_LOCK_NAME_MAX + 2];
+	memset(name, 'n', sizeof(name) - 1);
+	name[FENCED_LOCK_NAME_MAX + 1] = '\0';
+	assert_int_equal(fenced_lock_init(&lock, name, "me"), ERR_INVALID);
+	assert_int_equal(acquire(f, &lock, name + 1, LONG_MS), OK);
+	assert_int_equal(acquire(f, &lock, name + 1, LONG_MS), ERR_CONFLICT);
+}
+
+/* --- AbstractJdbcTemplateStorageAccessorTest, by the database's time --- */
+
+static void should_not_update_on_insert_if_previous_did_not_end(void **state)
+{
+	struct janitor_fixture *f = *state;
+	held(f, 10000);
+	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
+	assert_taken(f);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
+}
+
+static void should_not_update_other_lock_configurations(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock other;
+	held(f, 10);
+	assert_int_equal(acquire(f, &other, OTHER_NAME, 10), OK);
+	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
+	await_free(f);
+	held(f, LONG_MS);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock JOIN before USING (name) "
+	                                          "WHERE shedlock.lock_until > before.lock_until"),
+	                 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d "
+	                                          "WHERE name <> 'shed'"),
+	                 0);
+}
+
+/* --- KeepAliveLockProviderTest: a run of the janitor keeps its lock alive --- */
+
+static enum err nothing(const struct run *run, int64_t *changed)
+{
+	(void)run;
+	*changed = 0;
+	return OK;
+}
+
+static void batch_after(struct janitor_fixture *f, struct run *run, int64_t ms, enum err wanted)
+{
+	int64_t changed = 0;
+	clock_fake_advance(&f->clock, ms * CLOCK_US_PER_MS);
+	assert_int_equal(run_batch(run, nothing, &changed), wanted);
+}
+
+static struct run started(struct janitor_fixture *f, struct fenced_lock *lock)
+{
+	assert_int_equal(fenced_lock_init(lock, "shed", "me"), OK);
+	struct run run = janitor_fixture_run(f, f->conn, lock, 60000);
+	assert_int_equal(run_start(&run), OK);
+	return run;
+}
+
+static void should_schedule_keep_alive_task(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock;
+	struct run run = started(f, &lock);
+	batch_after(f, &run, 29999, OK);
+	assert_int_equal(lock.fence, 1);
+	batch_after(f, &run, 1, OK);
+	assert_int_equal(lock.fence, 2);
+	run_end(&run, true);
+	assert_true(is_free(f));
+	batch_after(f, &run, 100000, ERR_CONFLICT);
+	assert_true(is_free(f));
+}
+
+static void should_extend_multiple_times(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock;
+	struct run run = started(f, &lock);
+	for (int times = 1; times <= 3; times++) {
+		batch_after(f, &run, 30000, OK);
+		assert_int_equal(lock.fence, 1 + times);
+	}
+	run_end(&run, true);
+	assert_true(is_free(f));
+}
+
+static void should_cancel_if_can_not_extend(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock;
+	struct run run = started(f, &lock);
+	test_database_run(f->db, "UPDATE shedlock SET lock_until = locked_at WHERE name = 'shed'");
+	batch_after(f, &run, 30000, ERR_CONFLICT);
+	struct fenced_lock other = held(f, LONG_MS);
+	batch_after(f, &run, 30000, ERR_CONFLICT);
+	run_end(&run, true);
+	assert_taken(f);
+	assert_int_equal(other.fence, 2);
+}
+
+static void should_fail_for_short_lock_at_most_for(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct run run = janitor_fixture_run(f, f->conn, &f->lock, RUN_AT_MOST_MS_MIN - 1);
+	assert_int_equal(run_start(&run), ERR_INVALID);
+}
+
+/* --- KeepAliveLockProviderFuzzTest --- */
+
+static void keep_alive_fuzz_test_should_pass(void **state)
+{
+	lock_rivals_compete(*state, LOCK_RIVALS_KEPT_ALIVE);
+}
+
+/* --- LockConfigurationTest --- */
+
+static void lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct run run = janitor_fixture_run(f, f->conn, &f->lock, 5000);
+	run.at_least_ms = 5001;
+	assert_int_equal(run_start(&run), ERR_INVALID);
+	assert_int_equal(fenced_lock_release(&f->lock, f->conn, 0), OK);
+	run.at_least_ms = 5000;
+	assert_int_equal(run_start(&run), OK);
+}
+
+static void lock_at_most_until_has_to_be_in_the_future(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock lock;
+	assert_int_equal(acquire(f, &lock, "shed", -1000), ERR_INVALID);
+	assert_int_equal(acquire(f, &lock, "shed", 0), ERR_INVALID);
+	lock = held(f, LONG_MS);
+	assert_int_equal(fenced_lock_extend(&lock, f->conn, -1000), ERR_INVALID);
+	assert_taken(f);
+}
+
+static void name_should_not_be_empty(void **state)
+{
+	(void)state;
+	struct fenced_lock lock;
+	assert_int_equal(fenced_lock_init(&lock, "", "me"), ERR_INVALID);
+}
+
+/* --- PostgresJdbcTemplateLockProviderIntegrationTest --- */
+
+/* What stands in the row is UTC, whatever the time zone of who reads, writes or compares. */
+static void should_honor_timezone(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db, "SET timezone TO 'America/Los_Angeles'");
+	assert_int_equal(pg_conn_query(f->conn, "SET timezone TO 'Asia/Kolkata'", NULL, NULL), OK);
+	held(f, LONG_MS);
+	assert_taken(f);
+	/* As ShedLock writes and compares it (usingDbTime). */
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE name = 'shed' AND "
+	                                          "lock_until <= timezone('utc', CURRENT_TIMESTAMP)"),
+	                 0);
+	assert_in_range(test_database_ask(f->db, "SELECT extract(epoch FROM lock_until - "
+	                                         "timezone('utc', CURRENT_TIMESTAMP))::int "
+	                                         "FROM shedlock WHERE name = 'shed'"),
+	                LONG_MS / 1000 - 30, LONG_MS / 1000);
+}
+
+/* --- what ShedLock's JDBC provider gets wrong, for its unlock and extend go by the holder's name --- */
+
+static void unlocking_after_expiry_should_change_nothing(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock stale = held(f, SHORT_MS), copy = stale;
+	await_free(f);
+	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
+	let_go(f, &stale);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
+	held(f, LONG_MS);
+	let_go(f, &copy);
+	assert_taken(f);
+}
+
+static void extending_after_expiry_should_fail(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct fenced_lock stale = held(f, SHORT_MS);
+	await_free(f);
+	held(f, 10000);
+	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
+	assert_int_equal(fenced_lock_extend(&stale, f->conn, LONG_MS), ERR_CONFLICT);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
+}
+
+/* All of them have one database: a new one for each would take most of the time. */
+static int tidy_up(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db, "TRUNCATE shedlock");
+	test_database_run(f->db, "DROP TABLE IF EXISTS before");
+	test_database_run(f->db, "SET timezone TO 'UTC'");
+	return pg_conn_query(f->conn, "SET timezone TO 'UTC'", NULL, NULL) == OK ? 0 : -1;
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, tidy_up)
+
+int main(void)
+{
+	const struct CMUnitTest cases[] = {
+		TEST(should_create_lock),
+		TEST(should_not_return_second_lock),
+		TEST(should_create_two_independent_locks),
+		TEST(should_lock_twice_in_a_row),
+		TEST(should_timeout),
+		TEST(should_be_able_to_lock_right_after_unlock),
+		TEST(fuzz_test_should_pass),
+		TEST(should_lock_at_least_for),
+		TEST(should_be_able_to_extend_lock),
+		TEST(should_not_be_able_to_extend_unlocked_lock),
+		TEST(should_not_be_able_to_extend_expired_lock),
+		TEST(should_be_able_to_extend_at_least),
+		TEST(lock_can_not_be_extended_twice),
+		TEST(lock_can_not_be_unlocked_after_extending),
+		TEST(lock_should_survive_cache_clearing_in_the_middle),
+		TEST(should_create_lock_if_record_already_exists),
+		TEST(fuzz_test_should_work_with_transaction),
+		TEST(should_not_fail_if_key_name_too_long),
+		TEST(should_not_update_on_insert_if_previous_did_not_end),
+		TEST(should_not_update_other_lock_configurations),
+		TEST(should_schedule_keep_alive_task),
+		TEST(should_extend_multiple_times),
+		TEST(should_cancel_if_can_not_extend),
+		TEST(should_fail_for_short_lock_at_most_for),
+		TEST(keep_alive_fuzz_test_should_pass),
+		TEST(lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until),
+		TEST(lock_at_most_until_has_to_be_in_the_future),
+		TEST(name_should_not_be_empty),
+		TEST(should_honor_timezone),
+		TEST(unlocking_after_expiry_should_change_nothing),
+		TEST(extending_after_expiry_should_fail),
+	};
+	const int count = sizeof(cases) / sizeof(cases[0]);
+	int failed = cmocka_run_group_tests(cases, janitor_fixture_set_up, janitor_fixture_tear_down);
+	printf("ShedLock's cases: %d of %d hold\n", count - failed, count);
+	return failed;
+}
