@@ -25,6 +25,10 @@ struct config {
 	int64_t salts_first_delay_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visitors_keep_s;
+	int64_t retention_period_s;
+	int64_t retention_first_delay_s;
+	int64_t visit_log_keep_days;
+	int64_t clock_difference_max_s;
 
 	int64_t lock_at_least_s;
 	int64_t lock_at_most_s;

@@ -8,6 +8,7 @@
 #include "lib/base/mem.h"
 #include "services/janitor/expiry.h"
 #include "services/janitor/partitions.h"
+#include "services/janitor/retention.h"
 #include "services/janitor/salts.h"
 #include "services/janitor/task_metrics.h"
 
@@ -15,7 +16,7 @@
 #define QUICK_AT_LEAST_S 10
 #define QUICK_AT_MOST_S 60
 
-enum { TASKS = 3 };
+enum { TASKS = 4 };
 
 struct turn {
 	struct fenced_lock lock;
@@ -52,6 +53,9 @@ static void fill_timetable(const struct config *c, struct task out[static TASKS]
 		  partitions_run },
 		{ "expiry", "waymark-expiry", "task=\"expiry\"", c->expiry_period_s, c->expiry_first_delay_s,
 		  at_least_s(c->lock_at_least_s, c->expiry_period_s), c->lock_at_most_s, expiry_run },
+		{ "retention", "waymark-retention", "task=\"retention\"", c->retention_period_s,
+		  c->retention_first_delay_s, at_least_s(quick_at_least_s, c->retention_period_s), quick_at_most_s,
+		  retention_run },
 	};
 	for (size_t i = 0; i < TASKS; i++)
 		out[i] = table[i];
