@@ -40,6 +40,12 @@ static void has_the_documented_defaults(void **state)
 	assert_int_equal(config.partitions_first_delay_s, 0);
 	assert_int_equal(config.salts_period_s, 3600);
 	assert_int_equal(config.salts_first_delay_s, 0);
+	assert_int_equal(config.salts_keep_s, 86400);
+	assert_int_equal(config.visitors_keep_s, 172800);
+	assert_int_equal(config.retention_period_s, 86400);
+	assert_int_equal(config.retention_first_delay_s, 300);
+	assert_int_equal(config.visit_log_keep_days, 400);
+	assert_int_equal(config.clock_difference_max_s, 21600);
 	assert_int_equal(config.lock_at_least_s, 600);
 	assert_int_equal(config.lock_at_most_s, 840);
 	assert_int_equal(config.log_level, LOG_INFO);
@@ -49,8 +55,8 @@ static void takes_every_period_down_to_a_second(void **state)
 {
 	(void)state;
 	struct config config;
-	const char *const names[] = { "EXPIRY_PERIOD_S", "PARTITIONS_PERIOD_S", "SALTS_PERIOD_S", "LOCK_AT_LEAST_S",
-		                      "LOCK_AT_MOST_S" };
+	const char *const names[] = { "EXPIRY_PERIOD_S", "PARTITIONS_PERIOD_S", "SALTS_PERIOD_S", "RETENTION_PERIOD_S",
+		                      "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		setenv(names[i], "1", 1);
 	assert_int_equal(start(&config), PROGRAM_RUN);
