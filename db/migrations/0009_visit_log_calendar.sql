@@ -211,11 +211,50 @@ BEGIN
 END
 $$;
 
+-- How far the search for statistics of purged links has come; -1: to the end, it begins anew.
+CREATE TABLE statistics_sweep (
+    only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    link_id  bigint NOT NULL
+);
+INSERT INTO statistics_sweep (link_id) VALUES (-1);
+
+-- Looks at the statistics of the next links, at most so many, and deletes those of links that are gone, with as many of
+-- their roll-ups at most; gives the rows deleted. A link's id never comes again. The platform's row (0) stays.
+CREATE FUNCTION statistics_forget_purged(at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    reached bigint := (SELECT greatest(link_id, 0) FROM statistics_sweep);
+    seen bigint[] := ARRAY(SELECT link_id FROM link_statistics WHERE link_id > reached ORDER BY link_id LIMIT at_most);
+    purged bigint[] := ARRAY(SELECT s.link_id FROM link_statistics AS s
+                             WHERE s.link_id = ANY (seen) AND NOT EXISTS (SELECT FROM links WHERE id = s.link_id)
+                             ORDER BY s.link_id FOR UPDATE);
+    rollups bigint;
+    links bigint;
+BEGIN
+    -- Whoever counts a late click of them waits now, and what was counted before is seen.
+    WITH gone AS (
+        DELETE FROM visit_rollup_hour WHERE (link_id, dimension, bucket, value) IN (
+            SELECT link_id, dimension, bucket, value FROM visit_rollup_hour WHERE link_id = ANY (purged)
+            ORDER BY link_id, dimension, bucket, value LIMIT at_most)
+        RETURNING 1)
+    SELECT count(*) INTO rollups FROM gone;
+    IF rollups = at_most THEN
+        -- There may be more: the same links again.
+        UPDATE statistics_sweep SET link_id = reached;
+        RETURN rollups;
+    END IF;
+    DELETE FROM link_statistics WHERE link_id = ANY (purged);
+    GET DIAGNOSTICS links = ROW_COUNT;
+    UPDATE statistics_sweep SET link_id = CASE WHEN cardinality(seen) < at_most THEN -1 ELSE seen[at_most] END;
+    RETURN rollups + links;
+END
+$$;
+
 REVOKE EXECUTE ON FUNCTION visit_log_partition_days(), visit_log_days_astray(), visit_log_missing_days(date, date, date),
     visit_log_note_unsorted(), visit_log_sort_begin(date, date, date), visit_log_sort_copy(integer),
     visit_log_sort_catch_up(integer), visit_log_sort_finish(integer), visit_log_forget_astray(date, integer),
-    visit_log_drop_partition(date) FROM PUBLIC;
+    visit_log_drop_partition(date), statistics_forget_purged(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION visit_log_days_astray(), visit_log_missing_days(date, date, date), visit_log_sort_begin(date, date, date),
     visit_log_sort_copy(integer), visit_log_sort_catch_up(integer), visit_log_sort_finish(integer),
-    visit_log_forget_astray(date, integer), visit_log_drop_partition(date) TO waymark_janitor;
-GRANT SELECT ON visit_log_sorting TO waymark_janitor;
+    visit_log_forget_astray(date, integer), visit_log_drop_partition(date), statistics_forget_purged(integer) TO waymark_janitor;
+GRANT SELECT ON visit_log_sorting, statistics_sweep TO waymark_janitor;

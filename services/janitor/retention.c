@@ -2,6 +2,7 @@
 
 #include "services/janitor/calendar.h"
 #include "services/janitor/partition_store.h"
+#include "services/janitor/purged_statistics.h"
 
 static enum err drop_oldest(const struct run *run, int64_t *changed)
 {
@@ -11,18 +12,28 @@ static enum err drop_oldest(const struct run *run, int64_t *changed)
 	return err;
 }
 
-enum err retention_run(struct run *run, int64_t *changed)
+/* One day per transaction: its locks are held for as short as can be. */
+static enum err drop_all(struct run *run, int64_t *changed)
 {
 	int64_t before;
-	enum err err = calendar_check(run);
+	enum err err;
 	do {
 		if (shutdown_requested(run->shutdown)) {
 			run->interrupted = true;
 			return OK;
 		}
 		before = *changed;
-		if (err == OK)
-			err = run_batch(run, drop_oldest, changed);
+		err = run_batch(run, drop_oldest, changed);
 	} while (err == OK && *changed > before);
+	return err;
+}
+
+enum err retention_run(struct run *run, int64_t *changed)
+{
+	enum err err = calendar_check(run);
+	if (err == OK)
+		err = drop_all(run, changed);
+	if (err == OK && !run->interrupted)
+		err = purged_statistics_forget(run, changed);
 	return err;
 }

@@ -51,9 +51,11 @@ static void keeps_what_was_counted_of_days_that_it_drops(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
+	test_database_run(f->db, "INSERT INTO links (slug, link_type, original_url, expires_at) "
+	                         "VALUES ('a', 'TEMPORARY', 'https://example.com/', clock_timestamp())");
 	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-	                         "VALUES (1, '2023-08-31T08:00:00Z', 'total', '', 100)");
-	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (1, 100)");
+	                         "SELECT id, '2023-08-31T08:00:00Z', 'total', '', 100 FROM links");
+	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
 	janitor_fixture_do(f, partitions_run);
 	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
@@ -137,6 +139,30 @@ static void changes_nothing_when_its_clock_has_gone_astray(void **state)
 	janitor_fixture_do(f, partitions_run);
 }
 
+static void forgets_the_statistics_of_purged_links_and_of_no_other(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 1 FROM links");
+	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 'total', '', 1 "
+	                         "FROM links, generate_series(1, 4) AS i");
+	/* The platform's row, and a link with many roll-ups among those that go. */
+	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
+	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+	                         "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
+	                         "FROM links, generate_series(1, 2000) AS i GROUP BY i");
+	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
+	int64_t gone = 500 + 500 * 4 + 2000;
+	assert_int_equal(janitor_fixture_do(f, retention_run), gone);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 2001);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
+	                 2000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 8000);
+	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics WHERE link_id = 0"), 2500);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
@@ -147,6 +173,7 @@ int main(void)
 		TEST(lets_clicks_from_the_future_wait_until_their_day_is_near),
 		TEST(gives_up_on_a_drop_rather_than_make_ingestion_queue),
 		TEST(leaves_a_day_alone_that_an_operator_has_detached),
+		TEST(forgets_the_statistics_of_purged_links_and_of_no_other),
 		TEST(changes_nothing_when_its_clock_has_gone_astray),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

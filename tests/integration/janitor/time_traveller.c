@@ -22,6 +22,10 @@ int time_traveller_set_up(void **state)
 	t->config = (struct config){
 		.salts_keep_s = 86400, .visitors_keep_s = 2 * 86400, .visit_log_keep_days = TIME_TRAVELLER_KEEP_DAYS
 	};
+	/* Those that are clicked, lest their statistics be forgotten. */
+	test_database_run(t->world->database, "INSERT INTO links (slug, link_type, original_url, expires_at) "
+	                                      "SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', "
+	                                      "clock_timestamp() FROM generate_series(1, 5) AS i");
 	t->shutdown = shutdown_new();
 	t->conn = test_database_connect(t->world->database, "waymark_janitor");
 	t->reader = test_database_connect(t->world->database, NULL);
