@@ -16,8 +16,8 @@ static enum err forget(const struct run *run, int64_t *changed)
 
 static enum err forget_visitors(const struct run *run, int64_t *changed)
 {
-	return salt_store_forget_visitors(run->conn, calendar_day_ago(run, run->config->visitors_keep_s), RUN_BATCH_ROWS,
-	                                  changed);
+	return salt_store_forget_visitors(run->conn, calendar_day_ago(run, run->config->visitors_keep_s),
+	                                  RUN_BATCH_ROWS, changed);
 }
 
 enum err salts_run(struct run *run, int64_t *changed)

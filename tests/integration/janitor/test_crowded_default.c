@@ -33,7 +33,7 @@ struct feeder {
 	atomic_int batches;
 	enum err err;
 	enum err janitor; /* what its run came to */
-	int there; /* rows that nobody counted */
+	int there;        /* rows that nobody counted */
 	int64_t fresh;
 	int64_t wrong_looks; /* at which the log had more or fewer rows than were counted */
 	int64_t longest_us;
@@ -55,7 +55,8 @@ static void take_batch(struct feeder *f)
 		click = world_click(1 + i % 5, i);
 		click.occurred_at_us = now_us;
 		if (i >= FRESH)
-			give_id_of_a_row(&click, 1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
+			give_id_of_a_row(&click,
+			                 1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
 		owner_take(&f->t->owner, 0, f->t->offset++, &click);
 	}
 	/* The last one twice. */

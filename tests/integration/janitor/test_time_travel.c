@@ -106,14 +106,15 @@ static int64_t ask_of_today(struct year *y, const char *sql)
 static void assert_partitions(struct year *y)
 {
 	/* Names and bounds agree, as each row is where its name says. */
-	assert_int_equal(ask_of_today(y,
-	                            "SELECT count(*) FROM generate_series($1::date, $1::date + 7, interval '1 day') AS day "
-	                            "WHERE to_regclass('visit_log_' || to_char(day, 'YYYYMMDD')) IS NULL"),
-	                 0);
-	assert_int_equal(ask_of_today(y,
-	                            "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^visit_log_[0-9]{8}$' "
-	                            "AND to_date(right(relname, 8), 'YYYYMMDD') < $1::date - 30"),
-	                 0);
+	assert_int_equal(
+		ask_of_today(y, "SELECT count(*) FROM generate_series($1::date, $1::date + 7, interval '1 day') AS day "
+	                        "WHERE to_regclass('visit_log_' || to_char(day, 'YYYYMMDD')) IS NULL"),
+		0);
+	assert_int_equal(
+		ask_of_today(y,
+	                     "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^visit_log_[0-9]{8}$' "
+	                     "AND to_date(right(relname, 8), 'YYYYMMDD') < $1::date - 30"),
+		0);
 	/* What has no partition is too new for one. */
 	assert_int_equal(ask_of_today(y, "SELECT count(*) FROM visit_log_default WHERE day <= $1::date + 7"), 0);
 }

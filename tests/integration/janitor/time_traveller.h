@@ -11,7 +11,7 @@
 
 #define TIME_TRAVELLER_START 19600 /* 2023-08-31, at midnight */
 #define TIME_TRAVELLER_KEEP_DAYS 30
-#define TIME_TRAVELLER_BATCH 2000  /* clicks that one batch takes at most */
+#define TIME_TRAVELLER_BATCH 2000 /* clicks that one batch takes at most */
 
 struct time_traveller {
 	struct world *world;

@@ -127,7 +127,8 @@ int world_stop(void **state)
 
 void world_start(struct world *world)
 {
-	assert_int_equal(redirector_new(&world->config, world->clock, world->log, world->metrics, &world->redirector), OK);
+	assert_int_equal(redirector_new(&world->config, world->clock, world->log, world->metrics, &world->redirector),
+	                 OK);
 	assert_int_equal(redirector_serve(world->redirector), OK);
 	world->door.port = redirector_http_port(world->redirector);
 	if (strcmp(world->config.redis_url, world->own_redis_url) == 0)

@@ -55,8 +55,8 @@ static void takes_every_period_down_to_a_second(void **state)
 {
 	(void)state;
 	struct config config;
-	const char *const names[] = { "EXPIRY_PERIOD_S", "PARTITIONS_PERIOD_S", "SALTS_PERIOD_S", "RETENTION_PERIOD_S",
-		                      "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S" };
+	const char *const names[] = { "EXPIRY_PERIOD_S",    "PARTITIONS_PERIOD_S", "SALTS_PERIOD_S",
+		                      "RETENTION_PERIOD_S", "LOCK_AT_LEAST_S",     "LOCK_AT_MOST_S" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		setenv(names[i], "1", 1);
 	assert_int_equal(start(&config), PROGRAM_RUN);
