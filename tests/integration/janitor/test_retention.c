@@ -118,10 +118,12 @@ static void leaves_a_day_alone_that_an_operator_has_detached(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004'))"), 1);
 }
 
+typedef enum err (*task_function)(struct run *run, int64_t *changed);
+
 static void changes_nothing_when_its_clock_has_gone_astray(void **state)
 {
 	struct janitor_fixture *f = *state;
-	enum err (*const tasks[])(struct run *, int64_t *) = { retention_run, partitions_run, salts_run };
+	const task_function tasks[] = { retention_run, partitions_run, salts_run };
 	janitor_fixture_do(f, salts_run);
 	janitor_fixture_do(f, partitions_run);
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
