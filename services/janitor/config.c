@@ -39,10 +39,17 @@ static const struct env_var vars[] = {
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),
 	TASK_TIMES("PARTITIONS", partitions, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing partitions"),
 	TASK_TIMES("SALTS", salts, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing and old salts"),
-	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 0,
-	        "how long a salt stays after its UTC day; more than the redirectors' clocks differ"),
+	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
+	        "how long a salt stays after its UTC day; more than any clocks differ, or it could be made anew"),
 	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
 	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
+	TASK_TIMES("RETENTION", retention, "86400", "300", QUICK_AT_LEAST, QUICK_AT_MOST, "look for old partitions"),
+	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
+	             "the first look is at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
+	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
+	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
+	SECONDS("CLOCK_DIFFERENCE_MAX_S", clock_difference_max_s, "21600", 0,
+	        "partitions, salts and retention wait while our clock and PostgreSQL's differ by more; 0 = never"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -72,6 +79,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->expiry, "EXPIRY_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->partitions, "PARTITIONS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "is more than LOCK_AT_MOST_S", problems);
@@ -83,7 +91,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 const struct program config_program = {
 	.name = "janitor",
 	.summary =
-		"marks and purges expired links, prepares partitions and salts; with --once it does each once and ends",
+		"marks and purges expired links, prepares partitions and salts, drops old visits; with --once it does each once and ends",
 	.options = "--once",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),

@@ -27,11 +27,14 @@ struct config {
 	struct task_times expiry;
 	struct task_times partitions;
 	struct task_times salts;
+	struct task_times retention;
 
 	int64_t expired_grace_s; /* from the mark to the purge */
 	int64_t deleted_grace_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visitors_keep_s;
+	int64_t visit_log_keep_days;
+	int64_t clock_difference_max_s;
 
 	int64_t lock_at_least_s;
 	int64_t lock_at_most_s;

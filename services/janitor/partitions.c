@@ -1,39 +1,106 @@
 #include "services/janitor/partitions.h"
 
-/*
- * Making a partition locks the default one, and whoever reads visit_log then queues up behind: better to give up soon
- * and try again later. Days that have theirs are found without any lock.
- */
-static enum err make_missing(const struct run *run, int64_t *changed)
+#include "services/janitor/calendar.h"
+#include "services/janitor/partition_store.h"
+
+/* How often we catch up with writers before we leave it to the next run. */
+#define FINISH_ATTEMPTS 100
+
+static struct partition_store_window window_of(const struct run *run)
 {
-	enum err err = pg_conn_query(run->conn, "SET LOCAL lock_timeout = '2s'", NULL, NULL);
-	if (err != OK)
-		return err;
-	int32_t today = clock_utc_day(clock_now_us(run->clock));
-	struct pg_params params = { 0 };
-	pg_params_day(&params, today);
-	pg_params_day(&params, today + PARTITIONS_AHEAD_DAYS);
-	struct pg_result *rows = NULL;
-	/* One day per transaction: the lock is held for as short as can be. */
-	err = pg_conn_query(run->conn,
-	                    "SELECT visit_log_make_partition(day) FROM ("
-	                    "SELECT day::date AS day FROM generate_series($1::date, $2::date, interval '1 day') AS day "
-	                    "WHERE to_regclass('public.visit_log_' || to_char(day, 'YYYYMMDD')) IS NULL "
-	                    "ORDER BY day LIMIT 1) AS missing",
-	                    &params, &rows);
+	int32_t today = calendar_today(run);
+	return (struct partition_store_window){ .oldest = calendar_oldest_visits(run),
+		                                .today = today,
+		                                .newest = today + PARTITIONS_AHEAD_DAYS };
+}
+
+static enum err forget_astray(const struct run *run, int64_t *changed)
+{
+	return partition_store_forget_astray(run->conn, calendar_oldest_visits(run), RUN_BATCH_ROWS, changed);
+}
+
+/* Counts one for a partition that it made. ERR_NOT_FOUND: sort first. */
+static enum err make(const struct run *run, int64_t *changed)
+{
+	struct partition_store_window window = window_of(run);
+	enum partition_store_outcome outcome = PARTITION_STORE_NONE_MISSING;
+	enum err err = partition_store_make(run->conn, &window, &outcome);
+	*changed = outcome == PARTITION_STORE_MADE;
+	return err == OK && outcome == PARTITION_STORE_CROWDED ? ERR_NOT_FOUND : err;
+}
+
+static enum err begin(const struct run *run, int64_t *changed)
+{
+	struct partition_store_window window = window_of(run);
+	*changed = 0;
+	return partition_store_sort_begin(run->conn, &window);
+}
+
+static enum err copy(const struct run *run, int64_t *changed)
+{
+	return partition_store_sort_copy(run->conn, RUN_BATCH_ROWS, changed);
+}
+
+static enum err catch_up(const struct run *run, int64_t *changed)
+{
+	return partition_store_sort_catch_up(run->conn, RUN_BATCH_ROWS, changed);
+}
+
+/* Counts one when it is done. */
+static enum err finish(const struct run *run, int64_t *changed)
+{
+	bool finished = false;
+	enum err err = partition_store_sort_finish(run->conn, RUN_BATCH_ROWS, &finished);
+	*changed = finished;
+	return err;
+}
+
+static enum err sort(struct run *run, int64_t *changed)
+{
+	int64_t finished = 0;
+	enum err err = run_batch(run, begin, changed);
 	if (err == OK)
-		*changed = pg_result_bool(rows, 0, 0) ? 1 : 0;
-	pg_result_free(rows);
+		err = run_batches(run, copy, changed);
+	for (int i = 0; err == OK && finished == 0; i++) {
+		if (i == FINISH_ATTEMPTS)
+			return ERR_LIMIT;
+		err = run_batches(run, catch_up, changed);
+		if (err == OK && run->interrupted)
+			return OK;
+		if (err == OK)
+			err = run_batch(run, finish, &finished);
+	}
+	return err;
+}
+
+/* One day per transaction: its locks are held for as short as can be. */
+static enum err make_all(struct run *run, int64_t *changed)
+{
+	int64_t before;
+	enum err err;
+	do {
+		if (shutdown_requested(run->shutdown)) {
+			run->interrupted = true;
+			return OK;
+		}
+		before = *changed;
+		err = run_batch(run, make, changed);
+	} while (err == OK && *changed > before);
 	return err;
 }
 
 enum err partitions_run(struct run *run, int64_t *changed)
 {
-	int64_t before;
-	enum err err;
-	do {
-		before = *changed;
-		err = run_batch(run, make_missing, changed);
-	} while (err == OK && *changed > before && !shutdown_requested(run->shutdown));
-	return err;
+	enum err err = calendar_check(run);
+	if (err == OK)
+		err = run_batches(run, forget_astray, changed);
+	if (err == OK && !run->interrupted)
+		err = make_all(run, changed);
+	if (err == ERR_NOT_FOUND) {
+		err = sort(run, changed);
+		if (err == OK && !run->interrupted)
+			err = make_all(run, changed);
+	}
+	/* Crowded again so soon: for the next run. */
+	return err == ERR_NOT_FOUND ? ERR_LIMIT : err;
 }

@@ -1,33 +1,30 @@
 #include "services/janitor/salts.h"
 
 #include "lib/clicks/salt_store.h"
-
-/* The day that it was so many seconds ago: what is before it has been over for that long. */
-static int32_t day_ago(const struct run *run, int64_t seconds)
-{
-	return clock_utc_day(clock_now_us(run->clock) - seconds * CLOCK_US_PER_S);
-}
+#include "services/janitor/calendar.h"
 
 static enum err make(const struct run *run, int64_t *changed)
 {
-	int32_t today = day_ago(run, 0);
+	int32_t today = calendar_today(run);
 	return salt_store_make(run->conn, today, today + SALTS_AHEAD_DAYS, changed);
 }
 
 static enum err forget(const struct run *run, int64_t *changed)
 {
-	return salt_store_forget(run->conn, day_ago(run, run->config->salts_keep_s), changed);
+	return salt_store_forget(run->conn, calendar_day_ago(run, run->config->salts_keep_s), changed);
 }
 
 static enum err forget_visitors(const struct run *run, int64_t *changed)
 {
-	return salt_store_forget_visitors(run->conn, day_ago(run, run->config->visitors_keep_s), RUN_BATCH_ROWS,
-	                                  changed);
+	return salt_store_forget_visitors(run->conn, calendar_day_ago(run, run->config->visitors_keep_s),
+	                                  RUN_BATCH_ROWS, changed);
 }
 
 enum err salts_run(struct run *run, int64_t *changed)
 {
-	enum err err = run_batch(run, make, changed);
+	enum err err = calendar_check(run);
+	if (err == OK)
+		err = run_batch(run, make, changed);
 	if (err == OK)
 		err = run_batch(run, forget, changed);
 	if (err == OK)

@@ -9,6 +9,7 @@
 #include "lib/base/worker_pool.h"
 #include "services/janitor/expiry.h"
 #include "services/janitor/partitions.h"
+#include "services/janitor/retention.h"
 #include "services/janitor/salts.h"
 #include "services/janitor/task_metrics.h"
 
@@ -24,6 +25,7 @@ static size_t fill_timetable(const struct config *c, struct task out[static SCHE
 		TASK("salts", salts, salts_run),
 		TASK("partitions", partitions, partitions_run),
 		TASK("expiry", expiry, expiry_run),
+		TASK("retention", retention, retention_run),
 	};
 	const size_t count = sizeof(table) / sizeof(table[0]);
 	_Static_assert(sizeof(table) / sizeof(table[0]) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");

@@ -10,7 +10,7 @@
 
 #define READ_EVERY_MS 60000
 #define RETRY_EVERY_MS 1000
-#define DAYS 2 /* today and tomorrow */
+#define DAYS 3 /* yesterday, for who asked before midnight and is answered after it; today; tomorrow */
 
 struct salt_keeper {
 	struct pg_pool *postgres;
@@ -48,7 +48,7 @@ static enum err read_salts(struct salt_keeper *keeper, int32_t today, struct sal
 	enum err e = pg_pool_take(keeper->postgres, &conn);
 	if (e != OK)
 		return e;
-	e = salt_store_read(conn, today, today + DAYS - 1, salts, count);
+	e = salt_store_read(conn, today - 1, today + 1, salts, count);
 	pg_pool_give(keeper->postgres, conn);
 	return e;
 }
@@ -62,24 +62,45 @@ static void tell_change(struct salt_keeper *keeper, bool is_missing)
 	keeper->is_missing = is_missing;
 }
 
-/* Gives whether all were there. What was read before stays when PostgreSQL is away: tomorrow's salt will do tomorrow. */
+static void take(struct salt_keeper *keeper, const struct salt *salts, size_t count)
+{
+	explicit_bzero(keeper->salts, sizeof(keeper->salts));
+	for (size_t i = 0; i < count; i++) {
+		keeper->salts[i].day = salts[i].day;
+		digest_hmac_key_init(&keeper->salts[i].key, salts[i].bytes, sizeof(salts[i].bytes));
+	}
+	keeper->count = count;
+}
+
+/* Not even while PostgreSQL is away does a salt outlive the day after its own. */
+static void forget_old(struct salt_keeper *keeper, int32_t today)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < keeper->count; i++) {
+		if (keeper->salts[i].day >= today - 1)
+			keeper->salts[kept++] = keeper->salts[i];
+	}
+	for (size_t i = kept; i < keeper->count; i++)
+		explicit_bzero(&keeper->salts[i], sizeof(keeper->salts[i]));
+	keeper->count = kept;
+}
+
+/* Gives whether today's and tomorrow's are there. What was read before stays when PostgreSQL is away. */
 static bool refresh(struct salt_keeper *keeper)
 {
 	struct salt salts[DAYS];
 	size_t count = 0;
 	int64_t now_us = clock_now_us(keeper->clock);
-	if (read_salts(keeper, clock_utc_day(now_us), salts, &count) == OK) {
-		pthread_mutex_lock(&keeper->lock);
-		for (size_t i = 0; i < count; i++) {
-			keeper->salts[i].day = salts[i].day;
-			digest_hmac_key_init(&keeper->salts[i].key, salts[i].bytes, sizeof(salts[i].bytes));
-		}
-		keeper->count = count;
-		pthread_mutex_unlock(&keeper->lock);
-	}
+	bool was_read = read_salts(keeper, clock_utc_day(now_us), salts, &count) == OK;
+	pthread_mutex_lock(&keeper->lock);
+	if (was_read)
+		take(keeper, salts, count);
+	forget_old(keeper, clock_utc_day(now_us));
+	pthread_mutex_unlock(&keeper->lock);
 	struct digest_hmac_key salt;
-	tell_change(keeper, !salt_keeper_get(keeper, now_us, &salt));
-	return count == DAYS;
+	bool has_today = salt_keeper_get(keeper, now_us, &salt);
+	tell_change(keeper, !has_today);
+	return has_today && salt_keeper_get(keeper, now_us + CLOCK_US_PER_DAY, &salt);
 }
 
 static void *keep(void *arg)

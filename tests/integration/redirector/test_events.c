@@ -13,7 +13,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/salt_store.h"
 #include "services/redirector/event_shipper.h"
-#include "tests/integration/net/kafka_fixture.h"
+#include "tests/integration/redirector/event_reader.h"
 #include "tests/integration/redirector/world.h"
 
 #define ACCEPTED "waymark_events_accepted_total"
@@ -153,35 +153,6 @@ static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
 
 /* --- what stands in an event --- */
 
-/* The first count events of a slug, in order. */
-static void read_events(struct world *world, const char *name, struct redirect_event *events, size_t count)
-{
-	char slug[SLUG_SIZE];
-	world_slug(world, name, slug);
-	struct kafka_consumer_config config = {
-		.kafka = &world->config.kafka,
-		.group = slug,
-		.topic = REDIRECT_EVENT_TOPIC,
-		.session_timeout_ms = 6000,
-		.events = kafka_fixture_from_the_beginning,
-		.log = world->log,
-	};
-	struct kafka_consumer *consumer = NULL;
-	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);
-	int64_t began_ms = http_fixture_now_ms();
-	size_t found = 0;
-	while (found < count) {
-		struct kafka_message message;
-		char reason[REDIRECT_EVENT_REASON_SIZE];
-		assert_true(http_fixture_now_ms() - began_ms < 2 * WORLD_DEADLINE_MS);
-		if (kafka_consumer_poll(consumer, 100, &message) != OK || message.key_len != strlen(slug) ||
-		    memcmp(message.key, slug, message.key_len) != 0)
-			continue;
-		assert_int_equal(redirect_event_decode(message.value, message.value_len, &events[found++], reason), OK);
-	}
-	kafka_consumer_free(consumer);
-}
-
 static void make_salts(struct world *world)
 {
 	struct pg_conn *conn = test_database_connect(world->database, NULL);
@@ -238,7 +209,7 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 	world_await_metric(world, ACKED, 21);
 	assert_int_equal(world_metric(world, ACCEPTED), 21);
 	static struct redirect_event found[21];
-	read_events(world, "left", found, 21);
+	event_reader_read(world, "left", found, 21);
 	for (size_t i = 0; i < 20; i++) {
 		assert_memory_equal(found[i].event_id, events[i].event_id, ENTROPY_UUID_SIZE);
 		assert_int_equal(found[i].event_id[6] >> 4, 7);
@@ -264,7 +235,7 @@ static void tells_about_the_visitor_without_the_address(void **state)
 	world_follow(world, "told", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
 	world_follow(world, "told", "");
 	world_await_metric(world, ACKED, world_metric(world, ACCEPTED));
-	read_events(world, "told", events, 4);
+	event_reader_read(world, "told", events, 4);
 
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(events[i].status, 302);

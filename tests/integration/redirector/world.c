@@ -90,6 +90,7 @@ int world_reset(void **state)
 {
 	struct world *world = *state;
 	world->metrics = metrics_new();
+	world->clock = clock_system();
 	test_folder_make(world->journal_dir);
 	struct redis_pool_config redis = {
 		.url = world->own_redis_url,
@@ -126,7 +127,7 @@ int world_stop(void **state)
 
 void world_start(struct world *world)
 {
-	assert_int_equal(redirector_new(&world->config, clock_system(), world->log, world->metrics, &world->redirector),
+	assert_int_equal(redirector_new(&world->config, world->clock, world->log, world->metrics, &world->redirector),
 	                 OK);
 	assert_int_equal(redirector_serve(world->redirector), OK);
 	world->door.port = redirector_http_port(world->redirector);

@@ -33,7 +33,8 @@ struct world {
 	struct test_announcer *announcer;
 	struct redis_pool *redis; /* the test's own way to Redis */
 	struct link_cache *link_cache;
-	struct config config; /* change it before world_start */
+	struct config config;      /* change it before world_start */
+	const struct clock *clock; /* the redirector's; the system's unless the test sets another */
 	struct redirector *redirector;
 	struct http_fixture door; /* for the client functions of http_fixture.h: its port alone is set */
 	struct http_fixture_answer answer;

@@ -47,6 +47,12 @@ static void has_the_documented_defaults(void **state)
 	assert_times(config_times(&config, &config.salts), 3600, 0, 10, 60);
 	assert_int_equal(config.expired_grace_s, 900);
 	assert_int_equal(config.deleted_grace_s, 0);
+	assert_times(config_times(&config, &config.retention), 86400, 300, 10, 60);
+	assert_int_equal(config.retention.after_midnight_s, 10800);
+	assert_int_equal(config.salts_keep_s, 86400);
+	assert_int_equal(config.visitors_keep_s, 172800);
+	assert_int_equal(config.visit_log_keep_days, 400);
+	assert_int_equal(config.clock_difference_max_s, 21600);
 	assert_int_equal(config.lock_at_least_s, 600);
 	assert_int_equal(config.lock_at_most_s, 840);
 	assert_int_equal(config.log_level, LOG_INFO);
@@ -55,11 +61,11 @@ static void has_the_documented_defaults(void **state)
 static void takes_every_time_of_every_task_down_to_a_second(void **state)
 {
 	(void)state;
-	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS" };
+	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS", "RETENTION" };
 	const char *const times[] = { "PERIOD_S", "FIRST_DELAY_S", "LOCK_AT_LEAST_S", "LOCK_AT_MOST_S" };
 	char name[64];
 	struct config config;
-	for (size_t i = 0; i < 12; i++) {
+	for (size_t i = 0; i < 16; i++) {
 		snprintf(name, sizeof(name), "%s_%s", tasks[i / 4], times[i % 4]);
 		setenv(name, "1", 1);
 	}
@@ -67,6 +73,7 @@ static void takes_every_time_of_every_task_down_to_a_second(void **state)
 	assert_times(config_times(&config, &config.expiry), 1, 1, 1, 1);
 	assert_times(config_times(&config, &config.partitions), 1, 1, 1, 1);
 	assert_times(config_times(&config, &config.salts), 1, 1, 1, 1);
+	assert_times(config_times(&config, &config.retention), 1, 1, 1, 1);
 	setenv("EXPIRY_PERIOD_S", "0", 1);
 	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
 }

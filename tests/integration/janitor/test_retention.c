@@ -1,0 +1,184 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "services/janitor/partitions.h"
+#include "services/janitor/retention.h"
+#include "services/janitor/salts.h"
+#include "tests/integration/janitor/janitor_fixture.h"
+
+#define KEEP_DAYS 400
+
+/* A row of a day so many days from 2024-10-04. */
+static void add_visits(struct janitor_fixture *f, int days)
+{
+	char sql[512];
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+	         "SELECT DATE '2024-10-04' + %d, gen_random_uuid(), clock_timestamp(), 1, 'a', 302, 1, false "
+	         "FROM generate_series(1, 100)",
+	         days);
+	test_database_run(f->db, sql);
+}
+
+static const char count_visits[] = "SELECT count(*) FROM visit_log";
+
+static void drops_days_whole_when_they_are_older_than_what_is_kept(void **state)
+{
+	struct janitor_fixture *f = *state;
+	add_visits(f, -KEEP_DAYS);
+	add_visits(f, -KEEP_DAYS + 1);
+	add_visits(f, -30);
+	add_visits(f, 0);
+	/* Days with clicks get a partition, however long ago; today and a week ahead get theirs. */
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 11);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(test_database_ask(f->db, count_visits), 300);
+	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 3);
+	assert_int_equal(test_database_ask(f->db, count_visits), 0);
+	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 7);
+}
+
+static void keeps_what_was_counted_of_days_that_it_drops(void **state)
+{
+	struct janitor_fixture *f = *state;
+	add_visits(f, -KEEP_DAYS);
+	test_database_run(f->db, "INSERT INTO links (slug, link_type, original_url, expires_at) "
+	                         "VALUES ('a', 'TEMPORARY', 'https://example.com/', clock_timestamp())");
+	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+	                         "SELECT id, '2023-08-31T08:00:00Z', 'total', '', 100 FROM links");
+	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
+	janitor_fixture_do(f, partitions_run);
+	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_hour"), 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics"), 100);
+}
+
+static void deletes_clicks_that_come_too_late_for_any_partition(void **state)
+{
+	struct janitor_fixture *f = *state;
+	for (int i = 1; i <= 12; i++)
+		add_visits(f, -KEEP_DAYS - i);
+	add_visits(f, -KEEP_DAYS);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 1200 + 9);
+	assert_int_equal(test_database_ask(f->db, count_visits), 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
+}
+
+static void lets_clicks_from_the_future_wait_until_their_day_is_near(void **state)
+{
+	struct janitor_fixture *f = *state;
+	add_visits(f, 8);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 100);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_20241012"), 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
+}
+
+static void gives_up_on_a_drop_rather_than_make_ingestion_queue(void **state)
+{
+	struct janitor_fixture *f = *state;
+	struct pg_conn *reader = test_database_connect(f->db, "waymark_links_api");
+	int64_t changed = 0;
+	janitor_fixture_do(f, partitions_run);
+	clock_fake_advance(&f->clock, (KEEP_DAYS + 1) * CLOCK_US_PER_DAY);
+	assert_int_equal(pg_conn_begin(reader), OK);
+	assert_int_equal(pg_conn_query(reader, count_visits, NULL, NULL), OK);
+	pg_conn_set_log(f->conn, NULL);
+	int64_t began_us = clock_steady_us(clock_system());
+	assert_int_equal(retention_run(&f->run, &changed), ERR_LIMIT);
+	assert_true(clock_steady_us(clock_system()) - began_us < 5 * CLOCK_US_PER_S);
+	assert_int_equal(changed, 0);
+	assert_int_equal(pg_conn_commit(reader), OK);
+	pg_conn_close(reader);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+}
+
+static void leaves_a_day_alone_that_an_operator_has_detached(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_do(f, partitions_run);
+	test_database_run(f->db, "ALTER TABLE visit_log DETACH PARTITION visit_log_20241004");
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, partitions_run), 1);
+	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
+	janitor_fixture_do(f, retention_run);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004'))"), 1);
+}
+
+static void assert_refused(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed))
+{
+	int64_t changed = 0;
+	assert_int_equal(task(&f->run, &changed), ERR_INVALID);
+	assert_int_equal(changed, 0);
+}
+
+static void changes_nothing_when_its_clock_has_gone_astray(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_do(f, salts_run);
+	janitor_fixture_do(f, partitions_run);
+	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
+	f->config.clock_difference_max_s = 21600;
+	assert_refused(f, retention_run);
+	assert_refused(f, partitions_run);
+	assert_refused(f, salts_run);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 3);
+	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8);
+	/* Five hours apart from PostgreSQL's is near enough. */
+	clock_fake_init(&f->clock, clock_now_us(clock_system()) - 5 * CLOCK_US_PER_HOUR);
+	janitor_fixture_do(f, salts_run);
+	janitor_fixture_do(f, partitions_run);
+}
+
+static void forgets_the_statistics_of_purged_links_and_of_no_other(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 1 FROM links");
+	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 'total', '', 1 "
+	                         "FROM links, generate_series(1, 4) AS i");
+	/* The platform's row, and a link with many roll-ups among those that go. */
+	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
+	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+	                         "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
+	                         "FROM links, generate_series(1, 2000) AS i GROUP BY i");
+	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
+	int64_t gone = 500 + 500 * 4 + 2000;
+	assert_int_equal(janitor_fixture_do(f, retention_run), gone);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 2001);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
+	                 2000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 8000);
+	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics WHERE link_id = 0"), 2500);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(drops_days_whole_when_they_are_older_than_what_is_kept),
+		TEST(keeps_what_was_counted_of_days_that_it_drops),
+		TEST(deletes_clicks_that_come_too_late_for_any_partition),
+		TEST(lets_clicks_from_the_future_wait_until_their_day_is_near),
+		TEST(gives_up_on_a_drop_rather_than_make_ingestion_queue),
+		TEST(leaves_a_day_alone_that_an_operator_has_detached),
+		TEST(forgets_the_statistics_of_purged_links_and_of_no_other),
+		TEST(changes_nothing_when_its_clock_has_gone_astray),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
