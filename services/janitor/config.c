@@ -1,6 +1,7 @@
 #include "services/janitor/config.h"
 
 #include "lib/net/pg_conn.h"
+#include "services/janitor/global_lookup.h"
 
 #define YEAR_S 31536000
 
@@ -25,6 +26,18 @@ static const struct env_var vars[] = {
 	        "how long a salt stays after its UTC day; more than the redirectors' clocks differ"),
 	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
 	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
+	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
+	         "true: asks where links lead whether anybody is there"),
+	SECONDS("DESTINATIONS_PERIOD_S", destinations_period_s, "10", 1,
+	        "seconds from one run of such checks to the next; each works for at most 30 s"),
+	SECONDS("DESTINATIONS_FIRST_DELAY_S", destinations_first_delay_s, "10", 0, "seconds from the start to the first"),
+	ENV_INT("DESTINATION_REQUESTS_PER_S", struct config, destinations_per_s, "5", 1, 1000,
+	        "requests in a second, to all hosts together"),
+	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1, "seconds between checks of one link"),
+	SECONDS("DESTINATION_RETRY_S", destination_retry_s, "900", 1,
+	        "seconds after a destination was found dead; doubled each time, at most 30 days"),
+	ENV_TEXT("DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
+	         "DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty: those of /etc/resolv.conf"),
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
 	        "how long no other janitor repeats a task; at most two thirds of its period, 10 s for the quick ones"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
@@ -41,6 +54,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    "is more than LOCK_AT_MOST_S", problems);
 	wrong += env_expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S",
 	                    "is less than SALTS_KEEP_S", problems);
+	wrong += env_expect(global_lookup_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
+	                    "is no list of DNS servers", problems);
 	return wrong;
 }
 

@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_CONFIG_H
 #define WAYMARK_SERVICES_JANITOR_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/log.h"
@@ -25,6 +26,14 @@ struct config {
 	int64_t salts_first_delay_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visitors_keep_s;
+
+	bool destination_checks;
+	int64_t destinations_period_s;
+	int64_t destinations_first_delay_s;
+	int64_t destinations_per_s; /* requests */
+	int64_t destination_recheck_s;
+	int64_t destination_retry_s;
+	char destination_resolvers[256]; /* "" = those of the system */
 
 	int64_t lock_at_least_s;
 	int64_t lock_at_most_s;

@@ -6,6 +6,7 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "services/janitor/destinations.h"
 #include "services/janitor/expiry.h"
 #include "services/janitor/partitions.h"
 #include "services/janitor/salts.h"
@@ -15,7 +16,7 @@
 #define QUICK_AT_LEAST_S 10
 #define QUICK_AT_MOST_S 60
 
-enum { TASKS = 3 };
+enum { TASKS = 4 };
 
 struct turn {
 	struct fenced_lock lock;
@@ -25,6 +26,7 @@ struct turn {
 
 struct schedule {
 	struct schedule_config with;
+	size_t count;
 	struct task tasks[TASKS];
 	struct turn turns[TASKS];
 };
@@ -40,7 +42,7 @@ static int64_t at_least_s(int64_t wanted_s, int64_t period_s)
 	return smaller(wanted_s, period_s * 2 / 3);
 }
 
-static void fill_timetable(const struct config *c, struct task out[static TASKS])
+static size_t fill_timetable(const struct config *c, struct task out[static TASKS])
 {
 	int64_t quick_at_least_s = smaller(c->lock_at_least_s, QUICK_AT_LEAST_S);
 	int64_t quick_at_most_s = smaller(c->lock_at_most_s, QUICK_AT_MOST_S);
@@ -52,9 +54,14 @@ static void fill_timetable(const struct config *c, struct task out[static TASKS]
 		  partitions_run },
 		{ "expiry", "waymark-expiry", "task=\"expiry\"", c->expiry_period_s, c->expiry_first_delay_s,
 		  at_least_s(c->lock_at_least_s, c->expiry_period_s), c->lock_at_most_s, expiry_run },
+		/* Last: it is left out when it is off. */
+		{ "destinations", "waymark-destinations", "task=\"destinations\"", c->destinations_period_s,
+		  c->destinations_first_delay_s, at_least_s(quick_at_least_s, c->destinations_period_s),
+		  quick_at_most_s, destinations_run },
 	};
 	for (size_t i = 0; i < TASKS; i++)
 		out[i] = table[i];
+	return c->destination_checks ? TASKS : TASKS - 1;
 }
 
 /* Who holds a lock: never the same twice, not even on one host. */
@@ -76,9 +83,9 @@ struct schedule *schedule_new(const struct schedule_config *config)
 	char holder[FENCED_LOCK_HOLDER_MAX + 1];
 	s->with = *config;
 	name_holder(holder, sizeof(holder));
-	fill_timetable(config->config, s->tasks);
-	task_metrics_register(config->metrics, s->tasks, TASKS, metrics);
-	for (size_t i = 0; i < TASKS; i++) {
+	s->count = fill_timetable(config->config, s->tasks);
+	task_metrics_register(config->metrics, s->tasks, s->count, metrics);
+	for (size_t i = 0; i < s->count; i++) {
 		s->turns[i].metrics = metrics[i];
 		s->turns[i].due_us = clock_steady_us(config->clock) + s->tasks[i].first_delay_s * CLOCK_US_PER_S;
 		if (fenced_lock_init(&s->turns[i].lock, s->tasks[i].lock, holder) != OK)
@@ -153,7 +160,7 @@ static enum task_outcome run_task(struct schedule *s, size_t i, bool at_once)
 static size_t next_task(const struct schedule *s)
 {
 	size_t next = 0;
-	for (size_t i = 1; i < TASKS; i++) {
+	for (size_t i = 1; i < s->count; i++) {
 		if (s->turns[i].due_us < s->turns[next].due_us)
 			next = i;
 	}
@@ -175,7 +182,7 @@ void schedule_follow(struct schedule *schedule)
 bool schedule_run_once(struct schedule *schedule)
 {
 	bool right = true;
-	for (size_t i = 0; i < TASKS && !shutdown_requested(schedule->with.shutdown); i++) {
+	for (size_t i = 0; i < schedule->count && !shutdown_requested(schedule->with.shutdown); i++) {
 		enum task_outcome outcome = run_task(schedule, i, true);
 		right = right && (outcome == TASK_DONE || outcome == TASK_SKIPPED);
 	}
