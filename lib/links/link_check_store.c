@@ -77,7 +77,8 @@ enum err link_check_store_write(struct pg_conn *conn, const struct link_check_du
 	pg_params_int(&params, failures);
 	pg_params_int(&params, next_s);
 	return pg_conn_query(conn,
-	                     "UPDATE links SET destination_status = $3, last_checked_at = clock_timestamp(), "
+	                     "UPDATE links SET destination_status = $3::smallint, "
+	                     "last_checked_at = CASE WHEN $3::smallint IS NOT NULL THEN clock_timestamp() END, "
 	                     "failed_checks = $4, "
 	                     "next_check_at = clock_timestamp() + $5::bigint * interval '1 second' "
 	                     "WHERE id = $1 AND original_url = $2",

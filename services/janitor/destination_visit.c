@@ -5,6 +5,7 @@
 
 #include "lib/links/link_check_store.h"
 #include "services/janitor/fetch.h"
+#include "services/janitor/global_lookup.h"
 #include "services/janitor/host_store.h"
 #include "services/janitor/robots.h"
 
@@ -64,28 +65,32 @@ static enum err request(struct visit *v, const struct web_address *address, bool
 	return fetch_run(&request, out);
 }
 
-/* A host without a readable robots.txt asks for no pause. */
-static int64_t read_robots(struct visit *v, const struct web_address *address)
+/* A host without a readable robots.txt asks for no pause. ERR_NOT_FOUND: it cannot be asked at all. */
+static enum err read_robots(struct visit *v, const struct web_address *address, int64_t *delay_ms)
 {
 	struct web_address robots;
 	struct fetch_answer answer;
 	struct strbuf body;
-	int64_t delay_ms = 0;
+	*delay_ms = 0;
 	strbuf_init(&body, FETCH_BYTES_MAX);
-	if (web_address_at(address, "/robots.txt", &robots) == OK &&
-	    request(v, &robots, false, &body, &answer) == OK && answer.status == 200)
-		delay_ms = robots_delay_ms(body.data, body.len, FETCH_AGENT);
+	enum err err = web_address_at(address, "/robots.txt", &robots);
+	if (err == OK)
+		err = request(v, &robots, false, &body, &answer);
+	if (err == OK && answer.status == 200)
+		*delay_ms = robots_delay_ms(body.data, body.len, FETCH_AGENT);
 	strbuf_clear(&body);
-	return delay_ms;
+	return err == ERR_NOT_FOUND ? err : OK;
 }
 
+/* UNKNOWN remains of a host that cannot be asked: there is nothing to remember of it. */
 static enum err await_turn(struct visit *v, const struct web_address *address, struct host_store_answer *out)
 {
 	struct step step = { .host = address->host, .answer = out };
 	enum err err = do_step(v->run, &step, take_turn);
 	if (err != OK || out->turn != HOST_TURN_UNKNOWN)
 		return err;
-	step.delay_ms = read_robots(v, address);
+	if (read_robots(v, address, &step.delay_ms) != OK)
+		return OK;
 	err = do_step(v->run, &step, learn);
 	if (err == OK)
 		err = do_step(v->run, &step, take_turn);
@@ -112,7 +117,8 @@ static enum err ask(struct visit *v, const struct web_address *address, bool wan
 	enum err err = ERR_UNAVAILABLE;
 	if (!wants_pauses) {
 		err = request(v, address, true, NULL, out);
-		if (err == ERR_NOT_FOUND || (err == OK && out->status < 400))
+		bool is_refused = (err == OK && out->status >= 400) || err == ERR_UNAVAILABLE;
+		if (!is_refused)
 			return err;
 	}
 	return request(v, address, false, NULL, out);
@@ -143,10 +149,18 @@ static enum err visit_host(struct visit *v, struct web_address *address, bool *g
 	struct host_store_answer turn = { 0 };
 	struct fetch_answer answer = { 0 };
 	*goes_on = false;
+	if (global_lookup_refuses(address->host)) {
+		end(v, LINK_CHECK_NO_ANSWER);
+		return OK;
+	}
 	enum err err = await_turn(v, address, &turn);
 	if (err != OK)
 		return err;
-	if (turn.turn != HOST_TURN_TAKEN) {
+	if (turn.turn == HOST_TURN_UNKNOWN) {
+		end(v, LINK_CHECK_NO_ANSWER);
+		return OK;
+	}
+	if (turn.turn == HOST_TURN_WAIT) {
 		/* A host that sent us to itself has answered; another one may be asked later. */
 		if (!has_asked(v, address->host))
 			v->result = (struct destination_visit){ .wait_ms = turn.wait_ms };

@@ -62,7 +62,11 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 	memcpy(&peer, &address->addr, address->addrlen);
 	if (!global_address_is((const struct sockaddr *)&peer) || !is_pinned(&transfer->pinned, &peer))
 		return CURL_SOCKET_BAD;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	curl_socket_t opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	const int room = FETCH_BYTES_MAX;
+	if (opened != CURL_SOCKET_BAD) /* what we do not read is not sent */
+		(void)setsockopt(opened, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	return opened;
 }
 
 static size_t count_header(char *bytes, size_t one, size_t len, void *arg)
@@ -85,11 +89,13 @@ static size_t keep_body(char *bytes, size_t one, size_t len, void *arg)
 	return len <= room ? len : 0;
 }
 
+/* NULL: the host is an IPv6 address, for which libcurl knows no pins, and which it need not look up. */
 static struct curl_slist *pin(const struct web_address *address, const struct global_lookup *found)
 {
 	char text[PIN_SIZE];
-	size_t at = (size_t)snprintf(text, sizeof(text), strchr(address->host, ':') ? "[%s]:%u:" : "%s:%u:", address->host,
-	                             (unsigned)address->port);
+	if (strchr(address->host, ':'))
+		return NULL;
+	size_t at = (size_t)snprintf(text, sizeof(text), "%s:%u:", address->host, (unsigned)address->port);
 	for (size_t i = 0; i < found->count; i++) {
 		char number[INET6_ADDRSTRLEN];
 		size_t len;
@@ -98,7 +104,10 @@ static struct curl_slist *pin(const struct web_address *address, const struct gl
 		at += (size_t)snprintf(text + at, sizeof(text) - at, family == AF_INET6 ? "%s[%s]" : "%s%s", i ? "," : "",
 		                       number);
 	}
-	return curl_slist_append(NULL, text);
+	struct curl_slist *list = curl_slist_append(NULL, text);
+	if (!list)
+		abort();
+	return list;
 }
 
 static void set_limits(CURL *curl, struct transfer *transfer, int64_t left_ms)
@@ -140,15 +149,17 @@ static enum err perform(struct transfer *transfer, int64_t left_ms, struct fetch
 	const struct fetch_request *request = transfer->request;
 	CURL *curl = curl_easy_init();
 	struct curl_slist *pins = pin(request->address, &transfer->pinned);
-	if (!curl || !pins)
+	if (!curl)
 		abort();
 	set_limits(curl, transfer, left_ms);
 	curl_easy_setopt(curl, CURLOPT_URL, request->address->url);
 	curl_easy_setopt(curl, CURLOPT_RESOLVE, pins);
 	curl_easy_setopt(curl, CURLOPT_NOBODY, request->is_head ? 1L : 0L);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, FETCH_AGENT "/" WAYMARK_VERSION " (checks the destinations of links)");
-	(void)curl_easy_perform(curl); /* its answer tells more than its code */
+	CURLcode code = curl_easy_perform(curl);
 	enum err err = read_answer(curl, out);
+	if (err != OK && code == CURLE_OPERATION_TIMEDOUT)
+		err = ERR_LIMIT;
 	curl_easy_cleanup(curl);
 	curl_slist_free_all(pins);
 	return err;
@@ -162,8 +173,10 @@ enum err fetch_run(const struct fetch_request *request, struct fetch_answer *out
 	if (global_lookup_host(request->resolvers, request->address->host, FETCH_TIMEOUT_MS, &transfer.pinned) != OK)
 		return ERR_NOT_FOUND;
 	int64_t left_ms = (deadline_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
-	if (left_ms <= 0 || perform(&transfer, left_ms, &answer) != OK)
-		return ERR_UNAVAILABLE;
-	*out = answer;
-	return OK;
+	if (left_ms <= 0)
+		return ERR_LIMIT;
+	enum err err = perform(&transfer, left_ms, &answer);
+	if (err == OK)
+		*out = answer;
+	return err;
 }

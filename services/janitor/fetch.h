@@ -38,7 +38,7 @@ void fetch_start(void);
 void fetch_end(void);
 
 /*
- * ERR_UNAVAILABLE: it was asked, or tried to, and there was no answer. ERR_NOT_FOUND: it was not asked: it has no address, or one of
+ * ERR_UNAVAILABLE: it was asked, or tried to, and there was no answer. ERR_LIMIT: none in time. ERR_NOT_FOUND: it was not asked: it has no address, or one of
  * them is not global; nobody outside shall learn which.
  */
 enum err fetch_run(const struct fetch_request *request, struct fetch_answer *out) MUST_CHECK;

@@ -13,6 +13,8 @@
 
 #define TRY_MS 1000
 #define TRIES 3
+/* c-ares has one per server and transport; its macros reach for the sign bit beyond the 15th. */
+#define SOCKETS_MAX 8
 
 struct question {
 	struct global_lookup found;
@@ -81,11 +83,11 @@ static void close_channel(ares_channel channel)
 /* One turn of c-ares' loop. */
 static void turn(ares_channel channel, int64_t wait_ms)
 {
-	ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
-	struct pollfd polled[ARES_GETSOCK_MAXNUM];
+	ares_socket_t sockets[SOCKETS_MAX];
+	struct pollfd polled[SOCKETS_MAX];
 	nfds_t count = 0;
-	int wanted = ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
-	for (int i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+	int wanted = ares_getsock(channel, sockets, SOCKETS_MAX);
+	for (int i = 0; i < SOCKETS_MAX; i++) {
 		short events = 0;
 		if (ARES_GETSOCK_READABLE(wanted, i))
 			events |= POLLIN;
@@ -134,6 +136,12 @@ enum err global_lookup_host(const char *servers, const char *host, int64_t timeo
 		return ERR_NOT_FOUND;
 	*out = question.found;
 	return OK;
+}
+
+bool global_lookup_refuses(const char *host)
+{
+	struct question question = { 0 };
+	return is_literal(host, &question) && question.has_private;
 }
 
 bool global_lookup_servers_are_valid(const char *servers)

@@ -28,6 +28,9 @@ struct global_lookup {
 enum err global_lookup_host(const char *servers, const char *host, int64_t timeout_ms,
                             struct global_lookup *out) MUST_CHECK;
 
+/* Whether it is a literal that is not global: nobody need be asked to know. */
+bool global_lookup_refuses(const char *host);
+
 /* Whether c-ares can read the list. For checks of configurations. */
 bool global_lookup_servers_are_valid(const char *servers);
 
