@@ -24,6 +24,15 @@ static bool read_part(CURLU *url, CURLUPart part, unsigned flags, char *out, siz
 	return fits;
 }
 
+/* "[fe80::1%eth0]" */
+static bool names_interface(CURLU *url)
+{
+	char *zone = NULL;
+	bool is_there = curl_url_get(url, CURLUPART_ZONEID, &zone, 0) == CURLUE_OK;
+	curl_free(zone);
+	return is_there;
+}
+
 static bool is_name(const char *host)
 {
 	size_t len = strlen(host);
@@ -64,12 +73,12 @@ static bool set_host(CURLU *url, const char *host)
 
 static enum err read_url(CURLU *url, struct web_address *out)
 {
-	char scheme[8], port[8], none[2];
+	char scheme[8], port[8];
 	int64_t number = 0;
 	if (!read_part(url, CURLUPART_SCHEME, 0, scheme, sizeof(scheme)) ||
 	    !read_part(url, CURLUPART_HOST, 0, out->host, sizeof(out->host)) ||
 	    !read_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port)) || !tidy_host(out->host) ||
-	    read_part(url, CURLUPART_ZONEID, 0, none, sizeof(none)) || number_parse(port, 1, UINT16_MAX, &number) != OK)
+	    names_interface(url) || number_parse(port, 1, UINT16_MAX, &number) != OK)
 		return ERR_INVALID;
 	out->is_https = strcmp(scheme, "https") == 0;
 	if (!out->is_https && strcmp(scheme, "http") != 0)
