@@ -44,15 +44,15 @@ enum err link_check_store_claim(struct pg_conn *conn, int64_t limit, int64_t lea
 	pg_params_int(&params, limit);
 	pg_params_int(&params, lease_s);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn,
-		"WITH due AS (SELECT id AS due_id FROM links WHERE state = 'ACTIVE' "
-		"AND next_check_at <= statement_timestamp() "
-		"AND (expires_at IS NULL OR expires_at > statement_timestamp()) "
-		"ORDER BY next_check_at LIMIT $1 FOR UPDATE SKIP LOCKED) "
-		"UPDATE links SET next_check_at = clock_timestamp() + $2::bigint * interval '1 second' "
-		"FROM due WHERE id = due_id RETURNING id, failed_checks, original_url",
-		&params, &rows);
+	enum err err =
+		pg_conn_query(conn,
+	                      "WITH due AS (SELECT id AS due_id FROM links WHERE state = 'ACTIVE' "
+	                      "AND next_check_at <= statement_timestamp() "
+	                      "AND (expires_at IS NULL OR expires_at > statement_timestamp()) "
+	                      "ORDER BY next_check_at LIMIT $1 FOR UPDATE SKIP LOCKED) "
+	                      "UPDATE links SET next_check_at = clock_timestamp() + $2::bigint * interval '1 second' "
+	                      "FROM due WHERE id = due_id RETURNING id, failed_checks, original_url",
+	                      &params, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
 		out[i].link_id = pg_result_int(rows, i, 0);
 		out[i].failures = pg_result_int(rows, i, 1);

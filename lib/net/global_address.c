@@ -19,25 +19,25 @@ struct block6 {
 };
 
 static const struct block4 refused4[] = {
-	{ { 0, 0, 0, 0 }, 8 },         /* this network */
-	{ { 10, 0, 0, 0 }, 8 },        /* private */
-	{ { 100, 64, 0, 0 }, 10 },     /* behind a carrier's NAT; metadata of Alibaba Cloud */
-	{ { 127, 0, 0, 0 }, 8 },       /* loopback */
-	{ { 168, 63, 129, 16 }, 32 },  /* Azure's services for its machines */
-	{ { 169, 254, 0, 0 }, 16 },    /* link-local; metadata of most clouds */
-	{ { 172, 16, 0, 0 }, 12 },     /* private */
-	{ { 192, 0, 0, 0 }, 24 },      /* protocol assignments; metadata of Oracle Cloud */
-	{ { 192, 0, 2, 0 }, 24 },      /* documentation */
-	{ { 192, 31, 196, 0 }, 24 },   /* AS112 */
-	{ { 192, 52, 193, 0 }, 24 },   /* AMT */
-	{ { 192, 88, 99, 0 }, 24 },    /* 6to4 relays, deprecated */
-	{ { 192, 168, 0, 0 }, 16 },    /* private */
-	{ { 192, 175, 48, 0 }, 24 },   /* AS112 */
-	{ { 198, 18, 0, 0 }, 15 },     /* benchmarks */
-	{ { 198, 51, 100, 0 }, 24 },   /* documentation */
-	{ { 203, 0, 113, 0 }, 24 },    /* documentation */
-	{ { 224, 0, 0, 0 }, 4 },       /* multicast */
-	{ { 240, 0, 0, 0 }, 4 },       /* reserved, and broadcast */
+	{ { 0, 0, 0, 0 }, 8 },        /* this network */
+	{ { 10, 0, 0, 0 }, 8 },       /* private */
+	{ { 100, 64, 0, 0 }, 10 },    /* behind a carrier's NAT; metadata of Alibaba Cloud */
+	{ { 127, 0, 0, 0 }, 8 },      /* loopback */
+	{ { 168, 63, 129, 16 }, 32 }, /* Azure's services for its machines */
+	{ { 169, 254, 0, 0 }, 16 },   /* link-local; metadata of most clouds */
+	{ { 172, 16, 0, 0 }, 12 },    /* private */
+	{ { 192, 0, 0, 0 }, 24 },     /* protocol assignments; metadata of Oracle Cloud */
+	{ { 192, 0, 2, 0 }, 24 },     /* documentation */
+	{ { 192, 31, 196, 0 }, 24 },  /* AS112 */
+	{ { 192, 52, 193, 0 }, 24 },  /* AMT */
+	{ { 192, 88, 99, 0 }, 24 },   /* 6to4 relays, deprecated */
+	{ { 192, 168, 0, 0 }, 16 },   /* private */
+	{ { 192, 175, 48, 0 }, 24 },  /* AS112 */
+	{ { 198, 18, 0, 0 }, 15 },    /* benchmarks */
+	{ { 198, 51, 100, 0 }, 24 },  /* documentation */
+	{ { 203, 0, 113, 0 }, 24 },   /* documentation */
+	{ { 224, 0, 0, 0 }, 4 },      /* multicast */
+	{ { 240, 0, 0, 0 }, 4 },      /* reserved, and broadcast */
 };
 
 static const struct block6 unicast6 = { { 0x20 }, 3 };

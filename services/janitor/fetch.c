@@ -36,8 +36,8 @@ static const void *bytes_of(const struct sockaddr_storage *address, size_t *len)
 {
 	bool is4 = address->ss_family == AF_INET;
 	*len = is4 ? sizeof(struct in_addr) : sizeof(struct in6_addr);
-	return is4 ? (const void *)&((const struct sockaddr_in *)address)->sin_addr :
-	             (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+	return is4 ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
+	           : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
 }
 
 static bool is_pinned(const struct global_lookup *pinned, const struct sockaddr_storage *address)
@@ -101,8 +101,8 @@ static struct curl_slist *pin(const struct web_address *address, const struct gl
 		size_t len;
 		int family = found->addresses[i].ss_family;
 		inet_ntop(family, bytes_of(&found->addresses[i], &len), number, sizeof(number));
-		at += (size_t)snprintf(text + at, sizeof(text) - at, family == AF_INET6 ? "%s[%s]" : "%s%s", i ? "," : "",
-		                       number);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, family == AF_INET6 ? "%s[%s]" : "%s%s",
+		                       i ? "," : "", number);
 	}
 	struct curl_slist *list = curl_slist_append(NULL, text);
 	if (!list)
@@ -139,7 +139,8 @@ static enum err read_answer(CURL *curl, struct fetch_answer *out)
 	if (status < 200 || status > 999)
 		return ERR_UNAVAILABLE;
 	out->status = (int)status;
-	if (!location || (size_t)snprintf(out->location, sizeof(out->location), "%s", location) >= sizeof(out->location))
+	if (!location ||
+	    (size_t)snprintf(out->location, sizeof(out->location), "%s", location) >= sizeof(out->location))
 		out->location[0] = '\0';
 	return OK;
 }
@@ -155,7 +156,8 @@ static enum err perform(struct transfer *transfer, int64_t left_ms, struct fetch
 	curl_easy_setopt(curl, CURLOPT_URL, request->address->url);
 	curl_easy_setopt(curl, CURLOPT_RESOLVE, pins);
 	curl_easy_setopt(curl, CURLOPT_NOBODY, request->is_head ? 1L : 0L);
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, FETCH_AGENT "/" WAYMARK_VERSION " (checks the destinations of links)");
+	curl_easy_setopt(curl, CURLOPT_USERAGENT,
+	                 FETCH_AGENT "/" WAYMARK_VERSION " (checks the destinations of links)");
 	CURLcode code = curl_easy_perform(curl);
 	enum err err = read_answer(curl, out);
 	if (err != OK && code == CURLE_OPERATION_TIMEDOUT)

@@ -59,7 +59,9 @@ static bool is_literal(const char *host, struct question *question)
 static enum err open_channel(const char *servers, ares_channel *out)
 {
 	char lookups[] = "b";
-	struct ares_options options = { .flags = ARES_FLAG_NOSEARCH, .timeout = TRY_MS, .tries = TRIES, .lookups = lookups };
+	struct ares_options options = {
+		.flags = ARES_FLAG_NOSEARCH, .timeout = TRY_MS, .tries = TRIES, .lookups = lookups
+	};
 	const int set = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS;
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
 		return ERR_INTERNAL;
@@ -101,7 +103,8 @@ static void turn(ares_channel channel, int64_t wait_ms)
 	(void)poll(polled, count, (int)(wait->tv_sec * 1000 + wait->tv_usec / 1000 + 1));
 	ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* what has timed out */
 	for (nfds_t i = 0; i < count; i++)
-		ares_process_fd(channel, polled[i].revents & (POLLIN | POLLERR | POLLHUP) ? polled[i].fd : ARES_SOCKET_BAD,
+		ares_process_fd(channel,
+		                polled[i].revents & (POLLIN | POLLERR | POLLHUP) ? polled[i].fd : ARES_SOCKET_BAD,
 		                polled[i].revents & POLLOUT ? polled[i].fd : ARES_SOCKET_BAD);
 }
 

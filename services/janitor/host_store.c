@@ -31,12 +31,13 @@ static enum err queue_up(struct pg_conn *conn, const char *host, int64_t *wait_m
 	struct pg_params params = { 0 };
 	pg_params_text(&params, host);
 	pg_params_int(&params, HOST_STORE_SLACK_MS);
-	return ask(conn,
-	           "UPDATE destination_hosts SET queue_until = greatest(queue_until, free_at) + "
-	           "(crawl_delay_ms + $2::bigint) * interval '1 ms' "
-	           "WHERE host = $1 AND free_at > clock_timestamp() RETURNING greatest(0, ceil(1000 * extract(epoch FROM "
-	           "queue_until - clock_timestamp())) - crawl_delay_ms - $2::bigint)::bigint",
-	           &params, wait_ms);
+	return ask(
+		conn,
+		"UPDATE destination_hosts SET queue_until = greatest(queue_until, free_at) + "
+		"(crawl_delay_ms + $2::bigint) * interval '1 ms' "
+		"WHERE host = $1 AND free_at > clock_timestamp() RETURNING greatest(0, ceil(1000 * extract(epoch FROM "
+		"queue_until - clock_timestamp())) - crawl_delay_ms - $2::bigint)::bigint",
+		&params, wait_ms);
 }
 
 enum err host_store_take(struct pg_conn *conn, const char *host, struct host_store_answer *out)

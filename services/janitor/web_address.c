@@ -18,8 +18,8 @@ static bool is_asked_at(int64_t port)
 static bool read_part(CURLU *url, CURLUPart part, unsigned flags, char *out, size_t size)
 {
 	char *text = NULL;
-	bool fits = curl_url_get(url, part, &text, flags) == CURLUE_OK &&
-	            (size_t)snprintf(out, size, "%s", text) < size;
+	bool fits =
+		curl_url_get(url, part, &text, flags) == CURLUE_OK && (size_t)snprintf(out, size, "%s", text) < size;
 	curl_free(text);
 	return fits;
 }

@@ -15,8 +15,9 @@
 #define WEB_ADDRESS_HOST_SIZE 256
 
 struct web_address {
-	char url[WEB_ADDRESS_URL_SIZE];   /* without fragment */
-	char host[WEB_ADDRESS_HOST_SIZE]; /* "example.com", "192.0.2.1", "2001:db8::1": lower case, no brackets, no dot at the end */
+	char url[WEB_ADDRESS_URL_SIZE]; /* without fragment */
+	char host
+		[WEB_ADDRESS_HOST_SIZE]; /* "example.com", "192.0.2.1", "2001:db8::1": lower case, no brackets, no dot at the end */
 	uint16_t port;
 	bool is_https;
 };

@@ -201,8 +201,8 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 {
 	struct json *links = json_new_array();
 	for (size_t i = 0; i < page->list.count; i++)
-		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &page->checks[i], &r->api->base,
-		                                 request_now_us(r)));
+		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &page->checks[i],
+		                                 &r->api->base, request_now_us(r)));
 
 	struct json *pagination = json_new_object();
 	json_set_int(pagination, "page", page->query.page);

@@ -6,6 +6,7 @@ Everything happens in a network of its own, where nftables counts. CHAOS_FULL=1 
 import os
 import pathlib
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,10 +35,10 @@ PROXIES = {name: "http://127.0.0.1:80/" for name in ("http_proxy", "https_proxy"
 
 
 class Database:
-    """One of the test's own, in the shared PostgreSQL."""
+    """One of the test's own."""
 
-    def __init__(self):
-        self.url = urllib.parse.urlsplit(os.environ["ADMIN_PG_URL"])
+    def __init__(self, url):
+        self.url = urllib.parse.urlsplit(url)
         self.name = f"test_{secrets.token_hex(8)}"
         self.admin = psycopg2.connect(self.url.geturl())
         self.admin.autocommit = True
@@ -111,8 +112,23 @@ class Rig:
 
 
 @pytest.fixture(scope="module")
-def database():
-    made = Database()
+def postgres():
+    """The shared stack's, or one of a stack of our own; gives the administrator's URL."""
+    if "ADMIN_PG_URL" in os.environ:
+        yield os.environ["ADMIN_PG_URL"]
+        return
+    state = BUILD / "stacks" / f"chaos-{os.getpid()}-destinations"
+    stack = [ROOT / "tools/stack"]
+    subprocess.run([*stack, "up", "--state", state, "--build", BUILD, "--services", "none", "--tied-to", str(os.getpid())], check=True)
+    shown = subprocess.run([*stack, "env", "--state", state], check=True, capture_output=True, text=True).stdout
+    yield shlex.split(next(line for line in shown.splitlines() if "ADMIN_PG_URL=" in line))[-1].partition("=")[2]
+    subprocess.run([*stack, "down", "--state", state], check=True)
+    shutil.rmtree(state)
+
+
+@pytest.fixture(scope="module")
+def database(postgres):
+    made = Database(postgres)
     yield made
     made.end()
 

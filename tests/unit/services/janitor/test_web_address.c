@@ -31,7 +31,7 @@ static void reads_the_host_as_it_will_be_looked_up(void **state)
 static void reads_each_spelling_of_an_ipv4_address_as_four_numbers(void **state)
 {
 	(void)state;
-	const char *const spellings[] = { "2130706433", "0x7f000001", "017700000001", "127.1",      "127.0.1",
+	const char *const spellings[] = { "2130706433", "0x7f000001", "017700000001", "127.1",          "127.0.1",
 		                          "0x7f.1",     "0177.0.0.1", "127.0.0.1.",   "%31%32%37.0.0.1" };
 	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
 		char url[64];
