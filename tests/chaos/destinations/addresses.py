@@ -15,6 +15,8 @@ NOT_GLOBAL_4 = (
 NOT_GLOBAL_6 = (
     "::/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "4000::/2", "8000::/1",
 )  # fmt: skip
+# Within any block: RFC 5214.
+ISATAP = "ip6 daddr & ::fdff:ffff:0:0 == ::5efe:0:0"
 METADATA = ("169.254.169.254", "169.254.170.2", "100.100.100.200", "192.0.0.192", "168.63.129.16", "fd00:ec2::254", "fd20:ce::254")
 
 
@@ -87,12 +89,6 @@ NAMES = (
     "metadata.google.internal", "instance-data", "kubernetes.default.svc", "0", "0x0", "00", "[::]", "[::1]", "[0:0:0:0:0:0:0:1]",
     "[0000::1]", "[::ffff:7f00:1]", "[fe80::1]", "[fe80::1%25lo]", "[ff02::1]", "[fec0::1]",
 )  # fmt: skip
-
-
-def is_global(text):
-    address = ipaddress.ip_address(text)
-    blocks = NOT_GLOBAL_4 if address.version == 4 else NOT_GLOBAL_6
-    return not any(address in ipaddress.ip_network(block) for block in blocks)
 
 
 def bracketed(text):

@@ -73,6 +73,7 @@ class Network:
                     type filter hook output priority -300; policy accept;
                     meta l4proto {{ tcp, udp, sctp }} ip daddr {{ {", ".join(addresses.NOT_GLOBAL_4)} }} counter name not_global_4
                     meta l4proto {{ tcp, udp, sctp }} ip6 daddr {{ {", ".join(addresses.NOT_GLOBAL_6)} }} counter name not_global_6
+                    meta l4proto {{ tcp, udp, sctp }} {addresses.ISATAP} counter name not_global_6
                     meta l4proto tcp counter name all_tcp
                 }}
             }}

@@ -57,7 +57,8 @@ def test_what_was_wished_is_what_is_kept(ann):
     assert {name: link[name] for name in wish} == wish
 
 
-def test_what_was_seen_of_a_destination_is_shown_and_is_no_change(ann, database):
+def test_what_was_seen_of_a_destination_is_shown_and_is_no_change(new_user, database):
+    ann = new_user()
     link = ann.create(original_url="https://example.com/old")
     path = f"/api/links/{link['id']}"
     listed = ann.call("GET", "/api/links").json["links"]
