@@ -150,6 +150,8 @@ bool global_lookup_refuses(const char *host)
 bool global_lookup_servers_are_valid(const char *servers)
 {
 	ares_channel channel;
+	if (servers[0] == '\0')
+		return true;
 	if (open_channel(servers, &channel) != OK)
 		return false;
 	close_channel(channel);
