@@ -62,8 +62,7 @@ static void refuses_what_is_no_web_server_of_the_world(void **state)
 		                     "http://[fe80::1%25eth0]/",
 		                     "http://[::1/",
 		                     "http://[example.com]/",
-		                     "http://b\xc3\xbc"
-		                     "cher.example/",
+		                     "http://\xc3\xa4.example/",
 		                     "http://example.com:0/",
 		                     "http://example.com:65536/",
 		                     "http:///",
