@@ -1,6 +1,7 @@
 #include "services/janitor/config.h"
 
 #include "lib/net/pg_conn.h"
+#include "services/janitor/global_lookup.h"
 
 #define YEAR_S 31536000
 
@@ -50,6 +51,17 @@ static const struct env_var vars[] = {
 	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
 	SECONDS("CLOCK_DIFFERENCE_MAX_S", clock_difference_max_s, "21600", 0,
 	        "partitions, salts and retention wait while our clock and PostgreSQL's differ by more; 0 = never"),
+	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
+	         "true: asks where links lead whether anybody is there"),
+	TASK_TIMES("DESTINATIONS", destinations, "10", "10", QUICK_AT_LEAST, QUICK_AT_MOST,
+	           "run of such checks, which works for at most 30 s"),
+	ENV_INT("DESTINATION_REQUESTS_PER_S", struct config, destinations_per_s, "5", 1, 1000,
+	        "requests in a second, to all hosts together"),
+	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1, "seconds between checks of one link"),
+	SECONDS("DESTINATION_RETRY_S", destination_retry_s, "900", 1,
+	        "seconds after a destination was found dead; doubled each time, at most 30 days"),
+	ENV_TEXT("DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
+	         "DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty: those of /etc/resolv.conf"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -80,11 +92,14 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->partitions, "PARTITIONS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "is more than LOCK_AT_MOST_S", problems);
 	wrong += env_expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S",
 	                    "is less than SALTS_KEEP_S", problems);
+	wrong += env_expect(global_lookup_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
+	                    "is no list of DNS servers", problems);
 	return wrong;
 }
 

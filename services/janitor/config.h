@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_JANITOR_CONFIG_H
 #define WAYMARK_SERVICES_JANITOR_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/log.h"
@@ -28,6 +29,7 @@ struct config {
 	struct task_times partitions;
 	struct task_times salts;
 	struct task_times retention;
+	struct task_times destinations;
 
 	int64_t expired_grace_s; /* from the mark to the purge */
 	int64_t deleted_grace_s;
@@ -35,6 +37,12 @@ struct config {
 	int64_t visitors_keep_s;
 	int64_t visit_log_keep_days;
 	int64_t clock_difference_max_s;
+
+	bool destination_checks;
+	int64_t destinations_per_s; /* requests */
+	int64_t destination_recheck_s;
+	int64_t destination_retry_s;
+	char destination_resolvers[256]; /* "" = those of the system */
 
 	int64_t lock_at_least_s;
 	int64_t lock_at_most_s;

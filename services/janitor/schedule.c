@@ -7,6 +7,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
+#include "services/janitor/destinations.h"
 #include "services/janitor/expiry.h"
 #include "services/janitor/partitions.h"
 #include "services/janitor/retention.h"
@@ -26,12 +27,14 @@ static size_t fill_timetable(const struct config *c, struct task out[static SCHE
 		TASK("partitions", partitions, partitions_run),
 		TASK("expiry", expiry, expiry_run),
 		TASK("retention", retention, retention_run),
+		/* Last: it is left out when it is off. */
+		TASK("destinations", destinations, destinations_run),
 	};
 	const size_t count = sizeof(table) / sizeof(table[0]);
 	_Static_assert(sizeof(table) / sizeof(table[0]) <= SCHEDULE_TASKS_MAX, "raise SCHEDULE_TASKS_MAX");
 	for (size_t i = 0; i < count; i++)
 		out[i] = table[i];
-	return count;
+	return c->destination_checks ? count : count - 1;
 }
 
 /* One thread's at a time. */

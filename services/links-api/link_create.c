@@ -159,9 +159,10 @@ static enum http_progress answer_created(struct creation *c)
 	    http_exchange_add_header(r->exchange, "ETag", etag) != OK)
 		return answer_failure(r, ERR_INTERNAL);
 
-	struct statistics none = { .link_id = entry->id };
+	const struct statistics unvisited = { .link_id = entry->id };
+	const struct link_check unchecked = { .status = LINK_CHECK_NOT_ASKED };
 	struct json *answer = json_new_object();
-	json_set(answer, "link", link_json_new(&c->link, &none, &r->api->base, request_now_us(r)));
+	json_set(answer, "link", link_json_new(&c->link, &unvisited, &unchecked, &r->api->base, request_now_us(r)));
 	if (!r->user_id)
 		json_set_text(answer, "claim_token", c->claim_token.text);
 	return answer_json(r, 201, answer);

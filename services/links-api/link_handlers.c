@@ -17,6 +17,7 @@
 struct subject {
 	struct link link;
 	struct statistics statistics;
+	struct link_check check;
 	struct link_change_refusal refusal;
 	bool is_stale;                       /* If-Match names another version */
 	struct link_cache_reservation place; /* in Redis, from before the commit */
@@ -29,7 +30,7 @@ static enum http_progress answer_link(struct request *r, const struct subject *s
 	if (http_exchange_add_header(r->exchange, "ETag", etag) != OK)
 		return answer_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
-	json_set(answer, "link", link_json_new(&s->link, &s->statistics, &r->api->base, request_now_us(r)));
+	json_set(answer, "link", link_json_new(&s->link, &s->statistics, &s->check, &r->api->base, request_now_us(r)));
 	return answer_json(r, 200, answer);
 }
 
@@ -45,14 +46,19 @@ static enum http_progress answer_refused(struct request *r, const struct subject
 	return answer_failure(r, err);
 }
 
+/* What is known of the link beside what it is. */
+static enum err read_figures_on(struct pg_conn *conn, struct subject *s)
+{
+	enum err err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
+	return err == OK ? link_check_store_get_many(conn, &s->link.entry.id, 1, &s->check) : err;
+}
+
 static enum err read_on(const struct request *r, struct pg_conn *conn, struct subject *s)
 {
 	enum err err = link_store_get(conn, request_id_of_path(r), r->user_id, &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
-	if (err == OK)
-		err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
-	return err;
+	return err == OK ? read_figures_on(conn, s) : err;
 }
 
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
@@ -88,9 +94,7 @@ static enum err write_if_changed(const struct request *r, struct pg_conn *conn, 
 		return ERR_CONFLICT;
 	if (err == OK && change != LINK_CHANGE_NOTHING)
 		err = link_store_write(conn, &s->link, change);
-	if (err == OK)
-		err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
-	return err;
+	return err == OK ? read_figures_on(conn, s) : err;
 }
 
 static enum err change_on(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
@@ -175,6 +179,7 @@ struct page {
 	struct link_query query;
 	struct list_page list;
 	struct statistics *statistics;
+	struct link_check *checks;
 };
 
 static enum err read_list_on(const struct request *r, struct pg_conn *conn, struct page *page)
@@ -183,20 +188,21 @@ static enum err read_list_on(const struct request *r, struct pg_conn *conn, stru
 	return link_store_list(conn, &wanted, page->list.links, &page->list.count, &page->list.total);
 }
 
-static enum err read_statistics_on(struct pg_conn *conn, struct page *page)
+static enum err read_figures_of_page_on(struct pg_conn *conn, struct page *page)
 {
 	int64_t ids[LINK_QUERY_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
 		ids[i] = page->list.links[i].entry.id;
-	return statistics_store_get_many(conn, ids, page->list.count, page->statistics);
+	enum err err = statistics_store_get_many(conn, ids, page->list.count, page->statistics);
+	return err == OK ? link_check_store_get_many(conn, ids, page->list.count, page->checks) : err;
 }
 
 static enum http_progress answer_page(struct request *r, const struct page *page)
 {
 	struct json *links = json_new_array();
 	for (size_t i = 0; i < page->list.count; i++)
-		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &r->api->base,
-		                                 request_now_us(r)));
+		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &page->checks[i],
+		                                 &r->api->base, request_now_us(r)));
 
 	struct json *pagination = json_new_object();
 	json_set_int(pagination, "page", page->query.page);
@@ -222,7 +228,7 @@ static enum err read_page(const struct request *r, struct page *page)
 	if (!is_cached)
 		err = read_list_on(r, conn, page);
 	if (err == OK)
-		err = read_statistics_on(conn, page);
+		err = read_figures_of_page_on(conn, page);
 	pg_pool_give(r->api->pg, conn);
 	if (err == OK && !is_cached)
 		list_cache_put(r->api->lists, &place, &page->list);
@@ -238,9 +244,11 @@ enum http_progress link_handlers_list(void *ctx, struct http_exchange *x)
 		return answer_wrong_fields(r, &wrong);
 	list_page_init(&page.list, (size_t)page.query.limit);
 	page.statistics = mem_array((size_t)page.query.limit, sizeof(*page.statistics));
+	page.checks = mem_array((size_t)page.query.limit, sizeof(*page.checks));
 	enum err err = read_page(r, &page);
 	enum http_progress progress = err == OK ? answer_page(r, &page) : answer_failure(r, err);
 	list_page_clear(&page.list);
 	free(page.statistics);
+	free(page.checks);
 	return progress;
 }

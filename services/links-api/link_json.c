@@ -8,8 +8,17 @@ static struct json *tags_json(const struct link_tags *tags)
 	return array;
 }
 
-struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct public_base *base,
-                           int64_t now_us)
+static void set_check(struct json *json, const struct link_check *check)
+{
+	if (check->status == LINK_CHECK_NOT_ASKED)
+		json_set_null(json, "destination_status");
+	else
+		json_set_int(json, "destination_status", check->status);
+	json_set_time(json, "last_checked_at", check->last_checked_at_us);
+}
+
+struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct link_check *check,
+                           const struct public_base *base, int64_t now_us)
 {
 	const struct link_entry *entry = &link->entry;
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
@@ -31,9 +40,7 @@ struct json *link_json_new(const struct link *link, const struct statistics *sta
 	json_set_int(json, "visit_count", statistics->visit_count);
 	json_set_int(json, "bot_count", statistics->bot_count);
 	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
-	/* Nobody checks destinations yet. */
-	json_set_null(json, "destination_status");
-	json_set_null(json, "last_checked_at");
+	set_check(json, check);
 	json_set_time(json, "created_at", link->created_at_us);
 	json_set_time(json, "updated_at", link->updated_at_us);
 	return json;

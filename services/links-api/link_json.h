@@ -10,11 +10,12 @@
 
 #include "lib/clicks/statistics_store.h"
 #include "lib/links/link.h"
+#include "lib/links/link_check_store.h"
 #include "lib/net/json.h"
 #include "services/links-api/public_base.h"
 
 /* The link alone; the caller owns it. state is the one at now_us. */
-struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct public_base *base,
-                           int64_t now_us);
+struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct link_check *check,
+                           const struct public_base *base, int64_t now_us);
 
 #endif

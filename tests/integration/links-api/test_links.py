@@ -57,6 +57,26 @@ def test_what_was_wished_is_what_is_kept(ann):
     assert {name: link[name] for name in wish} == wish
 
 
+def test_what_was_seen_of_a_destination_is_shown_and_is_no_change(new_user, database):
+    ann = new_user()
+    link = ann.create(original_url="https://example.com/old")
+    path = f"/api/links/{link['id']}"
+    listed = ann.call("GET", "/api/links").json["links"]
+    assert (listed[0]["destination_status"], listed[0]["last_checked_at"]) == (None, None)
+    checked = "UPDATE links SET destination_status = %s, last_checked_at = '2026-11-20T08:00:00.123Z' WHERE id = %s"
+    for status in (404, 0):
+        database.run(checked, status, link["id"])
+        answer = ann.call("GET", path)
+        assert answer.headers["etag"] == '"v1"'
+        assert answer.json["link"] == link | {"destination_status": status, "last_checked_at": "2026-11-20T08:00:00.123Z"}
+        # However long lists are kept.
+        assert ann.call("GET", "/api/links").json["links"] == [answer.json["link"]]
+    changed = ann.call("PATCH", path, {"title": "new"}).json["link"]
+    assert (changed["destination_status"], changed["version"]) == (0, 2)
+    changed = ann.call("PATCH", path, {"original_url": "https://example.com/new"}).json["link"]
+    assert (changed["destination_status"], changed["last_checked_at"]) == (None, None)
+
+
 def test_all_wrong_fields_are_named_at_once(ann, expect):
     wish = {
         "original_url": f"{BASE}/loop", "slug": "a b", "redirect_status": "302", "expires_at": in_seconds(-1),

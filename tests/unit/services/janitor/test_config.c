@@ -55,6 +55,10 @@ static void has_the_documented_defaults(void **state)
 	assert_int_equal(config.clock_difference_max_s, 21600);
 	assert_int_equal(config.lock_at_least_s, 600);
 	assert_int_equal(config.lock_at_most_s, 840);
+	assert_false(config.destination_checks);
+	assert_int_equal(config.destinations_per_s, 5);
+	assert_int_equal(config.destination_recheck_s, 86400);
+	assert_int_equal(config.destination_retry_s, 900);
 	assert_int_equal(config.log_level, LOG_INFO);
 }
 
@@ -122,6 +126,7 @@ static void names_variables_that_contradict_each_other(void **state)
 	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
 	               "EXPIRY_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
 	assert_refused("VISITORS_KEEP_S", "86399", "VISITORS_KEEP_S: is less than SALTS_KEEP_S\n");
+	assert_refused("DESTINATION_RESOLVERS", "dns.example", "DESTINATION_RESOLVERS: is no list of DNS servers\n");
 	assert_refused("LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
 }
 

@@ -25,14 +25,15 @@ static void shows_a_link_that_has_everything(void **state)
 		.updated_at_us = NOW_US - 1000000,
 	};
 	struct statistics statistics = { .visit_count = 5, .bot_count = 2, .last_visited_at_us = NOW_US - 1 };
+	struct link_check check = { .status = 404, .last_checked_at_us = NOW_US - 2000 };
 	json_fixture_assert_text(
-		link_json_new(&link, &statistics, &base, NOW_US),
+		link_json_new(&link, &statistics, &check, &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"link_type\":\"PERMANENT\",\"state\":\"ACTIVE\","
 		"\"redirect_status\":301,\"expires_at\":\"2026-11-20T08:00:00.001Z\","
 		"\"expired_url\":\"https://b.example/\",\"title\":\"\\\"T\\\"\",\"tags\":[\"x\",\"y\"],\"version\":3,"
 		"\"visit_count\":5,\"bot_count\":2,\"last_visited_at\":\"2026-11-20T07:59:59.999Z\","
-		"\"destination_status\":null,\"last_checked_at\":null,"
+		"\"destination_status\":404,\"last_checked_at\":\"2026-11-20T07:59:59.998Z\","
 		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\"}");
 }
 
@@ -47,8 +48,9 @@ static void shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired(voi
 		.updated_at_us = NOW_US,
 	};
 	struct statistics statistics = { 0 };
+	struct link_check check = { .status = LINK_CHECK_NOT_ASKED };
 	json_fixture_assert_text(
-		link_json_new(&link, &statistics, &base, NOW_US),
+		link_json_new(&link, &statistics, &check, &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","
 		"\"original_url\":\"https://a.example/\",\"link_type\":\"TEMPORARY\",\"state\":\"EXPIRED\","
 		"\"redirect_status\":302,\"expires_at\":\"2026-11-20T08:00:00.000Z\",\"expired_url\":null,"

@@ -1,0 +1,84 @@
+#include "services/janitor/host_store.h"
+
+/* Gives the statement's one number; ERR_NOT_FOUND without a row. */
+static enum err ask(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*out = pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err take_now(struct pg_conn *conn, const char *host, int64_t *delay_ms)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, host);
+	pg_params_int(&params, HOST_STORE_ROBOTS_S);
+	return ask(conn,
+	           "UPDATE destination_hosts SET free_at = clock_timestamp() + crawl_delay_ms * interval '1 ms' "
+	           "WHERE host = $1 AND free_at <= clock_timestamp() "
+	           "AND robots_read_at > clock_timestamp() - $2::bigint * interval '1 second' RETURNING crawl_delay_ms",
+	           &params, delay_ms);
+}
+
+/* Each who waits gets a time of his own: a thousand links of one host do not all come back at once. */
+static enum err queue_up(struct pg_conn *conn, const char *host, int64_t *wait_ms)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, host);
+	pg_params_int(&params, HOST_STORE_SLACK_MS);
+	return ask(
+		conn,
+		"UPDATE destination_hosts SET queue_until = greatest(queue_until, free_at) + "
+		"(crawl_delay_ms + $2::bigint) * interval '1 ms' "
+		"WHERE host = $1 AND free_at > clock_timestamp() RETURNING greatest(0, ceil(1000 * extract(epoch FROM "
+		"queue_until - clock_timestamp())) - crawl_delay_ms - $2::bigint)::bigint",
+		&params, wait_ms);
+}
+
+enum err host_store_take(struct pg_conn *conn, const char *host, struct host_store_answer *out)
+{
+	struct host_store_answer answer = { .turn = HOST_TURN_TAKEN };
+	enum err err = take_now(conn, host, &answer.delay_ms);
+	if (err == ERR_NOT_FOUND) {
+		answer.turn = HOST_TURN_WAIT;
+		err = queue_up(conn, host, &answer.wait_ms);
+	}
+	if (err == ERR_NOT_FOUND) {
+		answer.turn = HOST_TURN_UNKNOWN;
+		err = OK;
+	}
+	if (err == OK)
+		*out = answer;
+	return err;
+}
+
+enum err host_store_learn(struct pg_conn *conn, const char *host, int64_t delay_ms)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, host);
+	pg_params_int(&params, delay_ms);
+	return pg_conn_query(conn,
+	                     "INSERT INTO destination_hosts (host, crawl_delay_ms, free_at, queue_until) "
+	                     "SELECT $1, $2::bigint, free_at, free_at "
+	                     "FROM (SELECT clock_timestamp() + $2::bigint * interval '1 ms' AS free_at) AS next "
+	                     "ON CONFLICT (host) DO UPDATE SET crawl_delay_ms = EXCLUDED.crawl_delay_ms, "
+	                     "robots_read_at = clock_timestamp(), free_at = EXCLUDED.free_at, "
+	                     "queue_until = greatest(destination_hosts.queue_until, EXCLUDED.queue_until)",
+	                     &params, NULL);
+}
+
+enum err host_store_forget(struct pg_conn *conn, int64_t limit)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, limit);
+	return pg_conn_query(conn,
+	                     "DELETE FROM destination_hosts WHERE host IN (SELECT host FROM destination_hosts "
+	                     "WHERE robots_read_at < clock_timestamp() - interval '2 days' "
+	                     "AND free_at < clock_timestamp() LIMIT $1)",
+	                     &params, NULL);
+}

@@ -1,0 +1,124 @@
+#include "services/janitor/web_address.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/number.h"
+
+static bool is_asked_at(int64_t port)
+{
+	return port == 80 || port == 443 || port == 8080 || port == 8443;
+}
+
+/* False also when there is no such part. */
+static bool read_part(CURLU *url, CURLUPart part, unsigned flags, char *out, size_t size)
+{
+	char *text = NULL;
+	bool fits =
+		curl_url_get(url, part, &text, flags) == CURLUE_OK && (size_t)snprintf(out, size, "%s", text) < size;
+	curl_free(text);
+	return fits;
+}
+
+/* "[fe80::1%eth0]" */
+static bool names_interface(CURLU *url)
+{
+	char *zone = NULL;
+	bool is_there = curl_url_get(url, CURLUPART_ZONEID, &zone, 0) == CURLUE_OK;
+	curl_free(zone);
+	return is_there;
+}
+
+static bool is_name(const char *host)
+{
+	size_t len = strlen(host);
+	if (len == 0 || len > 253)
+		return false;
+	for (; *host; host++) {
+		if (!isalnum((unsigned char)*host) && *host != '-' && *host != '_' && *host != '.')
+			return false;
+	}
+	return true;
+}
+
+/* In place: lower case, without brackets and the root's dot. */
+static bool tidy_host(char *host)
+{
+	size_t len = strlen(host);
+	for (size_t i = 0; i < len; i++)
+		host[i] = (char)tolower((unsigned char)host[i]);
+	if (host[0] == '[' && host[len - 1] == ']') {
+		struct in6_addr address;
+		host[len - 1] = '\0';
+		memmove(host, host + 1, len - 1);
+		return inet_pton(AF_INET6, host, &address) == 1;
+	}
+	if (len > 1 && host[len - 1] == '.')
+		host[len - 1] = '\0';
+	return is_name(host);
+}
+
+/* What is sent says the host as it was judged. */
+static bool set_host(CURLU *url, const char *host)
+{
+	char text[WEB_ADDRESS_HOST_SIZE + 2];
+	snprintf(text, sizeof(text), strchr(host, ':') ? "[%s]" : "%s", host);
+	return curl_url_set(url, CURLUPART_HOST, text, 0) == CURLUE_OK &&
+	       curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0) == CURLUE_OK;
+}
+
+static enum err read_url(CURLU *url, struct web_address *out)
+{
+	char scheme[8], port[8];
+	int64_t number = 0;
+	if (!read_part(url, CURLUPART_SCHEME, 0, scheme, sizeof(scheme)) ||
+	    !read_part(url, CURLUPART_HOST, 0, out->host, sizeof(out->host)) ||
+	    !read_part(url, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, sizeof(port)) || !tidy_host(out->host) ||
+	    names_interface(url) || number_parse(port, 1, UINT16_MAX, &number) != OK)
+		return ERR_INVALID;
+	out->is_https = strcmp(scheme, "https") == 0;
+	if (!out->is_https && strcmp(scheme, "http") != 0)
+		return ERR_INVALID;
+	out->port = (uint16_t)number;
+	if (!set_host(url, out->host) || !read_part(url, CURLUPART_URL, 0, out->url, sizeof(out->url)))
+		return ERR_INVALID;
+	return is_asked_at(number) ? OK : ERR_LIMIT;
+}
+
+static bool has_odd_bytes(const char *url)
+{
+	for (; *url; url++) {
+		if ((unsigned char)*url <= ' ' || *url == '\\' || *url == 0x7f)
+			return true;
+	}
+	return false;
+}
+
+static enum err parse(const char *text, const char *path, struct web_address *out)
+{
+	CURLU *url = curl_url();
+	struct web_address read = { 0 };
+	enum err err = ERR_INVALID;
+	if (url && curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER) == CURLUE_OK &&
+	    (!path || (curl_url_set(url, CURLUPART_PATH, path, 0) == CURLUE_OK &&
+	               curl_url_set(url, CURLUPART_QUERY, NULL, 0) == CURLUE_OK)))
+		err = read_url(url, &read);
+	curl_url_cleanup(url);
+	if (err == OK)
+		*out = read;
+	return err;
+}
+
+enum err web_address_parse(const char *url, struct web_address *out)
+{
+	return has_odd_bytes(url) ? ERR_INVALID : parse(url, NULL, out);
+}
+
+enum err web_address_at(const struct web_address *address, const char *path, struct web_address *out)
+{
+	return parse(address->url, path, out);
+}

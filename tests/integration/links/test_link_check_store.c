@@ -1,0 +1,147 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/link_check_store.h"
+#include "tests/integration/links/link_fixture.h"
+
+#define ROOM 10
+#define LEASE_S 600
+
+static size_t claim(struct link_fixture *f, int64_t limit, struct link_check_due *out)
+{
+	size_t count;
+	assert_int_equal(link_check_store_claim(f->janitor, limit, LEASE_S, out, &count), OK);
+	return count;
+}
+
+static struct link_check known_of(struct link_fixture *f, int64_t id)
+{
+	struct link_check check;
+	assert_int_equal(link_check_store_get_many(f->api, &id, 1, &check), OK);
+	return check;
+}
+
+static void writes_down_what_came_out_without_changing_the_link(void **state)
+{
+	struct link_fixture *f = *state;
+	struct link_check_due due;
+	link_fixture_make(f, "a");
+	struct link before = f->link;
+	int64_t events = test_database_ask(f->db, "SELECT count(*) FROM outbox");
+	assert_int_equal(known_of(f, before.entry.id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(known_of(f, before.entry.id).last_checked_at_us, 0);
+	assert_int_equal(claim(f, 1, &due), 1);
+	assert_int_equal(due.link_id, before.entry.id);
+	assert_string_equal(due.url, before.entry.original_url);
+	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 3, 900), OK);
+
+	assert_int_equal(known_of(f, before.entry.id).status, 404);
+	assert_true(known_of(f, before.entry.id).last_checked_at_us > before.created_at_us);
+	struct link after;
+	assert_int_equal(link_store_get(f->api, before.entry.id, 1, &after), OK);
+	assert_int_equal(after.entry.version, before.entry.version);
+	assert_int_equal(after.updated_at_us, before.updated_at_us);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), events);
+	assert_int_equal(test_database_ask(f->db, "SELECT failed_checks FROM links"), 3);
+	assert_int_equal(claim(f, 1, &due), 0);
+}
+
+static void forgets_everything_when_the_link_leads_elsewhere(void **state)
+{
+	struct link_fixture *f = *state;
+	struct link_check_due due, again;
+	link_fixture_make(f, "a");
+	assert_int_equal(claim(f, 1, &due), 1);
+	assert_int_equal(link_check_store_write(f->janitor, &due, 200, 0, 900), OK);
+	/* Another title is no other destination. */
+	snprintf(f->link.title, sizeof(f->link.title), "new");
+	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(known_of(f, due.link_id).status, 200);
+
+	snprintf(f->link.entry.original_url, LINK_URL_SIZE, "https://other.example/");
+	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(known_of(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(known_of(f, due.link_id).last_checked_at_us, 0);
+	/* What was still being asked of the old one does not count for the new one. */
+	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 1, 900), OK);
+	assert_int_equal(link_check_store_postpone(f->janitor, &due, 900000), OK);
+	assert_int_equal(known_of(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(claim(f, 1, &again), 1);
+	assert_string_equal(again.url, "https://other.example/");
+	assert_int_equal(again.failures, 0);
+}
+
+static void gives_each_due_link_once_the_longest_due_first(void **state)
+{
+	struct link_fixture *f = *state;
+	struct link_check_due *due = mem_array(ROOM, sizeof(*due));
+	link_fixture_make(f, "late");
+	int64_t late = f->link.entry.id;
+	link_fixture_make(f, "never");
+	int64_t never = f->link.entry.id;
+	link_fixture_make(f, "later");
+	test_database_run(f->db, "UPDATE links SET next_check_at = now() - interval '1 h' WHERE slug = 'late'");
+	test_database_run(f->db, "UPDATE links SET next_check_at = now() + interval '1 h' WHERE slug = 'later'");
+	assert_int_equal(claim(f, 1, due), 1);
+	assert_int_equal(due[0].link_id, never);
+	assert_int_equal(claim(f, ROOM, due), 1);
+	assert_int_equal(due[0].link_id, late);
+	assert_int_equal(claim(f, ROOM, due), 0);
+	/* Nothing came out: it is due again when it was said to be. */
+	assert_int_equal(link_check_store_postpone(f->janitor, &due[0], 0), OK);
+	assert_int_equal(claim(f, ROOM, due), 1);
+	assert_int_equal(known_of(f, late).status, LINK_CHECK_NOT_ASKED);
+	free(due);
+}
+
+static void leaves_links_alone_that_nobody_can_follow(void **state)
+{
+	struct link_fixture *f = *state;
+	struct link_check_due due;
+	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED, LINK_STATE_DELETED };
+	for (size_t i = 0; i < 3; i++) {
+		char slug[2] = { (char)('a' + i), '\0' };
+		link_fixture_make(f, slug);
+		link_fixture_change(f, f->link.entry.id, states[i], LINK_CHANGE_UPDATED);
+	}
+	link_fixture_make(f, "over");
+	test_database_run(f->db, "UPDATE links SET expires_at = now() WHERE slug = 'over'");
+	assert_int_equal(claim(f, 1, &due), 0);
+}
+
+static void knows_nothing_of_links_that_are_not_there(void **state)
+{
+	struct link_fixture *f = *state;
+	struct link_check_due due;
+	struct link_check checks[3];
+	link_fixture_make(f, "a");
+	assert_int_equal(claim(f, 1, &due), 1);
+	assert_int_equal(link_check_store_write(f->janitor, &due, LINK_CHECK_NO_ANSWER, 1, 900), OK);
+	const int64_t ids[] = { 999999999, due.link_id, 999999998 };
+	assert_int_equal(link_check_store_get_many(f->api, ids, 3, checks), OK);
+	assert_int_equal(checks[0].status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(checks[1].status, LINK_CHECK_NO_ANSWER);
+	assert_int_equal(checks[2].status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(link_check_store_get_many(f->api, ids, 0, checks), OK);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
+	const struct CMUnitTest tests[] = {
+		TEST(writes_down_what_came_out_without_changing_the_link),
+		TEST(forgets_everything_when_the_link_leads_elsewhere),
+		TEST(gives_each_due_link_once_the_longest_due_first),
+		TEST(leaves_links_alone_that_nobody_can_follow),
+		TEST(knows_nothing_of_links_that_are_not_there),
+	};
+	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
+}
