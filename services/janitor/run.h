@@ -26,6 +26,7 @@ struct run {
 	int64_t at_most_ms;
 	int64_t extend_at_us; /* steady; set by run_start */
 	bool interrupted;     /* set by run_batches */
+	void *own;            /* the task's, between its batches */
 };
 
 /* Takes the lock for at_most_ms. ERR_CONFLICT: another janitor has it. */
