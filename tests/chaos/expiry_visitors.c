@@ -7,6 +7,7 @@
  *   redirected late   3xx, and it began 100 ms after the link's end, or later
  *   gone early        410, and it was over before the link's end
  *   came back         something else than 404, and it began after the same redirector's 404 was there
+ *   unavailable       503: nobody could tell
  *   unanswered        anything else, or nothing
  *
  * It ends after --requests, or when its standard input ends, and prints one line of JSON.
@@ -65,7 +66,7 @@ struct crowd {
 	int64_t asked;
 	int64_t answered;
 	int64_t redirected, gone, denied;
-	int64_t denied_early, redirected_late, gone_early, came_back, unanswered;
+	int64_t denied_early, redirected_late, gone_early, came_back, unavailable, unanswered;
 	int64_t longest_us;
 	bool is_over;
 };
@@ -112,6 +113,8 @@ static void judge(struct crowd *c, const struct visitor *v, unsigned status)
 		judge_denial(c, q, denied_us);
 	else if (status == 302 || status == 410)
 		judge_other(c, q, status, *denied_us);
+	else if (status == 503)
+		c->unavailable++;
 	else
 		c->unanswered++;
 }
@@ -321,9 +324,9 @@ static void tell(const struct crowd *c)
 {
 	printf("{\"requests\": %" PRId64 ", \"redirected\": %" PRId64 ", \"gone\": %" PRId64 ", \"denied\": %" PRId64
 	       ", \"denied_early\": %" PRId64 ", \"redirected_late\": %" PRId64 ", \"gone_early\": %" PRId64
-	       ", \"came_back\": %" PRId64 ", \"unanswered\": %" PRId64 ", \"longest_ms\": %.1f}\n",
+	       ", \"came_back\": %" PRId64 ", \"unavailable\": %" PRId64 ", \"unanswered\": %" PRId64 ", \"longest_ms\": %.1f}\n",
 	       c->answered, c->redirected, c->gone, c->denied, c->denied_early, c->redirected_late, c->gone_early,
-	       c->came_back, c->unanswered, (double)c->longest_us / (double)CLOCK_US_PER_MS);
+	       c->came_back, c->unavailable, c->unanswered, (double)c->longest_us / (double)CLOCK_US_PER_MS);
 }
 
 int main(int argc, char **argv)

@@ -18,13 +18,14 @@ REQUESTS = int(os.environ.get("CHAOS_EXPIRY_REQUESTS", size(50_000, 1_000_000)))
 RATE = 5000
 EVERY_US = 10_000
 WINDOW_S = 1
-GRACE_S = 3
+GRACE_S = 5
 LONGEST_MS = 1000 * (GRACE_S - WINDOW_S)
 LOCK_S = 2
-AFTER_S = 8  # by then a link is gone: marked after at most a period and a lock, purged a grace, a period and a lock later
+AFTER_S = 10  # by then a link is gone: marked after at most a period and a lock, purged a grace, a period and a lock later
 JANITORS = 3
+UNAVAILABLE_MAX = size(REQUESTS // 1000, 0)  # the sanitizers' build on a busy machine may not find the time to ask
 START_S = 30  # from the making of the links to the first visitor, at most
-WRONG = ("denied_early", "redirected_late", "gone_early", "came_back", "unanswered")
+WRONG = ("denied_early", "redirected_late", "gone_early", "came_back", "unanswered")  # expiry_visitors.c
 
 
 class ExpiryStack(RedirectorStack):
@@ -72,7 +73,7 @@ class ExpiryStack(RedirectorStack):
         doors = self.doors["REDIRECTOR_URLS"].replace(",", " ").split()
         words = {
             "ports": ",".join(url.rpartition(":")[2] for url in doors),
-            "connections": 32,
+            "connections": 8,
             "first-us": first_us,
             "every-us": EVERY_US,
             "links": links,
@@ -156,6 +157,7 @@ def test_a_link_is_gone_before_it_is_unknown(stack, record_property):
     assert kills > 0
     assert min(seen["redirected"], seen["gone"], seen["denied"]) > REQUESTS / 50, "some of the answers hardly came up"
     assert {name: seen[name] for name in WRONG} == dict.fromkeys(WRONG, 0)
+    assert seen["unavailable"] <= UNAVAILABLE_MAX
     wait_until_nothing_expired_is_left(stack)
 
 
@@ -172,7 +174,7 @@ def test_a_grace_shorter_than_the_window_is_noticed(stack, record_property):
     hasty = stack.janitor_with(EXPIRED_GRACE_S="0")
     stack.run("stop", "janitor-1")
     try:
-        seen = result_of(stack.visit(10_000, 2500))
+        seen = result_of(stack.visit(5000, 2500))
     finally:
         hasty.kill()
         hasty.wait()
