@@ -55,12 +55,16 @@ static const char put_entry[] =
 		 "redis.call('DEL', KEYS[1]) "
 		 "return 2";
 
-/* ARGV: generation, mark, value, seconds to live. An entry of what is not there has been purged, or comes at this moment. */
-static const char put_unknown[] = READ_OLD "if kind == '2' then redis.call('DEL', KEYS[1]) return 2 end "
-					   "if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
-					   "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-					   "if done.err then return 2 end "
-					   "return 1";
+/*
+ * ARGV: generation, mark, value, seconds to live. An entry of what is not there was purged, or comes at this moment; who
+ * is about to put one has read it before.
+ */
+static const char put_unknown[] = READ_OLD
+	"if kind == '2' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
+	"if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
+	"local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+	"if done.err then return 2 end "
+	"return 1";
 
 /* ARGV: generation, mark, seconds to live, "1" to take the place of an unknown slug. Gives the mark that is there. */
 static const char reserve[] =

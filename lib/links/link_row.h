@@ -16,8 +16,9 @@
 /* What link_row_read_entry wants, in its order; the rest of link_row_read comes behind it. */
 #define LINK_ROW_ENTRY_COLUMNS "id, slug, version, state, redirect_status, original_url, expires_at, expired_url"
 #define LINK_ROW_COLUMNS                                                                                               \
-	LINK_ROW_ENTRY_COLUMNS ", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "  \
-	                       "state_before_deletion"
+	LINK_ROW_ENTRY_COLUMNS                                                                                         \
+	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "                      \
+	"state_before_deletion"
 #define LINK_ROW_COLUMN_COUNT 15
 
 /* ERR_INTERNAL: the row holds what its constraints rule out. */

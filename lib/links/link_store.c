@@ -127,16 +127,17 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	pg_params_text(&params, link->title);
 	pg_params_text(&params, tags);
 	/* On the right stand the values from before. state_since moves only with the state: the purge's grace counts from it. */
-	return query_one(conn,
-	                 "UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
-	                 "expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
-	                 "tags = " LINK_ROW_TAGS_FROM_TEXT(
-				 "$9") ", updated_at = clock_timestamp(), "
-	                               "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END, "
-	                               "state_before_deletion = CASE WHEN $3 <> 'DELETED' THEN NULL "
-	                               "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
-	                               "WHERE id = $1 AND version = $2 RETURNING " LINK_ROW_COLUMNS,
-	                 &params, out);
+	return query_one(
+		conn,
+		"UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
+		"expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
+		"tags = " LINK_ROW_TAGS_FROM_TEXT(
+			"$9") ", updated_at = clock_timestamp(), "
+			      "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END, "
+			      "state_before_deletion = CASE WHEN $3 <> 'DELETED' THEN NULL "
+			      "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
+			      "WHERE id = $1 AND version = $2 RETURNING " LINK_ROW_COLUMNS,
+		&params, out);
 }
 
 enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change)
@@ -292,7 +293,7 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 /* The state is a literal: the index is partial. */
 #define PURGE(state)                                                                                                   \
 	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                           \
-	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "  \
+	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "   \
 	"FOR UPDATE SKIP LOCKED), "                                                                                    \
 	"gone AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                         \
 	"buried AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                                 \

@@ -216,9 +216,8 @@ enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, slug);
-	enum err err =
-		pg_conn_query(conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")",
-	                      &params, &rows);
+	enum err err = pg_conn_query(
+		conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")", &params, &rows);
 	if (err == OK)
 		*told = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);

@@ -3,8 +3,8 @@
 #include "lib/links/link_store.h"
 
 /* A batch's rows are locked from its statement to its commit. */
-#define HELD_TOO_LONG_US (40 * CLOCK_US_PER_MS)
-#define HELD_SHORTLY_US (20 * CLOCK_US_PER_MS)
+#define HELD_TOO_LONG_US (30 * CLOCK_US_PER_MS)
+#define HELD_SHORTLY_US (15 * CLOCK_US_PER_MS)
 #define ROWS_MIN 100
 
 static enum err mark(const struct run *run, int64_t *changed)

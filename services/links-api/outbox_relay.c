@@ -47,7 +47,7 @@ struct outbox_relay {
 	struct outbox_progress progress;
 	struct outbox_generation generation;
 	struct outbox_pace pace;
-	bool has_patient; /* rows may wait that the pace did not allow */
+	bool has_patient;         /* rows may wait that the pace did not allow */
 	int64_t looked_steady_us; /* at the lag */
 
 	struct metric *published;

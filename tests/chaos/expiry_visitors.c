@@ -324,7 +324,8 @@ static void tell(const struct crowd *c)
 {
 	printf("{\"requests\": %" PRId64 ", \"redirected\": %" PRId64 ", \"gone\": %" PRId64 ", \"denied\": %" PRId64
 	       ", \"denied_early\": %" PRId64 ", \"redirected_late\": %" PRId64 ", \"gone_early\": %" PRId64
-	       ", \"came_back\": %" PRId64 ", \"unavailable\": %" PRId64 ", \"unanswered\": %" PRId64 ", \"longest_ms\": %.1f}\n",
+	       ", \"came_back\": %" PRId64 ", \"unavailable\": %" PRId64 ", \"unanswered\": %" PRId64
+	       ", \"longest_ms\": %.1f}\n",
 	       c->answered, c->redirected, c->gone, c->denied, c->denied_early, c->redirected_late, c->gone_early,
 	       c->came_back, c->unavailable, c->unanswered, (double)c->longest_us / (double)CLOCK_US_PER_MS);
 }
