@@ -60,6 +60,8 @@ struct link {
 	struct link_entry entry;
 	enum link_type type;
 	int64_t owner_id; /* 0 = nobody's */
+	enum link_state
+		state_before_deletion; /* of a DELETED link: what restoring brings back; 0 = not known. Not in events. */
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
 	int64_t created_at_us;

@@ -55,11 +55,16 @@ static const char put_entry[] =
 		 "redis.call('DEL', KEYS[1]) "
 		 "return 2";
 
-/* ARGV: generation, mark, value, seconds to live. */
-static const char put_unknown[] = READ_OLD "if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
-					   "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-					   "if done.err then return 2 end "
-					   "return 1";
+/*
+ * ARGV: generation, mark, value, seconds to live. An entry of what is not there was purged, or comes at this moment; who
+ * is about to put one has read it before.
+ */
+static const char put_unknown[] = READ_OLD
+	"if kind == '2' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
+	"if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
+	"local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+	"if done.err then return 2 end "
+	"return 1";
 
 /* ARGV: generation, mark, seconds to live, "1" to take the place of an unknown slug. Gives the mark that is there. */
 static const char reserve[] =
@@ -405,8 +410,6 @@ enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cac
 {
 	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN " ")],
 		ttl_s[NUMBER_TEXT + 1];
-	if (reservation->generation == 0)
-		return OK;
 	number_of(reservation->generation, generation);
 	snprintf(value, sizeof(value), UNKNOWN " %s", generation);
 	const struct redis_arg args[] = {

@@ -107,7 +107,11 @@ enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry
 enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *to,
                          const struct link_entry *entry) MUST_CHECK;
 
-/* Remembers for LINK_CACHE_UNKNOWN_TTL_S that PostgreSQL has no such slug, in the place of the reservation only. */
+/*
+ * Remembers for LINK_CACHE_UNKNOWN_TTL_S that PostgreSQL has no such slug, in the place of the reservation only. An entry
+ * that is there goes, and so does a place that others keep for one, with or without a reservation: the link was purged, and
+ * who has been told 404 must not be told 410 then.
+ */
 enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
                                  const char *slug) MUST_CHECK;
 

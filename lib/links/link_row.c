@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/links/link_event.h"
 #include "lib/links/outbox.h"
 
 #define TAG_SEPARATOR '\x1f'
@@ -60,6 +59,13 @@ enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_R
 	return OK;
 }
 
+/* NULL reads as "", which is no state. */
+static enum link_state read_state_before_deletion(const char *text)
+{
+	enum link_state state;
+	return link_state_parse(text, &state) == OK ? state : (enum link_state)0;
+}
+
 enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out)
 {
 	enum err err = link_row_read_entry(rows, row, &out->entry);
@@ -68,15 +74,24 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	out->owner_id = pg_result_int(rows, row, 9);
 	out->created_at_us = pg_result_time(rows, row, 12);
 	out->updated_at_us = pg_result_time(rows, row, 13);
+	out->state_before_deletion = read_state_before_deletion(pg_result_text(rows, row, 14));
 	if (link_type_parse(pg_result_text(rows, row, 8), &out->type) != OK ||
 	    !copy_text(pg_result_text(rows, row, 10), out->title, sizeof(out->title)))
 		return ERR_INTERNAL;
 	return split_tags(pg_result_text(rows, row, 11), &out->tags);
 }
 
+void link_row_describe(const struct link *link, enum link_change change, struct link_event *out)
+{
+	out->occurred_at_us = link->updated_at_us;
+	out->change = change;
+	out->link = *link;
+	entropy_uuid7(out->occurred_at_us, out->event_id);
+}
+
 enum err link_row_record(struct pg_conn *conn, const struct link *link, enum link_change change)
 {
-	struct link_event event = { .occurred_at_us = link->updated_at_us, .change = change, .link = *link };
-	entropy_uuid7(event.occurred_at_us, event.event_id);
+	struct link_event event;
+	link_row_describe(link, change, &event);
 	return outbox_add(conn, &event);
 }

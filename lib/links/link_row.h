@@ -6,6 +6,7 @@
 #define WAYMARK_LIB_LINKS_LINK_ROW_H
 
 #include "lib/links/link.h"
+#include "lib/links/link_event.h"
 #include "lib/net/pg_conn.h"
 
 /* U+001F stands between tags on the wire, in both directions; a tag holds no control characters. */
@@ -15,7 +16,10 @@
 /* What link_row_read_entry wants, in its order; the rest of link_row_read comes behind it. */
 #define LINK_ROW_ENTRY_COLUMNS "id, slug, version, state, redirect_status, original_url, expires_at, expired_url"
 #define LINK_ROW_COLUMNS                                                                                               \
-	LINK_ROW_ENTRY_COLUMNS ", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at"
+	LINK_ROW_ENTRY_COLUMNS                                                                                         \
+	", link_type, owner_id, title, array_to_string(tags, E'\\x1f'), created_at, updated_at, "                      \
+	"state_before_deletion"
+#define LINK_ROW_COLUMN_COUNT 15
 
 /* ERR_INTERNAL: the row holds what its constraints rule out. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct link_entry *out) MUST_CHECK;
@@ -24,7 +28,9 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 /* The text for LINK_ROW_TAGS_FROM_TEXT. ERR_INVALID: an empty tag, or one with U+001F. */
 enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_ROW_TAGS_SIZE]) MUST_CHECK;
 
-/* Adds the LinkEvent of what link has become to the outbox. */
+/* The LinkEvent of what link has become. */
+void link_row_describe(const struct link *link, enum link_change change, struct link_event *out);
+/* Adds it to the outbox. */
 enum err link_row_record(struct pg_conn *conn, const struct link *link, enum link_change change) MUST_CHECK;
 
 #endif

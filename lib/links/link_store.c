@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
 
 enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out)
 {
@@ -125,15 +126,18 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	pg_params_time_or_null(&params, link->entry.expires_at_us);
 	pg_params_text(&params, link->title);
 	pg_params_text(&params, tags);
-	/* state_since moves only with the state: the purge's grace counts from it. */
-	return query_one(conn,
-	                 "UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
-	                 "expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
-	                 "tags = " LINK_ROW_TAGS_FROM_TEXT(
-				 "$9") ", updated_at = clock_timestamp(), "
-	                               "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END "
-	                               "WHERE id = $1 AND version = $2 RETURNING " LINK_ROW_COLUMNS,
-	                 &params, out);
+	/* On the right stand the values from before. state_since moves only with the state: the purge's grace counts from it. */
+	return query_one(
+		conn,
+		"UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
+		"expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
+		"tags = " LINK_ROW_TAGS_FROM_TEXT(
+			"$9") ", updated_at = clock_timestamp(), "
+			      "state_since = CASE WHEN state = $3 THEN state_since ELSE clock_timestamp() END, "
+			      "state_before_deletion = CASE WHEN $3 <> 'DELETED' THEN NULL "
+			      "WHEN state = 'DELETED' THEN state_before_deletion ELSE state END "
+			      "WHERE id = $1 AND version = $2 RETURNING " LINK_ROW_COLUMNS,
+		&params, out);
 }
 
 enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change)
@@ -220,59 +224,96 @@ enum err link_store_count(struct pg_conn *conn, int64_t *total)
 	return count_of(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);
 }
 
-/* One statement that changes links and gives them as they are now; an event for each. */
+/* The janitor's statements end with this column behind LINK_ROW_COLUMNS. */
+#define ORDER_COLUMN LINK_ROW_COLUMN_COUNT
+
+/* An event for each row, which is a link as it is now; the next batch begins where the last of them stood. */
+static enum err bundle_rows(const struct pg_result *rows, enum link_change change, struct outbox_bundle *bundle,
+                            int64_t *from_us)
+{
+	struct link_event event;
+	int64_t last_us = *from_us;
+	for (size_t i = 0; i < pg_result_count(rows); i++) {
+		enum err err = link_row_read(rows, i, &event.link);
+		if (err != OK)
+			return err;
+		int64_t at_us = pg_result_time(rows, i, ORDER_COLUMN);
+		last_us = at_us > last_us ? at_us : last_us;
+		link_row_describe(&event.link, change, &event);
+		outbox_bundle_put(bundle, &event);
+	}
+	*from_us = last_us;
+	return OK;
+}
+
+/* One statement that changes links and gives them as they are now; one more for their events. */
 static enum err change_batch(struct pg_conn *conn, const char *sql, const struct pg_params *params,
-                             enum link_change change, int64_t *changed)
+                             enum link_change change, struct link_store_batch *batch)
 {
 	struct pg_result *rows = NULL;
+	struct outbox_bundle bundle;
+	int64_t from_us = batch->from_us;
+	enum outbox_patience patience = change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_MARK;
+	outbox_bundle_init(&bundle, patience, (size_t)batch->limit);
 	enum err err = pg_conn_query(conn, sql, params, &rows);
-	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
-		struct link link;
-		err = link_row_read(rows, i, &link);
-		if (err == OK)
-			err = link_row_record(conn, &link, change);
-	}
 	if (err == OK)
-		*changed = (int64_t)pg_result_count(rows);
+		err = bundle_rows(rows, change, &bundle, &from_us);
+	if (err == OK)
+		err = outbox_bundle_add(&bundle, conn);
+	if (err == OK) {
+		batch->changed = (int64_t)pg_result_count(rows);
+		batch->from_us = from_us;
+	}
+	outbox_bundle_clear(&bundle);
 	pg_result_free(rows);
 	return err;
 }
 
-/* Both use statement_timestamp(): clock_timestamp() is volatile, and no index can answer to it. */
+/*
+ * All use statement_timestamp(): clock_timestamp() is volatile, and no index can answer to it. Each walks its index from where
+ * the last batch ended: before that stand only the entries of rows that are gone, for as long as nobody has vacuumed, and each
+ * batch would pass by all of them.
+ */
 
-enum err link_store_expire_batch(struct pg_conn *conn, int64_t limit, int64_t *expired)
+enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, limit);
+	pg_params_time(&params, batch->from_us);
+	pg_params_int(&params, batch->limit);
 	return change_batch(conn,
-	                    "WITH due AS (SELECT id AS due_id FROM links "
-	                    "WHERE state = 'ACTIVE' AND expires_at <= statement_timestamp() "
-	                    "ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED) "
+	                    "WITH due AS (SELECT id FROM links WHERE state = 'ACTIVE' AND expires_at >= $1 "
+	                    "AND expires_at <= statement_timestamp() ORDER BY expires_at LIMIT $2 "
+	                    "FOR UPDATE SKIP LOCKED) "
 	                    "UPDATE links SET state = 'EXPIRED', version = version + 1, "
 	                    "state_since = clock_timestamp(), updated_at = clock_timestamp() "
-	                    "FROM due WHERE id = due_id RETURNING " LINK_ROW_COLUMNS,
-	                    &params, LINK_CHANGE_EXPIRED, expired);
+	                    "WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING " LINK_ROW_COLUMNS ", expires_at",
+	                    &params, LINK_CHANGE_EXPIRED, batch);
 }
 
-enum err link_store_purge_batch(struct pg_conn *conn, int64_t expired_grace_s, int64_t deleted_grace_s, int64_t limit,
-                                int64_t *purged)
+/* The state is a literal: the index is partial. */
+#define PURGE(state)                                                                                                   \
+	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                           \
+	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "   \
+	"FOR UPDATE SKIP LOCKED), "                                                                                    \
+	"gone AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                         \
+	"buried AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                                 \
+	"SELECT slug, id, state, version + 1 FROM gone), "                                                             \
+	"farewell AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                  \
+	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "                        \
+	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM gone) "                      \
+	"SELECT " LINK_ROW_COLUMNS ", state_since FROM farewell"
+
+static const char *purge_of(enum link_state state)
+{
+	return state == LINK_STATE_EXPIRED ? PURGE("EXPIRED") : PURGE("DELETED");
+}
+
+enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
+                                struct link_store_batch *batch)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, expired_grace_s);
-	pg_params_int(&params, deleted_grace_s);
-	pg_params_int(&params, limit);
-	return change_batch(
-		conn,
-		"WITH due AS (SELECT id AS due_id FROM links "
-		"WHERE (state = 'EXPIRED' AND state_since <= statement_timestamp() - $1 * interval '1 second') "
-		"OR (state = 'DELETED' AND state_since <= statement_timestamp() - $2 * interval '1 second') "
-		"LIMIT $3 FOR UPDATE SKIP LOCKED), "
-		"gone AS (DELETE FROM links USING due WHERE id = due_id RETURNING links.*), "
-		"buried AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "
-		"SELECT slug, id, state, version + 1 FROM gone), "
-		"farewell AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "
-		"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "
-		"clock_timestamp() AS updated_at FROM gone) "
-		"SELECT " LINK_ROW_COLUMNS " FROM farewell",
-		&params, LINK_CHANGE_PURGED, purged);
+	pg_params_time(&params, batch->from_us);
+	pg_params_int(&params, batch->limit);
+	pg_params_int(&params, grace_s);
+	return change_batch(conn, purge_of(state), &params, LINK_CHANGE_PURGED, batch);
 }

@@ -74,14 +74,21 @@ enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;
 
 /* --- for the janitor --- */
 
-/* ACTIVE with expires_at <= the database's now → EXPIRED, at most limit; rows locked by others are skipped. */
-enum err link_store_expire_batch(struct pg_conn *conn, int64_t limit, int64_t *expired) MUST_CHECK;
+/* One of several statements in a row, each in a transaction of its own. Starts as { .limit = … }. */
+struct link_store_batch {
+	int64_t limit;
+	int64_t from_us; /* where in the order of times the next batch begins; what was passed over is for the next run */
+	int64_t changed; /* rows; fewer than limit: nothing more is due */
+};
+
+/* ACTIVE with expires_at <= the database's now → EXPIRED; rows locked by others are skipped. */
+enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch) MUST_CHECK;
 
 /*
- * Purges at most limit links that have been EXPIRED for expired_grace_s or DELETED for deleted_grace_s (by a write, not
- * by the clock alone): tombstone in, row out, PURGED into the outbox; rows locked by others are skipped.
+ * Purges links that have been EXPIRED, or DELETED, for grace_s (by a write, not by the clock alone): tombstone in, row out,
+ * PURGED into the outbox; rows locked by others are skipped. Their counts are not touched: whoever owns them follows the events.
  */
-enum err link_store_purge_batch(struct pg_conn *conn, int64_t expired_grace_s, int64_t deleted_grace_s, int64_t limit,
-                                int64_t *purged) MUST_CHECK;
+enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
+                                struct link_store_batch *batch) MUST_CHECK;
 
 #endif

@@ -6,6 +6,13 @@
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 
+/* What waits for Redis: the words of the index. */
+#define AWAITS_REDIS "NOT cached AND (patience = 0 OR published)"
+
+/* Of a sql_column: its own bytes, and those of each value. */
+#define COLUMN_HEADER 64
+#define COLUMN_LENGTH 4
+
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 {
 	struct strbuf payload;
@@ -14,13 +21,57 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	struct pg_params params = { 0 };
 	pg_params_text(&params, event->link.entry.slug);
 	pg_params_bytes(&params, payload.data, payload.len);
-	/* Equal notifications of one transaction become one. */
+	/* A mark of this link that waits goes first. Equal notifications of one transaction become one. */
 	enum err err = pg_conn_query(conn,
-	                             "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)) "
+	                             "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)), "
+	                             "hurried AS (UPDATE outbox SET patience = 0 "
+	                             "WHERE slug = $1 AND NOT published AND patience = 1) "
 	                             "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
 	                             &params, NULL);
 	strbuf_clear(&payload);
 	return err;
+}
+
+void outbox_bundle_init(struct outbox_bundle *bundle, enum outbox_patience patience, size_t events_max)
+{
+	bundle->patience = patience;
+	sql_column_init(&bundle->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&bundle->payloads, SQL_COLUMN_BYTES,
+	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + LINK_EVENT_BYTES_MAX));
+}
+
+void outbox_bundle_put(struct outbox_bundle *bundle, const struct link_event *event)
+{
+	struct strbuf payload;
+	strbuf_init(&payload, LINK_EVENT_BYTES_MAX);
+	link_event_encode(event, &payload);
+	sql_column_add_text(&bundle->slugs, event->link.entry.slug);
+	sql_column_add_bytes(&bundle->payloads, payload.data, payload.len);
+	strbuf_clear(&payload);
+}
+
+enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
+{
+	struct pg_params params = { 0 };
+	if (bundle->slugs.count == 0)
+		return OK;
+	enum err err = sql_column_param(&bundle->slugs, &params);
+	if (err == OK)
+		err = sql_column_param(&bundle->payloads, &params);
+	if (err != OK)
+		return err;
+	pg_params_int(&params, (int64_t)bundle->patience);
+	return pg_conn_query(conn,
+	                     "WITH added AS (INSERT INTO outbox (slug, payload, patience) "
+	                     "SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
+	                     "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
+	                     &params, NULL);
+}
+
+void outbox_bundle_clear(struct outbox_bundle *bundle)
+{
+	sql_column_clear(&bundle->slugs);
+	sql_column_clear(&bundle->payloads);
 }
 
 static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *out)
@@ -32,14 +83,14 @@ static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *
 	out->payload = mem_zero(out->payload_len);
 	pg_result_bytes(rows, i, 3, out->payload, out->payload_len);
 	out->cached = pg_result_bool(rows, i, 4);
+	out->is_patient = pg_result_bool(rows, i, 5);
 }
 
-static enum err read_rows(struct pg_conn *conn, const char *sql, size_t limit, struct outbox_batch *out)
+static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                          struct outbox_batch *out)
 {
-	struct pg_params params = { 0 };
-	pg_params_int(&params, (int64_t)limit);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, &params, &rows);
+	enum err err = pg_conn_query(conn, sql, params, &rows);
 	if (err == OK) {
 		out->count = pg_result_count(rows);
 		out->rows = mem_array(out->count, sizeof(*out->rows));
@@ -50,16 +101,36 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, size_t limit, s
 	return err;
 }
 
-#define SELECT_ROWS "SELECT id, slug, created_at, payload, cached FROM outbox "
+#define SELECT_ROWS "SELECT id, slug, created_at, payload, cached, patience > 0 AS is_patient FROM outbox "
 
-enum err outbox_read(struct pg_conn *conn, size_t limit, struct outbox_batch *out)
+/* More may wait than was read: what is patient might belong behind it. */
+static void drop_patient(struct outbox_batch *batch)
 {
-	return read_rows(conn, SELECT_ROWS "WHERE NOT published ORDER BY id LIMIT $1", limit, out);
+	while (batch->count > 0 && batch->rows[batch->count - 1].is_patient)
+		free(batch->rows[--batch->count].payload);
+}
+
+/* One statement and one snapshot: whoever is seen to wait patiently is not seen before earlier versions of his link. */
+enum err outbox_read(struct pg_conn *conn, size_t limit, size_t patient_limit, struct outbox_batch *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, (int64_t)limit);
+	pg_params_int(&params, (int64_t)patient_limit);
+	enum err err = read_rows(conn,
+	                         "(" SELECT_ROWS "WHERE NOT published AND patience = 0 ORDER BY id LIMIT $1) UNION ALL "
+	                         "(" SELECT_ROWS "WHERE NOT published AND patience > 0 ORDER BY id LIMIT $2) "
+	                         "ORDER BY is_patient, id",
+	                         &params, out);
+	if (err == OK && out->count >= limit && !out->rows[limit - 1].is_patient)
+		drop_patient(out);
+	return err;
 }
 
 enum err outbox_read_uncached(struct pg_conn *conn, size_t limit, struct outbox_batch *out)
 {
-	return read_rows(conn, SELECT_ROWS "WHERE NOT cached ORDER BY id LIMIT $1", limit, out);
+	struct pg_params params = { 0 };
+	pg_params_int(&params, (int64_t)limit);
+	return read_rows(conn, SELECT_ROWS "WHERE " AWAITS_REDIS " ORDER BY id LIMIT $1", &params, out);
 }
 
 void outbox_batch_clear(struct outbox_batch *batch)
@@ -126,8 +197,8 @@ enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *cou
 	struct pg_result *answer = NULL;
 	enum err err =
 		pg_conn_query(conn,
-	                      "WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE NOT cached "
-	                      "ORDER BY id LIMIT $1) AS ids), "
+	                      "WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE " AWAITS_REDIS
+	                      " ORDER BY id LIMIT $1) AS ids), "
 	                      "done AS (DELETE FROM outbox WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) "
 	                      "AND published RETURNING 1), "
 	                      "kept AS (UPDATE outbox SET cached = true "
@@ -145,8 +216,8 @@ enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, slug);
-	enum err err = pg_conn_query(conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND NOT cached)",
-	                             &params, &rows);
+	enum err err = pg_conn_query(
+		conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")", &params, &rows);
 	if (err == OK)
 		*told = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);
@@ -158,14 +229,17 @@ enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 	struct pg_result *answer = NULL;
 	enum err err =
 		pg_conn_query(conn,
-	                      "SELECT count(*) FILTER (WHERE NOT published), count(*) FILTER (WHERE NOT cached), "
-	                      "COALESCE(extract(epoch FROM clock_timestamp() - "
-	                      "min(created_at) FILTER (WHERE NOT published)) * 1000000, 0)::bigint FROM outbox",
+	                      "SELECT count(*), (SELECT count(*) FROM outbox WHERE " AWAITS_REDIS "), "
+	                      "COALESCE(extract(epoch FROM clock_timestamp() - min(created_at)) * 1000000, 0)::bigint, "
+	                      "(SELECT COALESCE(max(id) - min(id) + 1, 0) FROM outbox "
+	                      "WHERE NOT published AND patience > 0) "
+	                      "FROM outbox WHERE NOT published AND patience = 0",
 	                      NULL, &answer);
 	if (err == OK) {
 		out->unpublished = pg_result_int(answer, 0, 0);
 		out->uncached = pg_result_int(answer, 0, 1);
 		out->oldest_us = pg_result_int(answer, 0, 2);
+		out->patient = pg_result_int(answer, 0, 3);
 	}
 	pg_result_free(answer);
 	return err;

@@ -1,7 +1,7 @@
 #include "services/analytics-consumer/offset_store.h"
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/sql_column.h"
+#include "lib/net/sql_column.h"
 
 #define COLUMN_BYTES_MAX ((size_t)1024 + PROGRESS_PARTITIONS_MAX * 16)
 

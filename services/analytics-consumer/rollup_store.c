@@ -1,7 +1,7 @@
 #include "services/analytics-consumer/rollup_store.h"
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/sql_column.h"
+#include "lib/net/sql_column.h"
 
 #define VALUE_BYTES_MAX 300
 

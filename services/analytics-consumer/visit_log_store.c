@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/sql_column.h"
+#include "lib/net/sql_column.h"
 
 /* The columns in the order of the statements below. */
 enum column {

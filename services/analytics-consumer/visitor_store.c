@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/sql_column.h"
+#include "lib/net/sql_column.h"
 
 static const char see_sql[] = "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
 			      "SELECT unnest($1::date[]), unnest($2::bigint[]), unnest($3::bytea[]) "

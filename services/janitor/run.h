@@ -29,6 +29,7 @@ struct run {
 	int64_t at_most_ms;   /* the lock lasts for so long, should we die; extended at half of it */
 	int64_t extend_at_us; /* steady; set by run_start */
 	bool interrupted;     /* set by run_batches */
+	void *own;            /* the task's, between its batches */
 };
 
 /*

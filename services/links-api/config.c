@@ -37,6 +37,8 @@ static const struct env_var vars[] = {
 	ENV_INT("REDIS_CONNECTIONS", struct config, redis_connections, "8", 1, 1000, "connections to Redis at most"),
 	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "100", 1, 60000,
 	        "longest wait for Redis, which may be away"),
+	ENV_INT("OUTBOX_PATIENT_PER_SECOND", struct config, outbox_patient_per_second, "2000", 1, 1000000,
+	        "marks and purges of the janitor that are told to Redis and Kafka a second, behind what people change"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64, "threads that hash passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
 	        "logins that may wait for them; beyond: 429"),

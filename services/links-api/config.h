@@ -27,6 +27,7 @@ struct config {
 	int64_t redis_connections;
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;
+	int64_t outbox_patient_per_second;
 	char public_base_url[1025];
 	char jwt_secret[1025];
 	char trusted_proxies[2048];

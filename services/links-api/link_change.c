@@ -79,6 +79,7 @@ enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, 
 	(void)refusal;
 	if (link->entry.state == LINK_STATE_DELETED)
 		return ERR_NOT_FOUND;
+	link->state_before_deletion = link->entry.state;
 	link->entry.state = LINK_STATE_DELETED;
 	*change = LINK_CHANGE_DELETED;
 	return OK;
@@ -93,7 +94,9 @@ enum err link_change_restore(const void *arg, int64_t now_us, struct link *link,
 		*refusal = (struct link_change_refusal){ "", "the link is not deleted" };
 		return ERR_CONFLICT;
 	}
-	link->entry.state = LINK_STATE_ACTIVE;
+	bool is_known = link->state_before_deletion != 0;
+	link->entry.state = is_known ? link->state_before_deletion : LINK_STATE_ACTIVE;
+	link->state_before_deletion = (enum link_state)0;
 	*change = LINK_CHANGE_RESTORED;
 	return OK;
 }

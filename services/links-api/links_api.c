@@ -31,6 +31,7 @@ static enum err start_relay(struct links_api *service)
 		.cache = api->cache,
 		.lists = api->lists,
 		.redis = api->redis,
+		.patient_per_second = api->config->outbox_patient_per_second,
 		.clock = api->clock,
 		.log = api->log,
 		.metrics = service->metrics,

@@ -14,6 +14,7 @@
 #include "lib/net/fenced_lock.h"
 #include "lib/net/pg_conn.h"
 #include "services/links-api/outbox_generation.h"
+#include "services/links-api/outbox_pace.h"
 #include "services/links-api/outbox_progress.h"
 #include "services/links-api/outbox_publisher.h"
 #include "services/links-api/outbox_teller.h"
@@ -45,11 +46,14 @@ struct outbox_relay {
 	struct outbox_teller teller;
 	struct outbox_progress progress;
 	struct outbox_generation generation;
+	struct outbox_pace pace;
+	bool has_patient;         /* rows may wait that the pace did not allow */
 	int64_t looked_steady_us; /* at the lag */
 
 	struct metric *published;
 	struct metric *failures;
 	struct metric *waiting;
+	struct metric *patient;
 	struct metric *uncached;
 };
 
@@ -160,11 +164,16 @@ static bool holds_slug(const struct outbox_batch *batch, size_t begin, size_t en
 	return false;
 }
 
-/* The rows from begin on, up to the second event of any slug: what may be under way to Kafka together. */
+/*
+ * The rows from begin on, up to the second event of any slug: what may be under way to Kafka together. What is urgent is
+ * done with before anything patient is begun.
+ */
 static struct outbox_batch window_of(const struct outbox_batch *batch, size_t begin)
 {
 	size_t end = begin + 1;
-	while (end < batch->count && !holds_slug(batch, begin, end, batch->rows[end].slug))
+	bool is_patient = batch->rows[begin].is_patient;
+	while (end < batch->count && batch->rows[end].is_patient == is_patient &&
+	       !holds_slug(batch, begin, end, batch->rows[end].slug))
 		end++;
 	return (struct outbox_batch){ batch->rows + begin, end - begin };
 }
@@ -230,7 +239,25 @@ static enum err publish_batch(struct outbox_relay *relay, const struct outbox_ba
 	return err;
 }
 
-/* Publishes until nothing waits. ERR_CONFLICT: somebody else works. */
+/* *more: urgent rows may be left. */
+static enum err read_batch(struct outbox_relay *relay, struct outbox_batch *batch, bool *more)
+{
+	int64_t allowance = outbox_pace_allowance(&relay->pace, steady_us(relay));
+	enum err err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, (size_t)allowance, batch);
+	if (err != OK)
+		return err;
+	size_t urgent = 0;
+	while (urgent < batch->count && !batch->rows[urgent].is_patient)
+		urgent++;
+	int64_t patient = (int64_t)(batch->count - urgent);
+	outbox_pace_spend(&relay->pace, patient);
+	*more = urgent == OUTBOX_PUBLISHER_ROWS_MAX;
+	if (allowance > 0)
+		relay->has_patient = patient == allowance;
+	return OK;
+}
+
+/* Publishes until nothing urgent waits. ERR_CONFLICT: somebody else works. */
 static enum err publish_all(struct outbox_relay *relay)
 {
 	bool more = true;
@@ -241,10 +268,9 @@ static enum err publish_all(struct outbox_relay *relay)
 		if (err == OK)
 			err = outbox_progress_begin(&relay->progress, relay->conn, steady_us(relay));
 		if (err == OK)
-			err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, &batch);
+			err = read_batch(relay, &batch, &more);
 		if (err != OK)
 			break;
-		more = batch.count == OUTBOX_PUBLISHER_ROWS_MAX;
 		err = publish_batch(relay, &batch);
 		if (err == OK && !more)
 			outbox_progress_tell(&relay->progress, relay->teller.generation, steady_us(relay));
@@ -264,6 +290,7 @@ static void read_lag(struct outbox_relay *relay)
 	if (outbox_lag(relay->conn, &lag) != OK)
 		return;
 	metrics_set(relay->waiting, lag.unpublished);
+	metrics_set(relay->patient, lag.patient);
 	metrics_set(relay->uncached, lag.uncached);
 	atomic_store(&relay->oldest_us, lag.oldest_us);
 }
@@ -280,6 +307,14 @@ static void look_after(struct outbox_relay *relay)
 		read_lag(relay);
 }
 
+static int64_t wait_ms(const struct outbox_relay *relay)
+{
+	int64_t now_us = steady_us(relay);
+	int64_t for_mark = outbox_progress_wait_ms(&relay->progress, now_us);
+	int64_t for_portion = outbox_pace_wait_ms(&relay->pace, now_us);
+	return relay->has_patient && for_portion < for_mark ? for_portion : for_mark;
+}
+
 static void work_once(struct outbox_relay *relay)
 {
 	enum err err = connect(relay);
@@ -287,8 +322,7 @@ static void work_once(struct outbox_relay *relay)
 		err = publish_all(relay);
 	look_after(relay);
 	if (err == OK) {
-		err = pg_conn_wait_notification(relay->conn,
-		                                outbox_progress_wait_ms(&relay->progress, steady_us(relay)));
+		err = pg_conn_wait_notification(relay->conn, wait_ms(relay));
 	} else if (err == ERR_CONFLICT) {
 		/* What is meant for the other one must not pile up here. */
 		err = pg_conn_wait_notification(relay->conn, 0);
@@ -333,6 +367,8 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 	                                  "Windows of link events that were not all acked and are sent again", NULL);
 	relay->waiting =
 		metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events that are not published yet", NULL);
+	relay->patient = metrics_gauge(metrics, "waymark_outbox_patient_rows",
+	                               "The janitor's marks and purges that are not published yet, at most", NULL);
 	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
 	                                "Link events whose link Redis does not have yet", NULL);
 	metrics_gauge_callback(metrics, "waymark_outbox_relay_active", "1 in the one instance whose relay works", NULL,
@@ -374,6 +410,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 		(struct outbox_teller){ .cache = config->cache, .lists = config->lists, .clock = config->clock };
 	outbox_generation_init(&relay->generation, &relay->teller, config->redis, config->clock, config->log,
 	                       config->metrics);
+	outbox_pace_init(&relay->pace, config->patient_per_second, OUTBOX_PUBLISHER_ROWS_MAX, steady_us(relay));
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	init_waiting(relay);
 	enum err err = name_lock(relay);

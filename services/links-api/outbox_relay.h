@@ -7,6 +7,7 @@
  *   - a link's next event is sent only when the one before it was acked and that was noted;
  *   - what was read is sent only under the lock under which it was read, nothing later than a second after the lock was
  *     extended, and Kafka's client gives a record up after three more: whoever was frozen meanwhile sends nothing old.
+ * Patient rows (lib/links/outbox.h) come behind all others, at most so many a second; no mark of progress waits for them.
  * NOTIFY wakes the relay; while it works it looks every 100 ms anyway, and marks on the topic how far it has come
  * (outbox_progress.h).
  */
@@ -33,6 +34,7 @@ struct outbox_relay_config {
 	struct link_cache *cache; /* borrowed */
 	struct list_cache *lists; /* borrowed */
 	struct redis_pool *redis; /* borrowed: where the caches are */
+	int64_t patient_per_second;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;

@@ -305,6 +305,17 @@ static void tell_redis(struct link_lookup *lookup, const char *slug, const struc
 	(void)e;
 }
 
+/* A link that memory knew and PostgreSQL does not was purged: what is left of it must not be believed again. */
+static void bury_in_memory(struct link_lookup *lookup, const char *slug, int64_t read_at_us)
+{
+	struct link_entry entry;
+	if (memory_cache_get_stale(lookup->memory, slug, strlen(slug), &entry) != OK)
+		return;
+	entry.state = LINK_STATE_DELETED;
+	entry.version++;
+	memory_cache_merge(lookup->memory, &entry, read_at_us);
+}
+
 /* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
 static enum err fall_back_on_redis(struct round *round, struct link_entry *out)
 {
@@ -331,8 +342,12 @@ static void ask_postgres(void *arg)
 			link_cache_reserve(lookup->redis, slug, &place);
 		found = find_in_postgres(lookup, slug, &entry);
 	}
-	if (!round->is_redis_away)
+	/* What is gone is said even to a Redis that is not believed just now: it may be again, with what others put there. */
+	if (!round->is_redis_away || found == ERR_NOT_FOUND)
 		tell_redis(lookup, slug, &place, found, &entry, read_at_us);
+	/* Known before PostgreSQL was asked: not a link that was created after it was read. */
+	if (found == ERR_NOT_FOUND && round->seen_version > 0)
+		bury_in_memory(lookup, slug, read_at_us);
 
 	if (found == OK) {
 		answer_with(round, &entry, read_at_us, lookup->from_postgres);

@@ -19,7 +19,8 @@ class Stage:
     def __init__(self, folder, build):
         self.state = os.path.join(folder, "stack")
         self.run("up", "--build", build, "--tied-to", str(os.getpid()))
-        for name in ("redirector-1", "consumer-1"):
+        self.janitor_url = self.variable_of("janitor-1", "PG_URL")
+        for name in ("redirector-1", "consumer-1", "janitor-1"):
             self.run("stop", name)
         lines = self.run("env").splitlines()
         self.stores = dict(shlex.split(line)[0].split("=", 1) for line in lines)
@@ -34,6 +35,10 @@ class Stage:
 
     def pid_of(self, name):
         return next(int(line.split()[1]) for line in self.run("ps").splitlines() if line.split()[0] == name)
+
+    def variable_of(self, name, variable):
+        with open(f"/proc/{self.pid_of(name)}/environ", encoding="utf-8") as environ:
+            return dict(pair.split("=", 1) for pair in environ.read().split("\0") if "=" in pair)[variable]
 
     def add_links(self):
         import psycopg2

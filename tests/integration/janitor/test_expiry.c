@@ -14,8 +14,12 @@ static void marks_and_purges_in_batches_until_nothing_is_due(void **state)
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() - interval '1 s'");
 	assert_int_equal(janitor_fixture_do(f, expiry_run), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED'"), 2500);
-	/* Three transactions. */
-	assert_int_equal(test_database_ask(f->db, "SELECT count(DISTINCT xmin::text) FROM links"), 3);
+	/* Three transactions, or more where they are slow. */
+	assert_true(test_database_ask(f->db, "SELECT count(DISTINCT xmin::text) FROM links") >= 3);
+	assert_true(
+		test_database_ask(
+			f->db, "SELECT max(n) FROM (SELECT count(*) AS n FROM links GROUP BY xmin::text) AS batch") <=
+		RUN_BATCH_ROWS);
 	assert_int_equal(janitor_fixture_do(f, expiry_run), 0);
 	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '901 s'");
 	assert_int_equal(janitor_fixture_do(f, expiry_run), 2500);

@@ -240,6 +240,19 @@ def test_deleting_can_be_undone_until_the_purge(ann, database, expect):
     expect(ann.call("POST", f"{path}/restore"), 404)
 
 
+def test_a_restored_link_is_as_it_was_with_its_counts(ann, database):
+    link = ann.create()
+    path = f"/api/links/{link['id']}"
+    assert patch(ann, link, {"state": "DISABLED"}).json["link"]["state"] == "DISABLED"
+    database.run("INSERT INTO link_statistics (link_id, visit_count, bot_count) VALUES (%s, 7, 2)", link["id"])
+    assert ann.call("DELETE", path).status == 204
+    restored = ann.call("POST", f"{path}/restore").json["link"]
+    assert (restored["state"], restored["visit_count"], restored["bot_count"]) == ("DISABLED", 7, 2)
+    assert ann.call("GET", path).json["link"] == restored
+    stats = ann.call("GET", f"{path}/stats").json
+    assert (stats["visit_count"], stats["bot_count"]) == (7, 2)
+
+
 def test_each_change_is_in_redis_when_it_is_acknowledged(ann, database, service):
     cache = database.redis.client
     trusted = "waymark_link_cache_trusted 1"

@@ -79,7 +79,7 @@ struct link_event *link_fixture_recorded(struct link_fixture *f, size_t place)
 {
 	struct outbox_batch batch;
 	struct link_event *event = mem_zero(sizeof(*event));
-	assert_int_equal(outbox_read(f->api, 100, &batch), OK);
+	assert_int_equal(outbox_read(f->api, 100, 100, &batch), OK);
 	assert_true(place < batch.count);
 	assert_int_equal(link_event_decode(batch.rows[place].payload, batch.rows[place].payload_len, event), OK);
 	assert_string_equal(batch.rows[place].slug, event->link.entry.slug);

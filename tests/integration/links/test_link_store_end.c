@@ -25,20 +25,21 @@ static void end_in(struct link_fixture *f, const char *slug, const char *seconds
 
 static int64_t expire(struct link_fixture *f, int64_t limit)
 {
-	int64_t expired = -1;
+	struct link_store_batch batch = { .limit = limit };
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_expire_batch(f->janitor, limit, &expired), OK);
+	assert_int_equal(link_store_expire_batch(f->janitor, &batch), OK);
 	assert_int_equal(pg_conn_commit(f->janitor), OK);
-	return expired;
+	return batch.changed;
 }
 
 static int64_t purge(struct link_fixture *f, int64_t expired_grace_s, int64_t deleted_grace_s)
 {
-	int64_t purged = -1;
+	struct link_store_batch expired = { .limit = 1000 }, deleted = { .limit = 1000 };
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, expired_grace_s, deleted_grace_s, 1000, &purged), OK);
+	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_EXPIRED, expired_grace_s, &expired), OK);
+	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_DELETED, deleted_grace_s, &deleted), OK);
 	assert_int_equal(pg_conn_commit(f->janitor), OK);
-	return purged;
+	return expired.changed + deleted.changed;
 }
 
 static void expires_what_is_due_and_nothing_else(void **state)
@@ -78,6 +79,36 @@ static void expires_the_oldest_first_and_not_more_than_asked(void **state)
 		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'older'"), 1);
 	assert_int_equal(expire(f, 1), 1);
 	assert_int_equal(expire(f, 1), 0);
+}
+
+static int64_t begin_of_next_batch(struct link_fixture *f, int64_t from_us)
+{
+	struct link_store_batch batch = { .limit = 2, .from_us = from_us };
+	assert_int_equal(pg_conn_begin(f->janitor), OK);
+	assert_int_equal(link_store_expire_batch(f->janitor, &batch), OK);
+	assert_int_equal(pg_conn_commit(f->janitor), OK);
+	assert_int_equal(batch.changed, 2);
+	return batch.from_us;
+}
+
+/* Or each batch would pass by the dead entries of all before it. */
+static void a_batch_begins_where_the_last_one_ended(void **state)
+{
+	struct link_fixture *f = *state;
+	const char *const slugs[] = { "a", "b", "c", "d" };
+	const char *const ends[] = { "-4", "-3", "-2", "-1" };
+	for (size_t i = 0; i < 4; i++) {
+		link_fixture_make(f, slugs[i]);
+		end_in(f, slugs[i], ends[i]);
+	}
+	int64_t from_us = begin_of_next_batch(f, 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint "
+	                                          "FROM links WHERE slug = 'b'"),
+	                 from_us);
+	link_fixture_make(f, "late");
+	end_in(f, "late", "-100");
+	assert_true(begin_of_next_batch(f, from_us) > from_us);
+	assert_int_equal(expire(f, 1000), 1);
 }
 
 static void passes_by_what_somebody_else_holds(void **state)
@@ -133,6 +164,22 @@ static void counts_the_grace_anew_when_a_link_was_restored_meanwhile(void **stat
 	assert_int_equal(purge(f, 60, 60), 1);
 }
 
+static void remembers_what_a_deleted_link_was(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "undone");
+	int64_t id = f->link.entry.id;
+	link_fixture_change(f, id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	assert_int_equal(f->link.state_before_deletion, 0);
+	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
+	assert_int_equal(f->link.state_before_deletion, LINK_STATE_DISABLED);
+	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_UPDATED);
+	assert_int_equal(f->link.state_before_deletion, LINK_STATE_DISABLED);
+	link_fixture_change(f, id, LINK_STATE_DISABLED, LINK_CHANGE_RESTORED);
+	assert_int_equal(f->link.state_before_deletion, 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state_before_deletion IS NULL"), 1);
+}
+
 static void leaves_a_tombstone_and_an_event_of_a_purged_link(void **state)
 {
 	struct link_fixture *f = *state;
@@ -179,10 +226,10 @@ static void refuses_a_slug_whose_purge_is_not_committed_yet(void **state)
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "raced");
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	int64_t purged = 0;
+	struct link_store_batch batch = { .limit = 10 };
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
-	assert_int_equal(link_store_purge_batch(f->janitor, 0, 0, 10, &purged), OK);
-	assert_int_equal(purged, 1);
+	assert_int_equal(link_store_purge_batch(f->janitor, LINK_STATE_DELETED, 0, &batch), OK);
+	assert_int_equal(batch.changed, 1);
 
 	struct attempt *attempt = mem_zero(sizeof(*attempt));
 	attempt->conn = f->api;
@@ -204,9 +251,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(expires_what_is_due_and_nothing_else),
 		TEST(expires_the_oldest_first_and_not_more_than_asked),
+		TEST(a_batch_begins_where_the_last_one_ended),
 		TEST(passes_by_what_somebody_else_holds),
 		TEST(purges_only_after_the_grace_that_follows_the_mark),
 		TEST(counts_the_grace_anew_when_a_link_was_restored_meanwhile),
+		TEST(remembers_what_a_deleted_link_was),
 		TEST(leaves_a_tombstone_and_an_event_of_a_purged_link),
 		TEST(refuses_a_slug_whose_purge_is_not_committed_yet),
 	};

@@ -95,7 +95,7 @@ static void gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(
 		assert_int_equal(create(f->writers[0], slugs[i], &f->link), OK);
 	struct outbox_batch batch;
 	for (int twice = 0; twice < 2; twice++) {
-		assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+		assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 		assert_int_equal(batch.count, 2);
 		assert_string_equal(batch.rows[0].slug, "one");
 		assert_string_equal(batch.rows[1].slug, "two");
@@ -105,12 +105,12 @@ static void gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(
 	}
 	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
-	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 1);
 	assert_string_equal(batch.rows[0].slug, "three");
 	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
-	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 0);
 	assert_int_equal(finish(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
@@ -118,7 +118,7 @@ static void gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(
 
 static void assert_waiting(struct fixture *f, int64_t for_kafka, int64_t for_redis)
 {
-	struct outbox_lag lag = { -1, -1, -1 };
+	struct outbox_lag lag = { -1, -1, -1, -1 };
 	assert_int_equal(outbox_lag(f->relay, &lag), OK);
 	assert_int_equal(lag.unpublished, for_kafka);
 	assert_int_equal(lag.uncached, for_redis);
@@ -130,13 +130,13 @@ static void keeps_what_kafka_has_until_redis_has_it_too(void **state)
 	struct outbox_batch batch;
 	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
 	assert_int_equal(create(f->writers[0], "untold", &f->link), OK);
-	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 2);
 	batch.rows[0].cached = true;
 	assert_int_equal(outbox_set_published(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
 	assert_waiting(f, 0, 1);
-	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 0);
 	outbox_batch_clear(&batch);
 	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
@@ -162,7 +162,7 @@ static void keeps_what_redis_has_until_kafka_has_it_too(void **state)
 	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
 	assert_waiting(f, 1, 0);
-	assert_int_equal(outbox_read(f->relay, 2, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 1);
 	assert_true(batch.rows[0].cached);
 	/* A reader that does not know of it yet must not make it wait for ever. */
@@ -192,7 +192,7 @@ static void forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka(void *
 static void says_how_far_the_relay_is_behind(void **state)
 {
 	struct fixture *f = *state;
-	struct outbox_lag lag = { -1, -1, -1 };
+	struct outbox_lag lag = { -1, -1, -1, -1 };
 	assert_int_equal(outbox_lag(f->relay, &lag), OK);
 	assert_int_equal(lag.oldest_us, 0);
 	assert_waiting(f, 0, 0);
@@ -222,6 +222,97 @@ static void wakes_the_relay_when_a_change_is_committed_and_not_before(void **sta
 	pg_conn_close(ear);
 }
 
+/* Mark and purge as the janitor writes them. */
+static void add_patient(struct fixture *f, struct pg_conn *conn, const char *slug, int64_t version,
+                        enum link_change change)
+{
+	struct outbox_bundle bundle;
+	struct link_event *event = mem_zero(sizeof(*event));
+	*event = (struct link_event){ .occurred_at_us = 1, .change = change, .link = f->link };
+	snprintf(event->link.entry.slug, sizeof(event->link.entry.slug), "%s", slug);
+	event->link.entry.version = version;
+	outbox_bundle_init(&bundle, change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_MARK, 1);
+	outbox_bundle_put(&bundle, event);
+	assert_int_equal(outbox_bundle_add(&bundle, conn), OK);
+	outbox_bundle_clear(&bundle);
+	free(event);
+}
+
+static void assert_slugs(struct fixture *f, size_t limit, size_t patient_limit, const char *const *slugs, size_t count)
+{
+	struct outbox_batch batch;
+	assert_int_equal(outbox_read(f->relay, limit, patient_limit, &batch), OK);
+	assert_int_equal(batch.count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(batch.rows[i].slug, slugs[i]);
+	outbox_batch_clear(&batch);
+}
+
+static void reads_what_is_patient_behind_everything_else_and_in_portions(void **state)
+{
+	struct fixture *f = *state;
+	const char *const all[] = { "first", "second", "marked", "purged" };
+	assert_int_equal(create(f->writers[0], "first", &f->link), OK);
+	add_patient(f, f->writers[1], "marked", 2, LINK_CHANGE_EXPIRED);
+	add_patient(f, f->writers[1], "purged", 3, LINK_CHANGE_PURGED);
+	assert_int_equal(create(f->writers[0], "second", &f->link), OK);
+	assert_slugs(f, 10, 10, all, 4);
+	assert_slugs(f, 10, 1, all, 3);
+	assert_slugs(f, 10, 0, all, 2);
+	/* Something urgent may be left, and a purge might belong behind it. */
+	assert_slugs(f, 2, 10, all, 2);
+	struct outbox_lag lag;
+	assert_int_equal(outbox_lag(f->relay, &lag), OK);
+	assert_int_equal(lag.unpublished, 2);
+	assert_int_equal(lag.patient, 2);
+}
+
+static void a_mark_of_a_link_that_is_changed_goes_before_the_change(void **state)
+{
+	struct fixture *f = *state;
+	const char *const hurried[] = { "changed", "changed", "changed" };
+	assert_int_equal(create(f->writers[0], "changed", &f->link), OK);
+	int64_t id = f->link.entry.id;
+	add_patient(f, f->writers[1], "changed", 2, LINK_CHANGE_EXPIRED);
+	add_patient(f, f->writers[1], "other", 2, LINK_CHANGE_EXPIRED);
+	test_database_run(f->db, "UPDATE links SET version = 2");
+	assert_int_equal(pg_conn_begin(f->writers[0]), OK);
+	assert_int_equal(touch(f->writers[0], id, &f->link), OK);
+	assert_int_equal(pg_conn_commit(f->writers[0]), OK);
+	assert_slugs(f, 10, 0, hurried, 3);
+	struct outbox_batch batch;
+	assert_int_equal(outbox_read(f->relay, 10, 0, &batch), OK);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(version_of(&batch.rows[i]), i + 1);
+	outbox_batch_clear(&batch);
+}
+
+static void what_is_patient_waits_for_redis_only_when_kafka_has_it(void **state)
+{
+	struct fixture *f = *state;
+	struct outbox_batch batch;
+	int64_t count = -1;
+	bool is_told = false;
+	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	test_database_run(f->db, "UPDATE outbox SET cached = true");
+	add_patient(f, f->writers[1], "patient", 2, LINK_CHANGE_PURGED);
+	assert_waiting(f, 1, 0);
+	assert_int_equal(outbox_is_told(f->relay, "patient", &is_told), OK);
+	assert_true(is_told);
+	assert_int_equal(outbox_forget_uncached(f->relay, 10, &count), OK);
+	assert_int_equal(count, 0);
+	assert_int_equal(outbox_read(f->relay, 10, 10, &batch), OK);
+	assert_int_equal(outbox_set_published(f->relay, &batch), OK);
+	outbox_batch_clear(&batch);
+	assert_waiting(f, 0, 1);
+	assert_int_equal(outbox_read_uncached(f->relay, 10, &batch), OK);
+	assert_int_equal(batch.count, 1);
+	outbox_batch_clear(&batch);
+	assert_int_equal(outbox_forget_uncached(f->relay, 10, &count), OK);
+	assert_int_equal(count, 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
+}
+
 /*
  * Transaction ids do not follow versions: a janitor's batch has its id before it reaches the link. Here the versions 2
  * and 3 are written by transactions whose ids are the other way round, while a third, in between, goes on and on.
@@ -244,7 +335,7 @@ static void reads_versions_in_order_whatever_the_ids_of_their_transactions(void 
 	assert_int_equal(pg_conn_commit(early), OK);
 
 	struct outbox_batch batch;
-	assert_int_equal(outbox_read(f->relay, 10, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 10, 0, &batch), OK);
 	assert_int_equal(batch.count, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(version_of(&batch.rows[i]), i + 1);
@@ -287,7 +378,7 @@ static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versio
 {
 	struct outbox_batch batch;
 	struct link_event *event = mem_zero(sizeof(*event));
-	assert_int_equal(outbox_read(f->relay, 37, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, 37, 0, &batch), OK);
 	for (size_t i = 0; i < batch.count; i++) {
 		assert_int_equal(link_event_decode(batch.rows[i].payload, batch.rows[i].payload_len, event), OK);
 		size_t place = (size_t)(event->link.entry.id - ids[0]);
@@ -341,19 +432,14 @@ static void loses_no_change_and_turns_no_order_round_under_sixteen_writers(void 
 static void lets_the_janitor_add_and_nothing_more(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(create(f->writers[0], "purged", &f->link), OK);
-	struct link_event *event = mem_zero(sizeof(*event));
-	event->change = LINK_CHANGE_EXPIRED;
-	event->occurred_at_us = f->link.updated_at_us;
-	event->link = f->link;
 	struct pg_conn *janitor = test_database_connect(f->db, "waymark_janitor");
-	assert_int_equal(outbox_add(janitor, event), OK);
+	assert_int_equal(create(f->writers[0], "purged", &f->link), OK);
+	add_patient(f, janitor, "purged", 2, LINK_CHANGE_EXPIRED);
 	struct outbox_batch batch;
 	pg_conn_set_log(janitor, NULL);
-	assert_int_equal(outbox_read(janitor, 10, &batch), ERR_INTERNAL);
+	assert_int_equal(outbox_read(janitor, 10, 0, &batch), ERR_INTERNAL);
 	pg_conn_close(janitor);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
-	free(event);
 }
 
 int main(void)
@@ -366,6 +452,9 @@ int main(void)
 		TEST(forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka),
 		TEST(says_how_far_the_relay_is_behind),
 		TEST(wakes_the_relay_when_a_change_is_committed_and_not_before),
+		TEST(reads_what_is_patient_behind_everything_else_and_in_portions),
+		TEST(a_mark_of_a_link_that_is_changed_goes_before_the_change),
+		TEST(what_is_patient_waits_for_redis_only_when_kafka_has_it),
 		TEST(reads_versions_in_order_whatever_the_ids_of_their_transactions),
 		TEST(loses_no_change_and_turns_no_order_round_under_sixteen_writers),
 		TEST(lets_the_janitor_add_and_nothing_more),

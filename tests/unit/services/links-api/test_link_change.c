@@ -135,6 +135,27 @@ static void deletes_once_and_restores_once(void **state)
 	assert_int_equal(link_change_edit(&wish, NOW_US, &link, &change, &refusal), ERR_NOT_FOUND);
 	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &refusal), OK);
 	assert_int_equal(change, LINK_CHANGE_RESTORED);
+	assert_int_equal(link.entry.state, LINK_STATE_DISABLED);
+	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &refusal), ERR_CONFLICT);
+}
+
+static void restores_a_link_as_it_was(void **state)
+{
+	(void)state;
+	static const enum link_state before[] = { LINK_STATE_ACTIVE, LINK_STATE_DISABLED, LINK_STATE_EXPIRED };
+	for (size_t i = 0; i < 3; i++) {
+		struct link link = link_in(before[i], 0);
+		enum link_change change;
+		struct link_change_refusal refusal = { 0 };
+		assert_int_equal(link_change_delete(NULL, NOW_US, &link, &change, &refusal), OK);
+		assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &refusal), OK);
+		assert_int_equal(link.entry.state, before[i]);
+	}
+	/* Deleted before anybody wrote down what it was. */
+	struct link link = link_in(LINK_STATE_DELETED, 0);
+	enum link_change change;
+	struct link_change_refusal refusal = { 0 };
+	assert_int_equal(link_change_restore(NULL, NOW_US, &link, &change, &refusal), OK);
 	assert_int_equal(link.entry.state, LINK_STATE_ACTIVE);
 }
 
@@ -148,6 +169,7 @@ int main(void)
 		cmocka_unit_test(a_new_title_alone_leaves_an_expired_link_expired),
 		cmocka_unit_test(active_alone_cannot_bring_an_expired_link_back),
 		cmocka_unit_test(deletes_once_and_restores_once),
+		cmocka_unit_test(restores_a_link_as_it_was),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "services/analytics-consumer/sql_column.h"
+#include "lib/net/sql_column.h"
 
 #include <arpa/inet.h>
 #include <endian.h>

@@ -5,8 +5,8 @@
  *
  *   INSERT INTO t (a, b) SELECT unnest($1::bigint[]), unnest($2::text[])
  */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_SQL_COLUMN_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_SQL_COLUMN_H
+#ifndef WAYMARK_LIB_NET_SQL_COLUMN_H
+#define WAYMARK_LIB_NET_SQL_COLUMN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/analytics-consumer/sql_column.h"
+#include "lib/net/sql_column.h"
 
 static void assert_bytes(struct sql_column *column, const char *bytes, size_t len)
 {
