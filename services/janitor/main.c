@@ -9,7 +9,7 @@
 int main(int argc, char **argv)
 {
 	/* read */
-	struct config config;
+	struct config config = { 0 };
 	bool once = argc == 2 && strcmp(argv[1], "--once") == 0;
 	int status = program_start(&config_program, once ? 1 : argc, argv, &config);
 	if (status != PROGRAM_RUN)
