@@ -19,7 +19,10 @@ static enum err forget_astray(const struct run *run, int64_t *changed)
 	return partition_store_forget_astray(run->conn, calendar_oldest_visits(run), RUN_BATCH_ROWS, changed);
 }
 
-/* Counts one for a partition that it made. ERR_NOT_FOUND: sort first. */
+/*
+ * Counts one for a partition that it made, one day per transaction: its locks are held for as short as can be.
+ * ERR_NOT_FOUND: sort first.
+ */
 static enum err make(const struct run *run, int64_t *changed)
 {
 	struct partition_store_window window = window_of(run);
@@ -73,33 +76,17 @@ static enum err sort(struct run *run, int64_t *changed)
 	return err;
 }
 
-/* One day per transaction: its locks are held for as short as can be. */
-static enum err make_all(struct run *run, int64_t *changed)
-{
-	int64_t before;
-	enum err err;
-	do {
-		if (shutdown_requested(run->shutdown)) {
-			run->interrupted = true;
-			return OK;
-		}
-		before = *changed;
-		err = run_batch(run, make, changed);
-	} while (err == OK && *changed > before);
-	return err;
-}
-
 enum err partitions_run(struct run *run, int64_t *changed)
 {
 	enum err err = calendar_check(run);
 	if (err == OK)
 		err = run_batches(run, forget_astray, changed);
 	if (err == OK && !run->interrupted)
-		err = make_all(run, changed);
+		err = run_while_changing(run, make, changed);
 	if (err == ERR_NOT_FOUND) {
 		err = sort(run, changed);
 		if (err == OK && !run->interrupted)
-			err = make_all(run, changed);
+			err = run_while_changing(run, make, changed);
 	}
 	/* Crowded again so soon: for the next run. */
 	return err == ERR_NOT_FOUND ? ERR_LIMIT : err;

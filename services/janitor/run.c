@@ -48,7 +48,8 @@ enum err run_batch(struct run *run, run_work work, int64_t *changed)
 	return err;
 }
 
-enum err run_batches(struct run *run, run_work work, int64_t *changed)
+/* Batches until one changes fewer rows than that. */
+static enum err repeat(struct run *run, run_work work, int64_t rows_least, int64_t *changed)
 {
 	int64_t before;
 	enum err err;
@@ -59,6 +60,16 @@ enum err run_batches(struct run *run, run_work work, int64_t *changed)
 		}
 		before = *changed;
 		err = run_batch(run, work, changed);
-	} while (err == OK && *changed - before >= RUN_BATCH_ROWS);
+	} while (err == OK && *changed - before >= rows_least);
 	return err;
+}
+
+enum err run_batches(struct run *run, run_work work, int64_t *changed)
+{
+	return repeat(run, work, RUN_BATCH_ROWS, changed);
+}
+
+enum err run_while_changing(struct run *run, run_work work, int64_t *changed)
+{
+	return repeat(run, work, 1, changed);
 }

@@ -53,4 +53,7 @@ enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 /* Batches until one is not full (RUN_BATCH_ROWS), or the program shall end: then run->interrupted. */
 enum err run_batches(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 
+/* As run_batches, but until one changes nothing. */
+enum err run_while_changing(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
+
 #endif
