@@ -29,12 +29,7 @@ enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page)
 
 enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id)
 {
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "SELECT COALESCE(max(id), 0) FROM links", NULL, &rows);
-	if (err == OK)
-		*id = pg_result_int(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
+	return pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM links", NULL, id);
 }
 
 enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page)

@@ -153,16 +153,6 @@ enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_cha
 	return err;
 }
 
-static enum err count_of(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *total)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, params, &rows);
-	if (err == OK)
-		*total = pg_result_int(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
 static enum err read_page(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count)
 {
 	struct pg_params params = { 0 };
@@ -192,8 +182,8 @@ enum err link_store_list(struct pg_conn *conn, const struct link_store_page *pag
 	struct pg_params params = { 0 };
 	pg_params_int(&params, page->owner_id);
 	int64_t all;
-	enum err err =
-		count_of(conn, "SELECT count(*) FROM links WHERE owner_id = $1 AND state <> 'DELETED'", &params, &all);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE owner_id = $1 AND state <> 'DELETED'",
+	                                 &params, &all);
 	if (err == OK)
 		err = read_page(conn, page, links, count);
 	if (err == OK)
@@ -221,7 +211,7 @@ enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_
 
 enum err link_store_count(struct pg_conn *conn, int64_t *total)
 {
-	return count_of(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);
+	return pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);
 }
 
 /* The janitor's statements end with this column behind LINK_ROW_COLUMNS. */

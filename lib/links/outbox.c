@@ -194,21 +194,15 @@ enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *cou
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, (int64_t)limit);
-	struct pg_result *answer = NULL;
-	enum err err =
-		pg_conn_query(conn,
-	                      "WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE " AWAITS_REDIS
-	                      " ORDER BY id LIMIT $1) AS ids), "
-	                      "done AS (DELETE FROM outbox WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) "
-	                      "AND published RETURNING 1), "
-	                      "kept AS (UPDATE outbox SET cached = true "
-	                      "WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) AND NOT published RETURNING 1) "
-	                      "SELECT (SELECT count(*) FROM done) + (SELECT count(*) FROM kept)",
-	                      &params, &answer);
-	if (err == OK)
-		*count = pg_result_int(answer, 0, 0);
-	pg_result_free(answer);
-	return err;
+	return pg_conn_query_int(conn,
+	                         "WITH waiting AS (SELECT ARRAY(SELECT id FROM outbox WHERE " AWAITS_REDIS
+	                         " ORDER BY id LIMIT $1) AS ids), "
+	                         "done AS (DELETE FROM outbox WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) "
+	                         "AND published RETURNING 1), "
+	                         "kept AS (UPDATE outbox SET cached = true "
+	                         "WHERE id = ANY ((SELECT ids FROM waiting)::bigint[]) AND NOT published RETURNING 1) "
+	                         "SELECT (SELECT count(*) FROM done) + (SELECT count(*) FROM kept)",
+	                         &params, count);
 }
 
 enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)

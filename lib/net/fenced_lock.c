@@ -24,14 +24,9 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
 /* Runs a statement that gives one number if the row is as we want it. No row: ERR_CONFLICT. */
 static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *value)
 {
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, params, &rows);
-	if (err == OK && pg_result_count(rows) != 1)
-		err = ERR_CONFLICT;
-	if (err == OK && value)
-		*value = pg_result_int(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
+	int64_t ignored;
+	enum err err = pg_conn_query_int(conn, sql, params, value ? value : &ignored);
+	return err == ERR_NOT_FOUND ? ERR_CONFLICT : err;
 }
 
 static void add_ours(struct pg_params *p, const struct fenced_lock *lock)

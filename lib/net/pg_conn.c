@@ -171,6 +171,18 @@ enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_pa
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
+enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*out = pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
 enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                             struct pg_result **rows)
 {

@@ -64,6 +64,9 @@ bool pg_conn_in_transaction(const struct pg_conn *conn);
  */
 enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                        struct pg_result **rows) MUST_CHECK;
+/* A statement that gives one number. ERR_NOT_FOUND also: it gave no row, or several; then *out is as it was. */
+enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                           int64_t *out) MUST_CHECK;
 /* For SQL text that is built at run time: not prepared. */
 enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                             struct pg_result **rows) MUST_CHECK;

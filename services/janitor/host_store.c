@@ -1,28 +1,16 @@
 #include "services/janitor/host_store.h"
 
-/* Gives the statement's one number; ERR_NOT_FOUND without a row. */
-static enum err ask(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *out)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, params, &rows);
-	if (err == OK && pg_result_count(rows) != 1)
-		err = ERR_NOT_FOUND;
-	if (err == OK)
-		*out = pg_result_int(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
 static enum err take_now(struct pg_conn *conn, const char *host, int64_t *delay_ms)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, host);
 	pg_params_int(&params, HOST_STORE_ROBOTS_S);
-	return ask(conn,
-	           "UPDATE destination_hosts SET free_at = clock_timestamp() + crawl_delay_ms * interval '1 ms' "
-	           "WHERE host = $1 AND free_at <= clock_timestamp() "
-	           "AND robots_read_at > clock_timestamp() - $2::bigint * interval '1 second' RETURNING crawl_delay_ms",
-	           &params, delay_ms);
+	return pg_conn_query_int(
+		conn,
+		"UPDATE destination_hosts SET free_at = clock_timestamp() + crawl_delay_ms * interval '1 ms' "
+		"WHERE host = $1 AND free_at <= clock_timestamp() "
+		"AND robots_read_at > clock_timestamp() - $2::bigint * interval '1 second' RETURNING crawl_delay_ms",
+		&params, delay_ms);
 }
 
 /* Each who waits gets a time of his own: a thousand links of one host do not all come back at once. */
@@ -31,7 +19,7 @@ static enum err queue_up(struct pg_conn *conn, const char *host, int64_t *wait_m
 	struct pg_params params = { 0 };
 	pg_params_text(&params, host);
 	pg_params_int(&params, HOST_STORE_SLACK_MS);
-	return ask(
+	return pg_conn_query_int(
 		conn,
 		"UPDATE destination_hosts SET queue_until = greatest(queue_until, free_at) + "
 		"(crawl_delay_ms + $2::bigint) * interval '1 ms' "

@@ -46,28 +46,18 @@ enum err partition_store_sort_begin(struct pg_conn *conn, const struct partition
 	return pg_conn_query(conn, "SELECT visit_log_sort_begin($1, $2, $3)", &params, NULL);
 }
 
-static enum err ask(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *answer)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, params, &rows);
-	if (err == OK)
-		*answer = pg_result_int(rows, 0, 0);
-	pg_result_free(rows);
-	return err;
-}
-
 enum err partition_store_sort_copy(struct pg_conn *conn, int64_t limit, int64_t *rows)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, limit);
-	return ask(conn, "SELECT visit_log_sort_copy($1)", &params, rows);
+	return pg_conn_query_int(conn, "SELECT visit_log_sort_copy($1)", &params, rows);
 }
 
 enum err partition_store_sort_catch_up(struct pg_conn *conn, int64_t limit, int64_t *rows)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, limit);
-	return ask(conn, "SELECT visit_log_sort_catch_up($1)", &params, rows);
+	return pg_conn_query_int(conn, "SELECT visit_log_sort_catch_up($1)", &params, rows);
 }
 
 static enum err ask_and_wait_briefly(struct pg_conn *conn, const char *sql, const struct pg_params *params, bool *yes)
@@ -75,7 +65,7 @@ static enum err ask_and_wait_briefly(struct pg_conn *conn, const char *sql, cons
 	int64_t answer = 0;
 	enum err err = wait_briefly(conn);
 	if (err == OK)
-		err = ask(conn, sql, params, &answer);
+		err = pg_conn_query_int(conn, sql, params, &answer);
 	if (err == OK)
 		*yes = answer != 0;
 	return err;
@@ -93,7 +83,7 @@ enum err partition_store_forget_astray(struct pg_conn *conn, int32_t oldest, int
 	struct pg_params params = { 0 };
 	pg_params_day(&params, oldest);
 	pg_params_int(&params, limit);
-	return ask(conn, "SELECT visit_log_forget_astray($1, $2)", &params, rows);
+	return pg_conn_query_int(conn, "SELECT visit_log_forget_astray($1, $2)", &params, rows);
 }
 
 enum err partition_store_drop(struct pg_conn *conn, int32_t oldest, bool *dropped)

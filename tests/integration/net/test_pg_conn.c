@@ -154,6 +154,19 @@ static void counts_changed_rows(void **state)
 	pg_conn_close(conn);
 }
 
+static void gives_the_one_number_of_a_statement_or_none(void **state)
+{
+	struct pg_conn *conn = net_fixture_pg(*state);
+	int64_t number = 5;
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 7", NULL, &number), OK);
+	assert_int_equal(number, 7);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 8 WHERE false", NULL, &number), ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT generate_series(8, 9)", NULL, &number), ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 'a'::text::int", NULL, &number), ERR_INVALID);
+	assert_int_equal(number, 7);
+	pg_conn_close(conn);
+}
+
 static void ends_a_statement_after_its_timeout_and_goes_on(void **state)
 {
 	const struct net_fixture *f = *state;
@@ -387,6 +400,7 @@ int main(void)
 		WITH_FIXTURE(tells_why_a_statement_failed),
 		WITH_FIXTURE(refuses_too_many_parameters),
 		WITH_FIXTURE(counts_changed_rows),
+		WITH_FIXTURE(gives_the_one_number_of_a_statement_or_none),
 		WITH_FIXTURE(ends_a_statement_after_its_timeout_and_goes_on),
 		WITH_FIXTURE(gives_a_silent_server_up_a_second_after_the_timeout),
 		WITH_FIXTURE(waits_for_a_connection_no_longer_than_allowed),
