@@ -10,8 +10,11 @@ enum err calendar_check(const struct run *run)
 	enum err err = pg_conn_query(run->conn, "SELECT clock_timestamp()", NULL, &rows);
 	if (err == OK) {
 		int64_t difference_us = pg_result_time(rows, 0, 0) - clock_now_us(run->clock);
-		if (llabs(difference_us) > run->config->clock_difference_max_s * CLOCK_US_PER_S)
+		if (llabs(difference_us) > run->config->clock_difference_max_s * CLOCK_US_PER_S) {
+			log_error(run->log, "clock_is_not_postgres_clock",
+			          LOG_INT("postgres_ahead_ms", difference_us / CLOCK_US_PER_MS));
 			err = ERR_INVALID;
+		}
 	}
 	pg_result_free(rows);
 	return err;

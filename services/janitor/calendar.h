@@ -10,7 +10,7 @@
 
 #include "services/janitor/run.h"
 
-/* ERR_INVALID: our clock and PostgreSQL's differ by more than CLOCK_DIFFERENCE_MAX_S (0 = never asked). */
+/* ERR_INVALID: our clock and PostgreSQL's differ by more than CLOCK_DIFFERENCE_MAX_S (0 = never asked); logged. */
 enum err calendar_check(const struct run *run) MUST_CHECK;
 
 /* Days since 1970-01-01 (UTC). */

@@ -35,6 +35,8 @@ static const struct env_var vars[] = {
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
 	        "after so long another janitor takes over from one that died"),
 	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that marks and purges"),
+	ENV_INT("EXPIRY_LINKS_PER_S", struct config, expiry_links_per_s, "25000", 0, 1000000,
+	        "links that such a run marks or purges in a second; 0 = as many as it can"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
 	        "how long a link stays after it was marked as expired; more than the longest request"),
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),

@@ -9,9 +9,8 @@
 #include "services/janitor/host_store.h"
 #include "services/janitor/robots.h"
 
-/* What run_batch hands to its work is the run: what the work is about lies around it. */
+/* What a batch is about. */
 struct step {
-	struct run run;
 	const char *host;
 	int64_t delay_ms;
 	struct host_store_answer *answer;
@@ -28,22 +27,19 @@ struct visit {
 static enum err do_step(struct run *run, struct step *step, run_work work)
 {
 	int64_t changed = 0;
-	step->run = *run;
-	enum err err = run_batch(&step->run, work, &changed);
-	*run = step->run;
-	return err;
+	return run_batch_with(run, work, step, &changed);
 }
 
 static enum err take_turn(const struct run *run, int64_t *changed)
 {
-	const struct step *step = (const struct step *)run;
+	const struct step *step = run->own;
 	(void)changed;
 	return host_store_take(run->conn, step->host, step->answer);
 }
 
 static enum err learn(const struct run *run, int64_t *changed)
 {
-	const struct step *step = (const struct step *)run;
+	const struct step *step = run->own;
 	(void)changed;
 	return host_store_learn(run->conn, step->host, step->delay_ms);
 }

@@ -11,9 +11,8 @@
 
 #define FORGET_ROWS 1000
 
-/* What run_batch hands to its work is the run: what the work is about lies around it. */
+/* What a batch is about. */
 struct step {
-	struct run run;
 	struct link_check_due *due;
 	size_t *count;
 	const struct destination_visit *visit;
@@ -21,14 +20,14 @@ struct step {
 
 static enum err claim(const struct run *run, int64_t *changed)
 {
-	const struct step *step = (const struct step *)run;
+	const struct step *step = run->own;
 	(void)changed;
 	return link_check_store_claim(run->conn, DESTINATIONS_BATCH, DESTINATIONS_LEASE_S, step->due, step->count);
 }
 
 static enum err write_down(const struct run *run, int64_t *changed)
 {
-	const struct step *step = (const struct step *)run;
+	const struct step *step = run->own;
 	const struct link_check_due *due = step->due;
 	if (!step->visit->is_over)
 		return link_check_store_postpone(run->conn, due, step->visit->wait_ms);
@@ -47,14 +46,6 @@ static enum err forget_hosts(const struct run *run, int64_t *changed)
 	return host_store_forget(run->conn, FORGET_ROWS);
 }
 
-static enum err do_step(struct run *run, struct step step, run_work work, int64_t *changed)
-{
-	step.run = *run;
-	enum err err = run_batch(&step.run, work, changed);
-	*run = step.run;
-	return err;
-}
-
 /* At the program's end what was not visited is due again at once. */
 static enum err check(struct run *run, struct destination_visit_pace *pace, struct link_check_due *due,
                       int64_t *changed)
@@ -64,7 +55,7 @@ static enum err check(struct run *run, struct destination_visit_pace *pace, stru
 	if (!shutdown_requested(run->shutdown))
 		err = destination_visit_run(run, pace, due->url, &visit);
 	if (err == OK)
-		err = do_step(run, (struct step){ .due = due, .visit = &visit }, write_down, changed);
+		err = run_batch_with(run, write_down, &(struct step){ .due = due, .visit = &visit }, changed);
 	return err;
 }
 
@@ -77,7 +68,7 @@ static enum err check_due(struct run *run, struct link_check_due *due, int64_t *
 	enum err err;
 	do {
 		count = 0;
-		err = do_step(run, (struct step){ .due = due, .count = &count }, claim, changed);
+		err = run_batch_with(run, claim, &(struct step){ .due = due, .count = &count }, changed);
 		for (size_t i = 0; err == OK && i < count; i++)
 			err = check(run, &pace, &due[i], changed);
 		if (shutdown_requested(run->shutdown)) {

@@ -48,6 +48,14 @@ enum err run_batch(struct run *run, run_work work, int64_t *changed)
 	return err;
 }
 
+enum err run_batch_with(struct run *run, run_work work, void *own, int64_t *changed)
+{
+	run->own = own;
+	enum err err = run_batch(run, work, changed);
+	run->own = NULL;
+	return err;
+}
+
 /* Batches until one changes fewer rows than that. */
 static enum err repeat(struct run *run, run_work work, int64_t rows_least, int64_t *changed)
 {

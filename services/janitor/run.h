@@ -22,14 +22,15 @@
 struct run {
 	const struct config *config;
 	const struct clock *clock;
-	const struct shutdown *shutdown;
+	struct shutdown *shutdown;
+	const struct log *log;
 	struct pg_conn *conn;
 	struct fenced_lock *lock;
 	int64_t at_least_ms;  /* the lock stays for so long after a whole run has begun, however short it was */
 	int64_t at_most_ms;   /* the lock lasts for so long, should we die; extended at half of it */
 	int64_t extend_at_us; /* steady; set by run_start */
 	bool interrupted;     /* set by run_batches */
-	void *own;            /* the task's, between its batches */
+	void *own;            /* the task's, in its batches: run_batch_with */
 };
 
 /*
@@ -49,6 +50,9 @@ typedef enum err (*run_work)(const struct run *run, int64_t *changed);
  * lock was lost; nothing of the batch is left.
  */
 enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
+
+/* The same with run->own for that batch. */
+enum err run_batch_with(struct run *run, run_work work, void *own, int64_t *changed) MUST_CHECK;
 
 /* Batches until one is not full (RUN_BATCH_ROWS), or the program shall end: then run->interrupted. */
 enum err run_batches(struct run *run, run_work work, int64_t *changed) MUST_CHECK;

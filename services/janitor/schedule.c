@@ -152,6 +152,7 @@ static enum task_outcome run_locked(struct turn *turn, struct pg_conn *conn, boo
 		.config = with->config,
 		.clock = with->clock,
 		.shutdown = with->shutdown,
+		.log = with->log,
 		.conn = conn,
 		.lock = &turn->lock,
 		.at_least_ms = is_kept ? task_at_least_s(times) * 1000 : 0,

@@ -55,6 +55,20 @@ static void ends_after_the_batch_at_hand_when_it_is_asked_to(void **state)
 	assert_true(f->run.interrupted);
 }
 
+static void leaves_others_their_turn_between_batches(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() - interval '1 s'");
+	f->config.expiry_links_per_s = 10000;
+	int64_t began_us = clock_steady_us(clock_system());
+	assert_int_equal(janitor_fixture_do(f, expiry_run), 2500);
+	assert_true(clock_steady_us(clock_system()) - began_us >= 250 * CLOCK_US_PER_MS);
+	assert_int_equal(
+		test_database_ask(
+			f->db, "SELECT max(n) FROM (SELECT count(*) AS n FROM links GROUP BY xmin::text) AS batch"),
+		500);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
@@ -62,6 +76,7 @@ int main(void)
 		TEST(marks_and_purges_in_batches_until_nothing_is_due),
 		TEST(purges_deleted_links_at_once_without_a_grace),
 		TEST(leaves_the_mark_of_a_run_for_the_grace_even_in_the_same_run),
+		TEST(leaves_others_their_turn_between_batches),
 		TEST(ends_after_the_batch_at_hand_when_it_is_asked_to),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
