@@ -2,7 +2,8 @@
  * Rows of the outbox on their way to the topic. Two writers change two links; a row's id is drawn while its link is
  * locked, commits come in any order, some never. Two relays work under a lock that runs out only when nothing of its
  * last holder is under way any more; a holder looks at its clock before it sends (outbox_relay.c: may_send). Kafka may
- * take a record and its ack may be lost; either relay may die at any moment.
+ * take a record and its ack may be lost; either relay may die at any moment. With PATIENCE some rows of the first link are
+ * the janitor's marks, which stand behind all that are urgent until the link is changed again.
  */
 #define IDS 4 /* three transactions, ids 1 to 3 */
 #define NOBODY 9
@@ -12,6 +13,7 @@ bool locked[2] = false;
 byte version[2] = 0; /* committed, by link */
 byte row_link[IDS], row_version[IDS];
 bool waits[IDS] = false; /* committed and not published */
+bool patient[IDS] = false;
 byte topic[2] = 0;       /* the last version on the topic, by link */
 byte holder = NOBODY;
 byte sent[4] = 0; /* ids under way: two places for each relay */
@@ -19,6 +21,24 @@ bool acked[4] = false;
 byte writing = 2;
 #ifdef READS_BY_ID
 byte cursor = 0;
+#endif
+
+#ifdef NO_HURRY
+#define hurry(link) skip
+#else
+#define hurry(link) \
+	if \
+	:: row_link[1] == link -> patient[1] = false \
+	:: else \
+	fi; \
+	if \
+	:: row_link[2] == link -> patient[2] = false \
+	:: else \
+	fi; \
+	if \
+	:: row_link[3] == link -> patient[3] = false \
+	:: else \
+	fi
 #endif
 
 #define nothing_under_way() (sent[0] == 0 && sent[1] == 0 && sent[2] == 0 && sent[3] == 0)
@@ -38,7 +58,10 @@ active[2] proctype writer()
 		:: d_step { next_id == IDS -> locked[link] = false }; break
 		fi;
 		if
-		:: d_step { true -> version[link]++; waits[id] = true; locked[link] = false } /* commit */
+		:: d_step { true -> hurry(link); version[link]++; waits[id] = true; locked[link] = false } /* commit */
+#ifdef PATIENCE
+		:: d_step { link == 0 -> patient[id] = true; version[link]++; waits[id] = true; locked[link] = false }
+#endif
 		:: d_step { true -> locked[link] = false }                                    /* roll back */
 		fi;
 		d_step { id = 0; link = 0 }
@@ -77,14 +100,28 @@ end:	do
 	od
 }
 
-inline find_after(least, out)
+inline find_of(least, is_patient, out)
 {
 	out = least + 1;
 	do
-	:: out < IDS && !waits[out] -> out++
+	:: out < IDS && (!waits[out] || patient[out] != is_patient) -> out++
 	:: out >= IDS -> out = 0; break
-	:: out < IDS && waits[out] -> break
+	:: out < IDS && waits[out] && patient[out] == is_patient -> break
 	od
+}
+
+/* The urgent ones in their order, then the patient ones; least: what the last call gave, or where the reader stands. */
+inline find_after(least, out)
+{
+	if
+	:: least > 0 && patient[least] -> find_of(least, true, out)
+	:: else ->
+		find_of(least, false, out);
+		if
+		:: out == 0 -> find_of(0, true, out)
+		:: else
+		fi
+	fi
 }
 
 #ifdef READS_BY_ID

@@ -191,6 +191,21 @@ static void passes_over_a_redis_that_is_behind_what_was_seen(void **state)
 	assert_int_equal(entry.version, 2);
 }
 
+/* Another redirector read the link just before its purge, and puts it into Redis just after we have denied it. */
+static void denies_a_purged_link_whatever_redis_is_told_late(void **state)
+{
+	struct world *world = *state;
+	world_add_link(world, "purged");
+	world_start(world);
+	assert_leads(world, "purged", "https://example.com/purged");
+	test_database_run(world->database, "DELETE FROM links WHERE slug LIKE '%purged'");
+	world_forget_in_redis(world, "purged");
+	assert_int_equal(world_follow(world, "purged", ""), 404);
+	world_forget_in_redis(world, "purged");
+	world_tell_redis(world, "purged", 1, "purged");
+	assert_int_equal(world_follow(world, "purged", ""), 404);
+}
+
 static void shows_a_change_as_soon_as_redis_knows_it(void **state)
 {
 	struct world *world = *state;
@@ -310,6 +325,7 @@ int main(void)
 		TEST(remembers_an_unknown_slug_in_redis_alone),
 		TEST(leaves_a_newer_version_in_redis_alone),
 		TEST(passes_over_a_redis_that_is_behind_what_was_seen),
+		TEST(denies_a_purged_link_whatever_redis_is_told_late),
 		TEST(shows_a_change_as_soon_as_redis_knows_it),
 		TEST(asks_postgres_once_in_a_stampede),
 		TEST(is_not_delayed_by_a_hung_postgres_when_redis_knows),
