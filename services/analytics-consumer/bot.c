@@ -4,9 +4,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 
-/* Somewhere in the header, in any case. */
+/* All words are in lower case, as the header is before they are looked for. */
+
+/* Somewhere in the header. */
 static const char *const preview_agents[] = {
 	"bingpreview",
 	"bluesky cardyb",
@@ -44,7 +45,7 @@ static const char *const preview_agents[] = {
 	NULL,
 };
 
-/* At the beginning of the header, in any case. */
+/* At the beginning. */
 static const char *const libraries[] = {
 	"aiohttp/",
 	"akka-http",
@@ -98,7 +99,7 @@ static const char *const libraries[] = {
 	NULL,
 };
 
-/* Somewhere in the header, in any case. What is a whole name here has a browser's header around it. */
+/* Somewhere in the header. What is a whole name here has a browser's header around it. */
 static const char *const crawler_words[] = {
 	"archiver",
 	"checker",
@@ -153,7 +154,7 @@ static const char *const browsers[] = {
 static bool has_any(const char *text, const char *const *words)
 {
 	for (size_t i = 0; words[i]; i++) {
-		if (strcasestr(text, words[i]))
+		if (strstr(text, words[i]))
 			return true;
 	}
 	return false;
@@ -162,7 +163,7 @@ static bool has_any(const char *text, const char *const *words)
 static bool begins_with_any(const char *text, const char *const *beginnings)
 {
 	for (size_t i = 0; beginnings[i]; i++) {
-		if (strncasecmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
 			return true;
 	}
 	return false;
@@ -171,10 +172,10 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 /* "SomeBot/1.0", "robots", but neither "Cubot" (telephones) nor "botany". */
 static bool calls_itself_a_bot(const char *text)
 {
-	for (const char *at = text; (at = strcasestr(at, "bot")); at += 3) {
+	for (const char *at = text; (at = strstr(at, "bot")); at += 3) {
 		const char *end = at + 3;
-		end += *end == 's' || *end == 'S';
-		bool is_cubot = at - text >= 2 && strncasecmp(at - 2, "cu", 2) == 0;
+		end += *end == 's';
+		bool is_cubot = at - text >= 2 && strncmp(at - 2, "cu", 2) == 0;
 		if (!is_cubot && !isalpha((unsigned char)*end))
 			return true;
 	}
@@ -184,7 +185,7 @@ static bool calls_itself_a_bot(const char *text)
 /* "example.com" or "example.com/about", but not "com.example.app". */
 static bool names_a_site(const char *text)
 {
-	for (const char *at = text; (at = strcasestr(at, ".com")); at += 4) {
+	for (const char *at = text; (at = strstr(at, ".com")); at += 4) {
 		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) && at[4] != '.')
 			return true;
 	}
@@ -202,7 +203,7 @@ static bool gives_itself_away(const char *text, enum device_class device)
 {
 	if (has_any(text, crawler_words) || calls_itself_a_bot(text) || names_a_site(text) || has_mail_address(text))
 		return true;
-	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") && !strstr(text, "MSIE");
+	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") && !strstr(text, "msie");
 }
 
 /* "SomeApp/1.0": whoever lets a person look says at least on what. */
@@ -211,19 +212,29 @@ static bool names_no_system(const char *text, enum device_class device)
 	return device == DEVICE_CLASS_OTHER && text[0] != '\0' && !begins_with_any(text, browsers);
 }
 
+static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGENT_MAX + 1])
+{
+	size_t len = 0;
+	for (; text[len] != '\0' && len < REDIRECT_EVENT_USER_AGENT_MAX; len++)
+		out[len] = (char)tolower((unsigned char)text[len]);
+	out[len] = '\0';
+}
+
 const char *bot_agent_reason(const char *user_agent, enum device_class device)
 {
-	if (has_any(user_agent, preview_agents))
+	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
+	make_lower(user_agent, text);
+	if (has_any(text, preview_agents))
 		return "link_preview";
 	if (device == DEVICE_CLASS_BOT)
 		return "crawler";
-	if (begins_with_any(user_agent, libraries))
+	if (begins_with_any(text, libraries))
 		return "http_library";
-	if (gives_itself_away(user_agent, device))
+	if (gives_itself_away(text, device))
 		return "crawler";
-	if (names_no_system(user_agent, device))
+	if (names_no_system(text, device))
 		return "http_library";
-	return user_agent[0] == '\0' ? "empty_agent" : "";
+	return text[0] == '\0' ? "empty_agent" : "";
 }
 
 const char *bot_reason(const struct redirect_event *event, const struct user_agent *agent)
