@@ -7,6 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
+#include "services/analytics-consumer/user_agent_filter.h"
 #include "services/analytics-consumer/yaml_records.h"
 
 #define RULES_MAX 20000
@@ -16,6 +17,7 @@
 #define GROUPS_MAX 10
 
 struct rule {
+	struct user_agent_filter *filter;
 	pcre2_code *code;
 	char *replacements[USER_AGENT_RULES_FIELDS_MAX]; /* NULL = the default: the group in shape.groups */
 };
@@ -112,6 +114,7 @@ static enum err add_rule(void *ctx, const struct yaml_record *record)
 	enum err err = compile(record, loading->problem, &rule.code);
 	if (err != OK)
 		return err;
+	rule.filter = user_agent_filter_new(yaml_records_value(record, "regex"));
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement; f++) {
 		const char *replacement = yaml_records_value(record, shapes[i].fields[f].replacement);
 		rule.replacements[f] = replacement ? mem_text(replacement) : NULL;
@@ -154,6 +157,7 @@ enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, 
 static void free_list(struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
+		user_agent_filter_free(list->rules[i].filter);
 		pcre2_code_free(list->rules[i].code);
 		for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 			free(list->rules[i].replacements[f]);
@@ -171,6 +175,14 @@ void user_agent_rules_free(struct user_agent_rules *rules)
 	pcre2_match_context_free(rules->context);
 	pcre2_jit_stack_free(rules->jit_stack);
 	free(rules);
+}
+
+size_t user_agent_rules_count(const struct user_agent_rules *rules)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < USER_AGENT_RULES_LISTS; i++)
+		count += rules->lists[i].count;
+	return count;
 }
 
 /* The text of a field while it is put together; longer than a field, so that trimming comes before cutting. */
@@ -251,8 +263,12 @@ void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rule
 {
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 		out->fields[f][0] = '\0';
+	struct user_agent_filter_text filtered;
+	user_agent_filter_read(text, len, &filtered);
 	for (size_t i = 0; i < rules->lists[list].count; i++) {
 		const struct rule *rule = &rules->lists[list].rules[i];
+		if (!user_agent_filter_lets_through(rule->filter, &filtered))
+			continue;
 		/* Checking the text again for each of a thousand rules would cost more than most matches. */
 		int count = pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK, rules->match,
 		                        rules->context);
