@@ -2,8 +2,9 @@
  * Puts clicks into Kafka as fast as it takes them, for tests/bench/run ingest: bench_flood BROKERS COUNT LINKS SEED.
  *
  * Like an hour of real ones, in the order of time, ending now: links by Zipf's law; half a million visitors, each with a
- * network, a language and one of some 300 user agents for good; one in twelve is a program; half of the clicks have a
- * referrer, again by Zipf's law; one in six comes from a campaign of its link. The same SEED gives the same clicks, but for
+ * network, a language and one of some 300 user agents for good; one click in four is of one of fifty regulars of its link;
+ * one visitor in twelve is a program; half of the clicks have a referrer, again by Zipf's law; one in six comes from a
+ * campaign of its link. The same SEED gives the same clicks, but for
  * the ids.
  */
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include "lib/net/kafka_producer.h"
 
 #define VISITORS 500000
+#define REGULARS 50
 #define NETWORKS 20000
 #define REFERRERS 60
 #define LINKS_MAX 10000000
@@ -176,7 +178,10 @@ static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence, struct
 	click->instance[0] = 1;
 	snprintf(click->slug, sizeof(click->slug), "b%06zx", link);
 	snprintf(click->host, sizeof(click->host), "go.example.com");
-	fill_visitor(f, draw(f) % VISITORS, click);
+	uint64_t visitor = draw(f) % VISITORS;
+	if (draw(f) % 4 == 0)
+		visitor = VISITORS + link * REGULARS + visitor % REGULARS;
+	fill_visitor(f, visitor, click);
 	fill_source(f, link, click);
 }
 
