@@ -11,6 +11,12 @@
 #define SEEK_TIMEOUT_MS 5000
 #define HEARTBEAT_MAX_MS 3000
 #define MAX_POLL_INTERVAL_MS 300000
+/*
+ * Of a backlog a broker sends so much of one partition, and then of the next: long runs of few keys, which batches can add
+ * up. Both bound the memory of an answer.
+ */
+#define PARTITION_FETCH_BYTES "4194304"
+#define FETCH_BYTES "16777216"
 
 struct position {
 	int32_t partition;
@@ -165,6 +171,8 @@ static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
 		{ "enable.auto.commit", "false" },
 		{ "enable.auto.offset.store", "false" },
 		{ "auto.offset.reset", "error" },
+		{ "max.partition.fetch.bytes", PARTITION_FETCH_BYTES },
+		{ "fetch.max.bytes", FETCH_BYTES },
 	};
 	return kafka_client_configure(&c->client, c->config.kafka, settings, sizeof(settings) / sizeof(settings[0]),
 	                              out);
