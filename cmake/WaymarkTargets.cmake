@@ -17,11 +17,12 @@ function(waymark_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 endfunction()
 
-# waymark_test(NAME LEVEL unit|integration SOURCES ... [LINK ...] [NEEDS ...] [ENVIRONMENT ...] [TIMEOUT s])
+# waymark_test(NAME LEVEL unit|integration SOURCES ... [LINK ...] [NEEDS ...] [ENVIRONMENT ...] [TIMEOUT s] [UNDER program])
 # A cmocka program. Unit tests run alone; integration tests run inside the shared private stack. NEEDS names programs that
-# it starts. The fuzz preset has no such tests, so nothing outside of this function may name their targets.
+# it starts, UNDER a program that starts it (unit) and may end with 77: skipped. The fuzz preset has no such tests, so
+# nothing outside of this function may name their targets.
 function(waymark_test name)
-  cmake_parse_arguments(ARG "" "LEVEL;TIMEOUT" "SOURCES;LINK;NEEDS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "LEVEL;TIMEOUT;UNDER" "SOURCES;LINK;NEEDS;ENVIRONMENT" ${ARGN})
   if(WAYMARK_FUZZ)
     return()
   endif()
@@ -43,11 +44,14 @@ function(waymark_test name)
       COMMAND "${PROJECT_SOURCE_DIR}/tests/support/in-stack" backends ${launch} $<TARGET_FILE:${target}>)
     set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES FIXTURES_REQUIRED backends)
   else()
-    add_test(NAME ${ARG_LEVEL}/${name} COMMAND ${launch} $<TARGET_FILE:${target}>)
+    add_test(NAME ${ARG_LEVEL}/${name} COMMAND ${ARG_UNDER} ${launch} $<TARGET_FILE:${target}>)
   endif()
   set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES
     LABELS ${ARG_LEVEL} TIMEOUT ${ARG_TIMEOUT} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     ENVIRONMENT "${ARG_ENVIRONMENT};WAYMARK_BUILD_DIR=${CMAKE_BINARY_DIR}")
+  if(ARG_UNDER)
+    set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
 endfunction()
 
 # waymark_fuzz(NAME SOURCES ... [LINK ...])

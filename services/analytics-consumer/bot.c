@@ -1,5 +1,6 @@
 #include "services/analytics-consumer/bot.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static const char *const preview_agents[] = {
 	"facebookexternalhit",
 	"facebot",
 	"flipboardproxy",
+	"google web preview",
 	"google-pagerenderer",
 	"iframely",
 	"kakaotalk-scrap",
@@ -96,6 +98,58 @@ static const char *const libraries[] = {
 	NULL,
 };
 
+/* Somewhere in the header, in any case. What is a whole name here has a browser's header around it. */
+static const char *const crawler_words[] = {
+	"archiver",
+	"checker",
+	"crawl",
+	"cookiehub",
+	"datadogsynthetics",
+	"fetcher",
+	"google-",
+	"google favicon",
+	"googleother",
+	"googleimageproxy",
+	"gtmetrix",
+	"headless",
+	"http://",
+	"https://",
+	"httpclient",
+	"httrack",
+	"ips-agent",
+	"like gecko,",
+	"like gecko;",
+	"lighthouse",
+	"mediapartners",
+	"monitor",
+	"newrelic",
+	"nikto",
+	"openvas",
+	"phantomjs",
+	"pingdom",
+	"playwright",
+	"ptst/",
+	"puppeteer",
+	"scanner",
+	"scanning",
+	"scraper",
+	"selenium",
+	"silktide",
+	"siteimprove",
+	"slurp",
+	"spider",
+	"synthetics",
+	"thousandeyes",
+	"validator",
+	"zgrab",
+	NULL,
+};
+
+/* The beginnings of what people look through. */
+static const char *const browsers[] = {
+	"amaya/", "dillo/", "elinks", "links ", "lynx/", "mozilla/", "netsurf/", "opera", "ucweb/", "w3m/", NULL,
+};
+
 static bool has_any(const char *text, const char *const *words)
 {
 	for (size_t i = 0; words[i]; i++) {
@@ -114,6 +168,49 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 	return false;
 }
 
+/* "SomeBot/1.0", "robots", but neither "Cubot" (telephones) nor "botany". */
+static bool calls_itself_a_bot(const char *text)
+{
+	for (const char *at = text; (at = strcasestr(at, "bot")); at += 3) {
+		const char *end = at + 3;
+		end += *end == 's' || *end == 'S';
+		bool is_cubot = at - text >= 2 && strncasecmp(at - 2, "cu", 2) == 0;
+		if (!is_cubot && !isalpha((unsigned char)*end))
+			return true;
+	}
+	return false;
+}
+
+/* "example.com" or "example.com/about", but not "com.example.app". */
+static bool names_a_site(const char *text)
+{
+	for (const char *at = text; (at = strcasestr(at, ".com")); at += 4) {
+		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) && at[4] != '.')
+			return true;
+	}
+	return false;
+}
+
+/* "me@example.com"; "android@150.0" is none. */
+static bool has_mail_address(const char *text)
+{
+	const char *at = strchr(text, '@');
+	return at && isalpha((unsigned char)at[1]);
+}
+
+static bool gives_itself_away(const char *text, enum device_class device)
+{
+	if (has_any(text, crawler_words) || calls_itself_a_bot(text) || names_a_site(text) || has_mail_address(text))
+		return true;
+	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") && !strstr(text, "MSIE");
+}
+
+/* "SomeApp/1.0": whoever lets a person look says at least on what. */
+static bool names_no_system(const char *text, enum device_class device)
+{
+	return device == DEVICE_CLASS_OTHER && text[0] != '\0' && !begins_with_any(text, browsers);
+}
+
 const char *bot_agent_reason(const char *user_agent, enum device_class device)
 {
 	if (has_any(user_agent, preview_agents))
@@ -121,6 +218,10 @@ const char *bot_agent_reason(const char *user_agent, enum device_class device)
 	if (device == DEVICE_CLASS_BOT)
 		return "crawler";
 	if (begins_with_any(user_agent, libraries))
+		return "http_library";
+	if (gives_itself_away(user_agent, device))
+		return "crawler";
+	if (names_no_system(user_agent, device))
 		return "http_library";
 	return user_agent[0] == '\0' ? "empty_agent" : "";
 }

@@ -10,8 +10,9 @@
 /*
  * "" for a human, otherwise the first of
  *   link_preview  an agent that fetches pages to show them as a card in a chat or feed
- *   crawler       uap-core calls it a spider
- *   http_library  a tool or library for programs, by the name it gives itself
+ *   crawler       uap-core calls it a spider, or it calls itself a bot, tells where its makers can be found (a site or an
+ *                 address, as no browser does), or says "compatible" without naming a system
+ *   http_library  a tool or library for programs, by the name it gives itself, or naming no system and no browser
  *   empty_agent   no User-Agent at all
  *   prefetch      the browser asked ahead (Sec-Purpose, Purpose, X-Moz): nobody has looked at anything
  *   head          a HEAD request

@@ -49,7 +49,31 @@ static void tells_why_a_click_is_a_bots(void **state)
 		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, true, "empty_agent" },
 		/* A name in the middle of a browser's is not the browser's. */
 		{ "Mozilla/5.0 (X11; Linux x86_64) curl/7.88", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
-		{ "SomethingNew/1.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "" },
+		/* Whoever tells where its makers are found is no browser. */
+		{ "Mozilla/5.0 (Macintosh) AppleWebKit/537.36 (KHTML, like Gecko; +https://example.com/) Safari/537.36",
+		  DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (X11; Linux x86_64) me@example.com", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ CHROME " (Ecosia android@150.0.0.0)", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ CHROME " SomeBot", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
+		{ CHROME " some-robots/2", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (Linux; Android 9; CUBOT_X19) Chrome/126.0.0.0 Mobile Safari/537.36",
+		  DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ CHROME " botanist/1.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
+		{ "Mozilla/5.0 (compatible; Somebody/1.0)", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "Mozilla/5.0 (compatible; Konqueror/4.5; Linux)", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "" },
+		{ CHROME " HeadlessChrome/126.0", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
+		{ "SomethingNew/1.0", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "SomethingNew/1.0 (what for)", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "http_library" },
+		{ "Mozilla/5.0 (SMART-TV; Tizen 6.0) Safari/538.1", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false,
+		  "" },
+		{ CHROME " Somebody/2.0 (somebody.com/about)", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
+		  "crawler" },
+		{ "Mozilla/5.0 (Linux; Android 9) com.example.app Mobile Safari/537.36", DEVICE_CLASS_MOBILE,
+		  REDIRECT_METHOD_GET, false, "" },
+		{ "Nokia6230/2.0 Profile/MIDP-2.0", DEVICE_CLASS_MOBILE, REDIRECT_METHOD_GET, false, "" },
+		{ "Lynx/2.8.9rel.1 libwww-FM/2.14", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct bot_case *c = &cases[i];

@@ -1,0 +1,90 @@
+/*
+ * Lists of user agents that others collected, against our rules for bots. WAYMARK_CRAWLERS and WAYMARK_BROWSERS name
+ * files with one on each line (tests/support/with-user-agents gets them).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/utf8.h"
+#include "lib/clicks/redirect_event.h"
+#include "services/analytics-consumer/user_agent.h"
+
+#define RULES "/usr/share/uap-core/regexes.yaml"
+#define PRINTED_MAX 60
+
+struct count {
+	size_t all, bots;
+};
+
+/* Prints those of which the list says otherwise. */
+static struct count judge(struct user_agent_parser *parser, const char *path, bool are_bots)
+{
+	struct count count = { 0, 0 };
+	char line[4096];
+	size_t printed = 0;
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
+		struct user_agent agent;
+		utf8_copy_clean(line, strcspn(line, "\n"), text, sizeof(text));
+		user_agent_parse(parser, text, &agent);
+		bool is_bot = agent.bot_reason[0] != '\0';
+		count.all++;
+		count.bots += is_bot;
+		if (is_bot != are_bots && printed++ < PRINTED_MAX)
+			printf("  %s: %s\n", is_bot ? agent.bot_reason : "no bot", text);
+	}
+	fclose(file);
+	return count;
+}
+
+static void flags_crawlers_that_others_know(void **state)
+{
+	const struct count found = judge(*state, getenv("WAYMARK_CRAWLERS"), true);
+	printf("crawlers flagged: %zu of %zu (%.2f %%)\n", found.bots, found.all,
+	       100.0 * (double)found.bots / (double)found.all);
+	assert_true(found.all > 1000);
+	assert_true(found.bots * 100 >= found.all * 97);
+}
+
+static void takes_browsers_of_people_for_people(void **state)
+{
+	const struct count found = judge(*state, getenv("WAYMARK_BROWSERS"), false);
+	printf("browsers flagged: %zu of %zu\n", found.bots, found.all);
+	assert_true(found.all > 500);
+	assert_true(found.bots * 1000 <= found.all);
+}
+
+static int set_up(void **state)
+{
+	struct user_agent_parser *parser = NULL;
+	if (!getenv("WAYMARK_CRAWLERS") || !getenv("WAYMARK_BROWSERS"))
+		return -1;
+	enum err err = user_agent_parser_new(RULES, 10, NULL, &parser);
+	*state = parser;
+	return err == OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	user_agent_parser_free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flags_crawlers_that_others_know),
+		cmocka_unit_test(takes_browsers_of_people_for_people),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
