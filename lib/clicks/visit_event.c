@@ -30,6 +30,10 @@ void visit_event_encode(const struct visit_event *event, struct strbuf *out)
 	message.bot_reason = BORROW(event->bot_reason);
 	message.unique = event->unique;
 	message.language = BORROW(event->language);
+	message.region = BORROW(event->region);
+	message.browser_version = BORROW(event->browser_version);
+	message.os_version = BORROW(event->os_version);
+	message.referrer_source = BORROW(event->referrer_source);
 
 	uint8_t bytes[VISIT_EVENT_BYTES_MAX];
 	strbuf_add(out, bytes, waymark__v1__visit_event__pack(&message, bytes));
@@ -54,6 +58,10 @@ static bool decode_texts(const Waymark__V1__VisitEvent *from, struct visit_event
 		{ from->utm_campaign, out->utm_campaign, sizeof(out->utm_campaign) },
 		{ from->bot_reason, out->bot_reason, sizeof(out->bot_reason) },
 		{ from->language, out->language, sizeof(out->language) },
+		{ from->region, out->region, sizeof(out->region) },
+		{ from->browser_version, out->browser_version, sizeof(out->browser_version) },
+		{ from->os_version, out->os_version, sizeof(out->os_version) },
+		{ from->referrer_source, out->referrer_source, sizeof(out->referrer_source) },
 	};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!protobuf_copy_text(texts[i].from, texts[i].to, texts[i].size))

@@ -21,12 +21,16 @@ struct visit_event {
 	int64_t link_id;
 	char slug[33];
 	char country[3];
+	char region[8];
 	char city[64];
 	char browser[64];
+	char browser_version[32];
 	char os[64];
+	char os_version[32];
 	char device[16]; /* desktop, mobile, tablet, bot, other */
 	char language[16];
 	char referrer_host[256];
+	char referrer_source[32];
 	char utm_source[128];
 	char utm_medium[128];
 	char utm_campaign[128];

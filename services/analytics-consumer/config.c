@@ -23,6 +23,8 @@ static const struct env_var vars[] = {
 	         "uap-core's rules for user agents"),
 	ENV_INT("USER_AGENT_CACHE", struct config, user_agent_cache, "20000", 1, 10000000,
 	        "user agents remembered; each takes about 0.7 kB of memory"),
+	ENV_INT("FACTS_CHECK_MS", struct config, facts_check_ms, "10000", 10, 86400000,
+	        "GEOIP_DB and UA_REGEXES are looked at so often, and read again when they have changed"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 

@@ -23,6 +23,7 @@ struct config {
 	char geoip_db[512]; /* "" = no countries */
 	char ua_regexes[512];
 	int64_t user_agent_cache;
+	int64_t facts_check_ms;
 	enum log_level log_level;
 };
 

@@ -13,7 +13,7 @@
 /* Where facts come from; borrowed. */
 struct enrich_sources {
 	struct user_agent_parser *user_agents;
-	const struct geoip *geoip;
+	struct geoip *geoip;
 };
 
 /* Fills everything but event.unique, which only the store can tell. fate is VISIT_NEW. */

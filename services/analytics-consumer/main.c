@@ -3,6 +3,7 @@
 #include "lib/clicks/visit_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
+#include "services/analytics-consumer/fact_sources.h"
 #include "services/analytics-consumer/ingest.h"
 
 int main(int argc, char **argv)
@@ -25,13 +26,16 @@ int main(int argc, char **argv)
 		                           .log = log,
 		                           .metrics = metrics };
 	struct pg_pool *pool = pg_pool_new(&pg);
-	struct geoip *geoip = NULL;
-	struct user_agent_parser *user_agents = NULL;
+	const struct fact_sources_config facts = { .geoip_db = config.geoip_db,
+		                                   .ua_regexes = config.ua_regexes,
+		                                   .user_agent_cache = (size_t)config.user_agent_cache,
+		                                   .check_ms = config.facts_check_ms,
+		                                   .log = log,
+		                                   .metrics = metrics };
+	struct fact_sources *sources = NULL;
 	struct ingest *ingest = NULL;
 	struct ops_server *ops = NULL;
-	enum err err = geoip_open(config.geoip_db, log, &geoip);
-	if (err == OK)
-		err = user_agent_parser_new(config.ua_regexes, (size_t)config.user_agent_cache, log, &user_agents);
+	enum err err = fact_sources_open(&facts, &sources);
 	const struct ingest_config counting = { .kafka = &config.kafka,
 		                                .group = config.consumer_group,
 		                                .topic = REDIRECT_EVENT_TOPIC,
@@ -41,7 +45,7 @@ int main(int argc, char **argv)
 		                                .batch_events = (size_t)config.batch_events,
 		                                .batch_ms = config.batch_ms,
 		                                .pool = pool,
-		                                .sources = { .user_agents = user_agents, .geoip = geoip },
+		                                .sources = fact_sources_get(sources),
 		                                .clock = clock_system(),
 		                                .log = log,
 		                                .metrics = metrics };
@@ -69,8 +73,7 @@ int main(int argc, char **argv)
 
 	ops_server_stop(ops);
 	ingest_stop(ingest);
-	user_agent_parser_free(user_agents);
-	geoip_close(geoip);
+	fact_sources_close(sources);
 	pg_pool_free(pool);
 	shutdown_free(shutdown);
 	metrics_free(metrics);

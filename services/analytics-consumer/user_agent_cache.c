@@ -34,12 +34,18 @@ struct user_agent_cache *user_agent_cache_new(size_t capacity)
 		buckets *= 2;
 	entropy_fill(&cache->seed, sizeof(cache->seed));
 	cache->capacity = (uint32_t)capacity;
-	cache->newest = cache->oldest = NONE;
 	cache->mask = (uint32_t)(buckets - 1);
 	cache->buckets = mem_array(buckets, sizeof(*cache->buckets));
-	memset(cache->buckets, 0xff, buckets * sizeof(*cache->buckets));
 	cache->entries = mem_array(capacity, sizeof(*cache->entries));
+	user_agent_cache_clear(cache);
 	return cache;
+}
+
+void user_agent_cache_clear(struct user_agent_cache *cache)
+{
+	cache->count = 0;
+	cache->newest = cache->oldest = NONE;
+	memset(cache->buckets, 0xff, ((size_t)cache->mask + 1) * sizeof(*cache->buckets));
 }
 
 void user_agent_cache_free(struct user_agent_cache *cache)

@@ -12,9 +12,12 @@
 
 struct user_agent_cache;
 
-/* capacity: at least 1; memory is about 700 bytes an entry, taken when first used. */
+/* capacity: at least 1; memory is about 800 bytes an entry, taken when first used. */
 struct user_agent_cache *user_agent_cache_new(size_t capacity);
 void user_agent_cache_free(struct user_agent_cache *cache);
+
+/* Forgets everything; the memory stays. */
+void user_agent_cache_clear(struct user_agent_cache *cache);
 
 /* NULL when text is not there. Borrowed until the next put. */
 const struct user_agent *user_agent_cache_get(struct user_agent_cache *cache, const char *text);

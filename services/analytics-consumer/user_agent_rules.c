@@ -173,6 +173,14 @@ void user_agent_rules_free(struct user_agent_rules *rules)
 	free(rules);
 }
 
+size_t user_agent_rules_count(const struct user_agent_rules *rules)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < USER_AGENT_RULES_LISTS; i++)
+		count += rules->lists[i].count;
+	return count;
+}
+
 /* The text of a field while it is put together; longer than a field, so that trimming comes before cutting. */
 struct draft {
 	char text[2 * USER_AGENT_RULES_FIELD_SIZE];

@@ -34,6 +34,8 @@ struct user_agent_rules;
  */
 enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem) MUST_CHECK;
 void user_agent_rules_free(struct user_agent_rules *rules);
+/* Of all lists. */
+size_t user_agent_rules_count(const struct user_agent_rules *rules);
 
 /* text: valid UTF-8. A rule that backtracks beyond a fixed limit counts as not matching. */
 void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list, const char *text,

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
+#include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/net/client_ip.h"
 
@@ -27,7 +28,7 @@ struct visit {
 	bool has_visitor_hash;
 	uint8_t visitor_hash[DIGEST_SIZE];
 	char client_network[CLIENT_IP_NETWORK_SIZE];
-	char region[33];
+	char served_from[REDIRECT_EVENT_REGION_MAX + 1]; /* REGION of the redirector */
 };
 
 #endif

@@ -30,38 +30,62 @@ enum column {
 	UTM_SOURCE,
 	UTM_MEDIUM,
 	UTM_CAMPAIGN,
+	SERVED_FROM,
 	REGION,
+	BROWSER_VERSION,
+	OS_VERSION,
+	REFERRER_SOURCE,
 	COLUMNS,
 };
 
 static const enum sql_column_type types[COLUMNS] = {
-	[DAY] = SQL_COLUMN_DATE,           [EVENT_ID] = SQL_COLUMN_UUID,   [OCCURRED_AT] = SQL_COLUMN_TIME,
-	[LINK_ID] = SQL_COLUMN_INT8,       [SLUG] = SQL_COLUMN_TEXT,       [STATUS] = SQL_COLUMN_INT2,
-	[LATENCY_US] = SQL_COLUMN_INT4,    [IS_BOT] = SQL_COLUMN_BOOL,     [BOT_REASON] = SQL_COLUMN_TEXT,
-	[VISITOR_HASH] = SQL_COLUMN_BYTES, [IS_UNIQUE] = SQL_COLUMN_BOOL,  [CLIENT_NETWORK] = SQL_COLUMN_TEXT,
-	[COUNTRY] = SQL_COLUMN_TEXT,       [CITY] = SQL_COLUMN_TEXT,       [REFERRER_HOST] = SQL_COLUMN_TEXT,
-	[BROWSER] = SQL_COLUMN_TEXT,       [OS] = SQL_COLUMN_TEXT,         [DEVICE] = SQL_COLUMN_TEXT,
-	[LANGUAGE] = SQL_COLUMN_TEXT,      [UTM_SOURCE] = SQL_COLUMN_TEXT, [UTM_MEDIUM] = SQL_COLUMN_TEXT,
-	[UTM_CAMPAIGN] = SQL_COLUMN_TEXT,  [REGION] = SQL_COLUMN_TEXT,
+	[DAY] = SQL_COLUMN_DATE,
+	[EVENT_ID] = SQL_COLUMN_UUID,
+	[OCCURRED_AT] = SQL_COLUMN_TIME,
+	[LINK_ID] = SQL_COLUMN_INT8,
+	[SLUG] = SQL_COLUMN_TEXT,
+	[STATUS] = SQL_COLUMN_INT2,
+	[LATENCY_US] = SQL_COLUMN_INT4,
+	[IS_BOT] = SQL_COLUMN_BOOL,
+	[BOT_REASON] = SQL_COLUMN_TEXT,
+	[VISITOR_HASH] = SQL_COLUMN_BYTES,
+	[IS_UNIQUE] = SQL_COLUMN_BOOL,
+	[CLIENT_NETWORK] = SQL_COLUMN_TEXT,
+	[COUNTRY] = SQL_COLUMN_TEXT,
+	[CITY] = SQL_COLUMN_TEXT,
+	[REFERRER_HOST] = SQL_COLUMN_TEXT,
+	[BROWSER] = SQL_COLUMN_TEXT,
+	[OS] = SQL_COLUMN_TEXT,
+	[DEVICE] = SQL_COLUMN_TEXT,
+	[LANGUAGE] = SQL_COLUMN_TEXT,
+	[UTM_SOURCE] = SQL_COLUMN_TEXT,
+	[UTM_MEDIUM] = SQL_COLUMN_TEXT,
+	[UTM_CAMPAIGN] = SQL_COLUMN_TEXT,
+	[SERVED_FROM] = SQL_COLUMN_TEXT,
+	[REGION] = SQL_COLUMN_TEXT,
+	[BROWSER_VERSION] = SQL_COLUMN_TEXT,
+	[OS_VERSION] = SQL_COLUMN_TEXT,
+	[REFERRER_SOURCE] = SQL_COLUMN_TEXT,
 };
 
 /* unnest in the list of results, not in FROM: rows then stream into the table instead of through a tuple store. */
 #define INSERT                                                                                                         \
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, "   \
 	"visitor_hash, is_unique, client_network, country, city, referrer_host, browser, os, device, language, "       \
-	"utm_source, utm_medium, utm_campaign, region) "                                                               \
+	"utm_source, utm_medium, utm_campaign, served_from, region, browser_version, os_version, referrer_source) "    \
 	"SELECT unnest($1::date[]), unnest($2::uuid[]), unnest($3::timestamptz[]), unnest($4::bigint[]), "             \
 	"unnest($5::text[]), unnest($6::smallint[]), unnest($7::integer[]), unnest($8::boolean[]), "                   \
 	"unnest($9::text[]), unnest($10::bytea[]), unnest($11::boolean[]), unnest($12::text[]), unnest($13::text[]), " \
 	"unnest($14::text[]), unnest($15::text[]), unnest($16::text[]), unnest($17::text[]), unnest($18::text[]), "    \
-	"unnest($19::text[]), unnest($20::text[]), unnest($21::text[]), unnest($22::text[]), unnest($23::text[])"
+	"unnest($19::text[]), unnest($20::text[]), unnest($21::text[]), unnest($22::text[]), unnest($23::text[]), "    \
+	"unnest($24::text[]), unnest($25::text[]), unnest($26::text[]), unnest($27::text[])"
 
 static const char insert_sql[] = INSERT;
 static const char insert_looking_out_sql[] = INSERT " ON CONFLICT DO NOTHING RETURNING event_id";
 
 static const char reload_sql[] =
 	"SELECT event_id, link_id, slug, country, city, browser, os, device, language, referrer_host, utm_source, "
-	"utm_medium, utm_campaign, is_bot, bot_reason, is_unique "
+	"utm_medium, utm_campaign, is_bot, bot_reason, is_unique, region, browser_version, os_version, referrer_source "
 	"FROM unnest($1::date[], $2::uuid[]) AS wanted (day, event_id) JOIN visit_log USING (day, event_id) "
 	"ORDER BY day, event_id";
 
@@ -146,7 +170,11 @@ static void add_row(struct sql_column *columns, const struct visit *visit)
 	sql_column_add_text(&columns[UTM_SOURCE], event->utm_source);
 	sql_column_add_text(&columns[UTM_MEDIUM], event->utm_medium);
 	sql_column_add_text(&columns[UTM_CAMPAIGN], event->utm_campaign);
-	sql_column_add_text(&columns[REGION], visit->region);
+	sql_column_add_text(&columns[SERVED_FROM], visit->served_from);
+	sql_column_add_text(&columns[REGION], event->region);
+	sql_column_add_text(&columns[BROWSER_VERSION], event->browser_version);
+	sql_column_add_text(&columns[OS_VERSION], event->os_version);
+	sql_column_add_text(&columns[REFERRER_SOURCE], event->referrer_source);
 }
 
 static enum err add_params(struct visit_log_store *store, size_t columns, struct pg_params *params)
@@ -223,6 +251,10 @@ static void read_event(const struct pg_result *rows, size_t row, struct visit_ev
 	out->is_bot = pg_result_bool(rows, row, 13);
 	copy_text(rows, row, 14, out->bot_reason, sizeof(out->bot_reason));
 	out->unique = pg_result_bool(rows, row, 15);
+	copy_text(rows, row, 16, out->region, sizeof(out->region));
+	copy_text(rows, row, 17, out->browser_version, sizeof(out->browser_version));
+	copy_text(rows, row, 18, out->os_version, sizeof(out->os_version));
+	copy_text(rows, row, 19, out->referrer_source, sizeof(out->referrer_source));
 }
 
 enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn, struct visit *visits, size_t count)

@@ -253,14 +253,20 @@ static void gives_counted_visits_back_as_they_were_stored(void **state)
 	assert_int_equal(owner_store(&owner), OK);
 	owner_go_on(&owner);
 	/* The rules have changed since: what was said first stays. */
-	test_database_run(world->database, "UPDATE visit_log SET country = 'DE', browser = 'As stored'");
+	test_database_run(world->database,
+	                  "UPDATE visit_log SET country = 'DE', region = 'DE-BE', browser = 'As stored', "
+	                  "browser_version = '1.2', os_version = '3.4', referrer_source = 'Then'");
 	owner_take(&owner, 0, 1, &again);
 	owner_take(&owner, 0, 0, &unique);
 	owner_take(&owner, 0, 2, &fresh);
 	assert_int_equal(owner_store(&owner), OK);
 	assert_int_equal(owner.batch.visits[0].fate, VISIT_COUNTED_BEFORE);
 	assert_string_equal(owner.batch.visits[0].event.browser, "As stored");
+	assert_string_equal(owner.batch.visits[0].event.browser_version, "1.2");
+	assert_string_equal(owner.batch.visits[0].event.os_version, "3.4");
 	assert_string_equal(owner.batch.visits[0].event.country, "DE");
+	assert_string_equal(owner.batch.visits[0].event.region, "DE-BE");
+	assert_string_equal(owner.batch.visits[0].event.referrer_source, "Then");
 	assert_false(owner.batch.visits[0].event.unique);
 	assert_true(owner.batch.visits[1].event.unique);
 	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id, sizeof(unique.event_id));
@@ -268,6 +274,28 @@ static void gives_counted_visits_back_as_they_were_stored(void **state)
 	assert_int_equal(owner.batch.visits[2].fate, VISIT_NEW);
 	assert_int_equal(world_counted(world), 3);
 	assert_int_equal(ask(world, OFFSET("next_offset", 0)), 3);
+	owner_close(&owner);
+}
+
+static void stores_each_fact_in_its_column(void **state)
+{
+	struct world *world = *state;
+	struct owner owner;
+	struct redirect_event click = world_click(1, 1);
+	snprintf(click.user_agent, sizeof(click.user_agent),
+	         "Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+	         "Version/17.5 Mobile/15E148 Safari/604.1");
+	snprintf(click.referrer, sizeof(click.referrer), "https://l.facebook.com/");
+	snprintf(click.region, sizeof(click.region), "eu-1");
+	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_take(&owner, 0, 0, &click);
+	snprintf(owner.batch.visits[0].event.region, sizeof(owner.batch.visits[0].event.region), "DE-BY");
+	assert_int_equal(owner_store(&owner), OK);
+	assert_int_equal(ask(world, "SELECT count(*) FROM visit_log WHERE browser = 'Mobile Safari' AND os = 'iOS' "
+	                            "AND browser_version = '17.5' AND os_version = '17.6' AND device = 'mobile' "
+	                            "AND referrer_host = 'l.facebook.com' AND referrer_source = 'Facebook' "
+	                            "AND served_from = 'eu-1' AND region = 'DE-BY' AND country = ''"),
+	                 1);
 	owner_close(&owner);
 }
 
@@ -325,6 +353,7 @@ int main(void)
 		IN_A_NEW_WORLD(keeps_clicks_of_days_without_a_partition),
 		IN_A_NEW_WORLD(stores_every_extreme_that_decodes),
 		IN_A_NEW_WORLD(gives_counted_visits_back_as_they_were_stored),
+		IN_A_NEW_WORLD(stores_each_fact_in_its_column),
 		IN_A_NEW_WORLD(forgets_counted_visits_whose_day_was_dropped),
 		IN_A_NEW_WORLD(keeps_latencies_as_exact_as_one_pass),
 	};

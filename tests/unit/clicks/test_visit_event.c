@@ -43,12 +43,16 @@ static void fill_all(struct visit_event *event)
 {
 	fill(event->slug, sizeof(event->slug));
 	fill(event->country, sizeof(event->country));
+	fill(event->region, sizeof(event->region));
 	fill(event->city, sizeof(event->city));
 	fill(event->browser, sizeof(event->browser));
+	fill(event->browser_version, sizeof(event->browser_version));
 	fill(event->os, sizeof(event->os));
+	fill(event->os_version, sizeof(event->os_version));
 	fill(event->device, sizeof(event->device));
 	fill(event->language, sizeof(event->language));
 	fill(event->referrer_host, sizeof(event->referrer_host));
+	fill(event->referrer_source, sizeof(event->referrer_source));
 	fill(event->utm_source, sizeof(event->utm_source));
 	fill(event->utm_medium, sizeof(event->utm_medium));
 	fill(event->utm_campaign, sizeof(event->utm_campaign));

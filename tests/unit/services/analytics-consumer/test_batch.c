@@ -74,7 +74,7 @@ static int tear_down(void **state)
 	batch_clear(&f->batch);
 	progress_clear(&f->progress);
 	user_agent_parser_free(f->sources.user_agents);
-	geoip_close((struct geoip *)f->sources.geoip);
+	geoip_close(f->sources.geoip);
 	strbuf_clear(&f->encoded);
 	free(f);
 	return 0;

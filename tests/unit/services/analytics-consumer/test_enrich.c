@@ -29,7 +29,7 @@ static struct redirect_event click_of_a_human(void)
 		.client_network = "203.0.113.0/24",
 		.user_agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 "
 			      "(KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
-		.referrer = "https://News.example.com/item?id=1",
+		.referrer = "https://News.Google.com/item?id=1",
 		.accept_language = "de-AT,en;q=0.5",
 		.query = "utm_source=letter&utm_medium=mail&utm_campaign=spring%20sale",
 		.region = "eu-1",
@@ -48,11 +48,16 @@ static void finds_every_fact_about_a_click(void **state)
 	assert_int_equal(visit.event.link_id, 42);
 	assert_string_equal(visit.event.slug, "abc");
 	assert_string_equal(visit.event.country, "");
+	assert_string_equal(visit.event.region, "");
+	assert_string_equal(visit.event.city, "");
 	assert_string_equal(visit.event.browser, "Mobile Safari");
+	assert_string_equal(visit.event.browser_version, "17.5");
 	assert_string_equal(visit.event.os, "iOS");
+	assert_string_equal(visit.event.os_version, "17.5");
 	assert_string_equal(visit.event.device, "mobile");
 	assert_string_equal(visit.event.language, "de");
-	assert_string_equal(visit.event.referrer_host, "news.example.com");
+	assert_string_equal(visit.event.referrer_host, "news.google.com");
+	assert_string_equal(visit.event.referrer_source, "Google News");
 	assert_string_equal(visit.event.utm_source, "letter");
 	assert_string_equal(visit.event.utm_medium, "mail");
 	assert_string_equal(visit.event.utm_campaign, "spring sale");
@@ -66,7 +71,7 @@ static void finds_every_fact_about_a_click(void **state)
 	assert_true(visit.has_visitor_hash);
 	assert_memory_equal(visit.visitor_hash, click.visitor_hash, sizeof(click.visitor_hash));
 	assert_string_equal(visit.client_network, "203.0.113.0/24");
-	assert_string_equal(visit.region, "eu-1");
+	assert_string_equal(visit.served_from, "eu-1");
 }
 
 static void flags_a_bot_with_its_reason(void **state)
@@ -88,10 +93,14 @@ static void takes_a_click_that_says_nothing(void **state)
 {
 	const struct redirect_event click = { .occurred_at_us = 1, .link_id = 1, .method = REDIRECT_METHOD_GET };
 	struct visit visit;
+	memset(&visit, 0xff, sizeof(visit));
 	enrich_click(*state, &click, &visit);
 	assert_string_equal(visit.event.browser, "Other");
+	assert_string_equal(visit.event.browser_version, "");
+	assert_string_equal(visit.event.os_version, "");
 	assert_string_equal(visit.event.bot_reason, "empty_agent");
 	assert_string_equal(visit.event.referrer_host, "");
+	assert_string_equal(visit.event.referrer_source, "");
 	assert_false(visit.has_visitor_hash);
 	assert_int_equal(visit.day, 0);
 }
@@ -113,7 +122,7 @@ static int tear_down(void **state)
 {
 	struct enrich_sources *sources = *state;
 	user_agent_parser_free(sources->user_agents);
-	geoip_close((struct geoip *)sources->geoip);
+	geoip_close(sources->geoip);
 	return 0;
 }
 

@@ -97,6 +97,84 @@ static void tells_the_country_of_each_network(void **state)
 	}
 }
 
+static struct geoip *open_cities(const struct fixture *f, const char *const *rows)
+{
+	char program[] = "tests/support/build-city-database";
+	char path[64];
+	char *argv[10] = { program, path };
+	pid_t pid = 0;
+	int status = -1;
+	struct geoip *geoip = NULL;
+	snprintf(path, sizeof(path), "%s/city.mmdb", f->folder);
+	for (size_t i = 0; rows[i]; i++)
+		argv[2 + i] = (char *)rows[i]; /* which nobody writes to */
+	assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(geoip_open(path, NULL, &geoip), OK);
+	return geoip;
+}
+
+static void assert_place(struct geoip *geoip, const char *network, const char *country, const char *region,
+                         const char *city)
+{
+	struct geoip_place place;
+	memset(&place, 0xff, sizeof(place));
+	geoip_find(geoip, network, &place);
+	assert_string_equal(place.country, country);
+	assert_string_equal(place.region, region);
+	assert_string_equal(place.city, city);
+}
+
+static void tells_region_and_city_from_a_city_database(void **state)
+{
+	static const char *const rows[] = { "192.0.2.0/24,DE,BY,M\xc3\xbcnchen",
+		                            "198.51.100.0/24,GB,,London",
+		                            "203.0.113.0/24,,ENG,Nowhere",
+		                            "2001:db8:1::/48,BR,SP,S\xc3\xa3o Paulo",
+		                            "2001:db8:2::/48,US,california,Los Angeles",
+		                            "2001:db8:3::/48,FR,75,Paris",
+		                            NULL };
+	struct geoip *geoip = open_cities(*state, rows);
+	assert_place(geoip, "192.0.2.0/24", "DE", "DE-BY", "M\xc3\xbcnchen");
+	assert_place(geoip, "198.51.100.0/24", "GB", "", "London");
+	/* A subdivision belongs to the country it stands in, not to the one that registered the network. */
+	assert_place(geoip, "203.0.113.0/24", "ZZ", "", "Nowhere");
+	assert_place(geoip, "2001:db8:1::/48", "BR", "BR-SP", "S\xc3\xa3o Paulo");
+	assert_place(geoip, "2001:db8:2::/48", "US", "", "Los Angeles");
+	assert_place(geoip, "2001:db8:3::/48", "FR", "FR-75", "Paris");
+	assert_place(geoip, "2001:db8:4::/48", "", "", "");
+	geoip_close(geoip);
+}
+
+static size_t read_all(const char *path, uint8_t *out, size_t size)
+{
+	FILE *file = fopen(path, "rb");
+	assert_non_null(file);
+	size_t len = fread(out, 1, size, file);
+	fclose(file);
+	assert_true(len > 0 && len < size);
+	return len;
+}
+
+static void refuses_a_database_whose_tree_is_damaged(void **state)
+{
+	const struct fixture *f = *state;
+	static uint8_t bytes[100000];
+	char path[64];
+	struct geoip *geoip = NULL;
+	size_t len = read_all(f->database, bytes, sizeof(bytes));
+	/* The tree stands at the beginning. */
+	memset(bytes, 0xff, 60);
+	snprintf(path, sizeof(path), "%s/damaged", f->folder);
+	FILE *file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, len, file), len);
+	fclose(file);
+	assert_int_equal(geoip_open(path, NULL, &geoip), ERR_INVALID);
+	assert_null(geoip);
+}
+
 static void knows_nothing_without_a_database(void **state)
 {
 	(void)state;
@@ -123,6 +201,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_the_country_of_each_network),
+		cmocka_unit_test(tells_region_and_city_from_a_city_database),
+		cmocka_unit_test(refuses_a_database_whose_tree_is_damaged),
 		cmocka_unit_test(knows_nothing_without_a_database),
 		cmocka_unit_test(refuses_a_file_that_is_no_database),
 	};

@@ -54,7 +54,7 @@ static const struct agent_case cases[] = {
 	  DEVICE_CLASS_MOBILE, "" },
 	{ "curl/7.88.1", "curl", "Other", DEVICE_CLASS_OTHER, "http_library" },
 	{ "", "Other", "Other", DEVICE_CLASS_OTHER, "empty_agent" },
-	{ "\xe6\xb5\x8f\xe8\xa7\x88\xe5\x99\xa8", "Other", "Other", DEVICE_CLASS_OTHER, "" },
+	{ "\xe6\xb5\x8f\xe8\xa7\x88\xe5\x99\xa8", "Other", "Other", DEVICE_CLASS_OTHER, "http_library" },
 };
 
 static void assert_case(struct user_agent_parser *parser, const struct agent_case *c)
@@ -78,6 +78,28 @@ static void tells_the_same_from_memory(void **state)
 	/* The cache holds fewer than there are, so some come from it and some anew. */
 	for (int round = 0; round < 3; round++)
 		tells_browser_system_and_device(state);
+}
+
+static void tells_versions(void **state)
+{
+	static const struct {
+		const char *text, *browser_version, *os_version;
+	} versions[] = {
+		{ "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+		  "Chrome/126.0.6478.61 Safari/537.36",
+		  "126.0.6478", "10" },
+		{ "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+		  "Version/17.5 Mobile/15E148 Safari/604.1",
+		  "17.5", "17.5.1" },
+		{ "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "127.0", "" },
+		{ "nobody knows", "", "" },
+	};
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		struct user_agent found;
+		user_agent_parse(*state, versions[i].text, &found);
+		assert_string_equal(found.browser_version, versions[i].browser_version);
+		assert_string_equal(found.os_version, versions[i].os_version);
+	}
 }
 
 static void takes_the_longest_text(void **state)
@@ -119,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_browser_system_and_device),
 		cmocka_unit_test(tells_the_same_from_memory),
+		cmocka_unit_test(tells_versions),
 		cmocka_unit_test(takes_the_longest_text),
 		cmocka_unit_test(says_why_it_cannot_begin),
 	};

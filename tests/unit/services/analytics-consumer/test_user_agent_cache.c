@@ -60,6 +60,21 @@ static void forgets_what_was_used_longest_ago(void **state)
 	user_agent_cache_free(cache);
 }
 
+static void forgets_everything_when_told(void **state)
+{
+	(void)state;
+	struct user_agent_cache *cache = user_agent_cache_new(3);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 1; i <= 4; i++)
+			put(cache, i);
+		assert_true(has(cache, 4));
+		user_agent_cache_clear(cache);
+		for (int i = 1; i <= 4; i++)
+			assert_false(has(cache, i));
+	}
+	user_agent_cache_free(cache);
+}
+
 static void works_with_room_for_one(void **state)
 {
 	(void)state;
@@ -91,9 +106,8 @@ static void keeps_the_newest_of_very_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(remembers_what_was_put),
-		cmocka_unit_test(forgets_what_was_used_longest_ago),
-		cmocka_unit_test(works_with_room_for_one),
+		cmocka_unit_test(remembers_what_was_put),        cmocka_unit_test(forgets_what_was_used_longest_ago),
+		cmocka_unit_test(forgets_everything_when_told),  cmocka_unit_test(works_with_room_for_one),
 		cmocka_unit_test(keeps_the_newest_of_very_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,64 @@
+#include "services/analytics-consumer/fact_sources.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "services/analytics-consumer/file_watch.h"
+
+struct fact_sources {
+	struct geoip *geoip;
+	struct user_agent_parser *user_agents;
+	struct file_watch *watch;
+};
+
+static enum err reread_geoip(void *ctx)
+{
+	const struct fact_sources *sources = ctx;
+	return geoip_reread(sources->geoip);
+}
+
+static enum err reread_user_agents(void *ctx)
+{
+	const struct fact_sources *sources = ctx;
+	return user_agent_parser_reread(sources->user_agents);
+}
+
+enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out)
+{
+	struct fact_sources *sources = mem_zero(sizeof(*sources));
+	const struct file_watch_file files[] = { { config->geoip_db, reread_geoip, sources },
+		                                 { config->ua_regexes, reread_user_agents, sources } };
+	const struct file_watch_config watching = { .files = files,
+		                                    .count = sizeof(files) / sizeof(files[0]),
+		                                    .interval_ms = config->check_ms,
+		                                    .metrics = config->metrics };
+	sources->watch = file_watch_new(&watching);
+	enum err err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	if (err == OK)
+		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache, config->log,
+		                            &sources->user_agents);
+	if (err != OK) {
+		fact_sources_close(sources);
+		return err;
+	}
+	file_watch_start(sources->watch);
+	*out = sources;
+	return OK;
+}
+
+void fact_sources_close(struct fact_sources *sources)
+{
+	if (!sources)
+		return;
+	file_watch_free(sources->watch);
+	user_agent_parser_free(sources->user_agents);
+	geoip_close(sources->geoip);
+	free(sources);
+}
+
+struct enrich_sources fact_sources_get(const struct fact_sources *sources)
+{
+	if (!sources)
+		return (struct enrich_sources){ 0 };
+	return (struct enrich_sources){ .user_agents = sources->user_agents, .geoip = sources->geoip };
+}

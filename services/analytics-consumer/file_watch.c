@@ -1,0 +1,148 @@
+#include "services/analytics-consumer/file_watch.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "lib/base/deadline.h"
+#include "lib/base/mem.h"
+
+/* What tells one content of a file from another. All zeroes: there is no file. */
+struct stamp {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified;
+	struct timespec changed;
+};
+
+struct watched {
+	struct file_watch_file file;
+	struct stamp taken; /* when it was read */
+	struct stamp seen;  /* at the last look */
+	bool broken;
+};
+
+struct file_watch {
+	struct watched files[FILE_WATCH_FILES_MAX];
+	size_t count;
+	int64_t interval_ms;
+	struct metric *read_total;
+	struct metric *broken;
+
+	bool started;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t wake;
+	bool stopping; /* under the mutex */
+};
+
+static struct stamp look(const char *path)
+{
+	struct stat s;
+	if (path[0] == '\0' || stat(path, &s) != 0)
+		return (struct stamp){ 0 };
+	return (struct stamp){
+		.device = s.st_dev, .inode = s.st_ino, .size = s.st_size, .modified = s.st_mtim, .changed = s.st_ctim
+	};
+}
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool is_same(const struct stamp *a, const struct stamp *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       is_same_time(a->modified, b->modified) && is_same_time(a->changed, b->changed);
+}
+
+static void look_again(struct file_watch *watch, struct watched *w)
+{
+	const struct stamp now = look(w->file.path);
+	bool stands_still = is_same(&now, &w->seen);
+	w->seen = now;
+	if (!stands_still || is_same(&now, &w->taken))
+		return;
+	w->taken = now;
+	w->broken = w->file.reread(w->file.ctx) != OK;
+	if (!w->broken)
+		metrics_add(watch->read_total, 1);
+}
+
+static void look_at_all(struct file_watch *watch)
+{
+	int64_t broken = 0;
+	for (size_t i = 0; i < watch->count; i++) {
+		look_again(watch, &watch->files[i]);
+		broken += watch->files[i].broken;
+	}
+	metrics_set(watch->broken, broken);
+}
+
+/* True when the end has been asked for. */
+static bool wait_for_next(struct file_watch *watch)
+{
+	struct timespec until = deadline_in_ms(watch->interval_ms);
+	int rc = 0;
+	pthread_mutex_lock(&watch->mutex);
+	while (!watch->stopping && rc == 0)
+		rc = pthread_cond_timedwait(&watch->wake, &watch->mutex, &until);
+	bool stopping = watch->stopping;
+	pthread_mutex_unlock(&watch->mutex);
+	return stopping;
+}
+
+static void *run(void *arg)
+{
+	struct file_watch *watch = arg;
+	while (!wait_for_next(watch))
+		look_at_all(watch);
+	return NULL;
+}
+
+struct file_watch *file_watch_new(const struct file_watch_config *config)
+{
+	struct file_watch *watch = mem_zero(sizeof(*watch));
+	watch->interval_ms = config->interval_ms;
+	watch->count = config->count < FILE_WATCH_FILES_MAX ? config->count : FILE_WATCH_FILES_MAX;
+	for (size_t i = 0; i < watch->count; i++) {
+		watch->files[i].file = config->files[i];
+		watch->files[i].taken = watch->files[i].seen = look(config->files[i].path);
+	}
+	pthread_mutex_init(&watch->mutex, NULL);
+	deadline_cond_init(&watch->wake);
+	if (config->metrics) {
+		watch->read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
+		                                    "Times that a file of facts was read again", NULL);
+		watch->broken = metrics_gauge(config->metrics, "waymark_fact_files_broken",
+		                              "Files of facts that cannot be used as they are now", NULL);
+	}
+	return watch;
+}
+
+void file_watch_start(struct file_watch *watch)
+{
+	if (pthread_create(&watch->thread, NULL, run, watch) != 0)
+		abort();
+	pthread_setname_np(watch->thread, "file_watch");
+	watch->started = true;
+}
+
+void file_watch_free(struct file_watch *watch)
+{
+	if (!watch)
+		return;
+	if (watch->started) {
+		pthread_mutex_lock(&watch->mutex);
+		watch->stopping = true;
+		pthread_cond_signal(&watch->wake);
+		pthread_mutex_unlock(&watch->mutex);
+		pthread_join(watch->thread, NULL);
+	}
+	pthread_cond_destroy(&watch->wake);
+	pthread_mutex_destroy(&watch->mutex);
+	free(watch);
+}

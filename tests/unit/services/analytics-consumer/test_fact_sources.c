@@ -1,0 +1,209 @@
+/* The files of facts change while clicks are enriched. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "services/analytics-consumer/fact_sources.h"
+#include "tests/support/test_folder.h"
+
+#define PATH_SIZE (TEST_FOLDER_SIZE + 32)
+#define DEADLINE_US (20 * CLOCK_US_PER_S)
+
+struct fixture {
+	char folder[TEST_FOLDER_SIZE];
+	char geoip[PATH_SIZE];
+	char rules[PATH_SIZE];
+	struct metrics *metrics;
+	struct fact_sources *sources;
+	struct visit visit; /* the last one enriched */
+};
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void write_rules(const char *path, const char *browser)
+{
+	char text[300];
+	snprintf(text, sizeof(text),
+	         "user_agent_parsers:\n  - regex: 'Agent'\n    family_replacement: '%s'\n"
+	         "os_parsers:\n  - regex: 'none'\ndevice_parsers:\n  - regex: 'none'\n",
+	         browser);
+	write_file(path, text);
+}
+
+static void build_database(const char *path, const char *country)
+{
+	char program[] = "tests/support/build-city-database";
+	char out[PATH_SIZE];
+	char row[64];
+	char *const argv[] = { program, out, row, NULL };
+	pid_t pid = 0;
+	int status = -1;
+	snprintf(out, sizeof(out), "%s", path);
+	snprintf(row, sizeof(row), "203.0.113.0/24,%s,BE,Berlin", country);
+	assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void in_folder(const struct fixture *f, const char *name, char out[static PATH_SIZE])
+{
+	snprintf(out, PATH_SIZE, "%s/%s", f->folder, name);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	test_folder_make(f->folder);
+	in_folder(f, "geoip.mmdb", f->geoip);
+	in_folder(f, "regexes.yaml", f->rules);
+	build_database(f->geoip, "DE");
+	write_rules(f->rules, "First");
+	f->metrics = metrics_new();
+	const struct fact_sources_config config = { .geoip_db = f->geoip,
+		                                    .ua_regexes = f->rules,
+		                                    .user_agent_cache = 10,
+		                                    .check_ms = 10,
+		                                    .metrics = f->metrics };
+	*state = f;
+	return fact_sources_open(&config, &f->sources) == OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	fact_sources_close(f->sources);
+	metrics_free(f->metrics);
+	test_folder_remove(f->folder);
+	free(f);
+	return 0;
+}
+
+static void enrich(struct fixture *f)
+{
+	static const struct redirect_event click = { .occurred_at_us = 1,
+		                                     .link_id = 1,
+		                                     .method = REDIRECT_METHOD_GET,
+		                                     .slug = "abc",
+		                                     .client_network = "203.0.113.0/24",
+		                                     .user_agent = "Agent" };
+	const struct enrich_sources sources = fact_sources_get(f->sources);
+	enrich_click(&sources, &click, &f->visit);
+}
+
+/* Enriches all the time: every answer is the old or the new one. */
+static void await_answer(struct fixture *f, const char *text, const char *old, const char *fresh)
+{
+	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_US;
+	for (;;) {
+		enrich(f);
+		if (strcmp(text, fresh) == 0)
+			return;
+		assert_string_equal(text, old);
+		assert_true(clock_steady_us(clock_system()) < deadline_us);
+	}
+}
+
+static void await_metric(struct fixture *f, const char *line)
+{
+	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_US;
+	for (bool found = false; !found;) {
+		struct strbuf text;
+		strbuf_init(&text, 100000);
+		metrics_render(f->metrics, &text);
+		found = strstr(text.data, line) != NULL;
+		strbuf_clear(&text);
+		enrich(f);
+		assert_true(clock_steady_us(clock_system()) < deadline_us);
+	}
+}
+
+static void takes_new_files_while_clicks_are_enriched(void **state)
+{
+	struct fixture *f = *state;
+	char fresh[PATH_SIZE];
+	in_folder(f, "fresh", fresh);
+	enrich(f);
+	assert_string_equal(f->visit.event.country, "DE");
+	assert_string_equal(f->visit.event.region, "DE-BE");
+	assert_string_equal(f->visit.event.browser, "First");
+	build_database(fresh, "AT");
+	assert_int_equal(rename(fresh, f->geoip), 0);
+	await_answer(f, f->visit.event.country, "DE", "AT");
+	write_rules(fresh, "Second");
+	assert_int_equal(rename(fresh, f->rules), 0);
+	await_answer(f, f->visit.event.browser, "First", "Second");
+	write_rules(f->rules, "Third");
+	await_answer(f, f->visit.event.browser, "Second", "Third");
+	assert_string_equal(f->visit.event.country, "AT");
+	await_metric(f, "\nwaymark_fact_files_read_total 3\n");
+}
+
+static void keeps_what_it_has_when_new_files_are_broken(void **state)
+{
+	struct fixture *f = *state;
+	write_file(f->geoip, "no database");
+	write_file(f->rules, "user_agent_parsers: [");
+	await_metric(f, "\nwaymark_fact_files_broken 2\n");
+	enrich(f);
+	assert_string_equal(f->visit.event.country, "DE");
+	assert_string_equal(f->visit.event.city, "Berlin");
+	assert_string_equal(f->visit.event.browser, "First");
+	build_database(f->geoip, "CH");
+	await_answer(f, f->visit.event.country, "DE", "CH");
+	unlink(f->rules);
+	write_rules(f->rules, "Second");
+	await_answer(f, f->visit.event.browser, "First", "Second");
+	await_metric(f, "\nwaymark_fact_files_broken 0\n");
+}
+
+/* A copy over a file that is mapped would end the process with SIGBUS. */
+static void survives_that_its_database_is_cut_off_in_place(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(truncate(f->geoip, 0), 0);
+	await_metric(f, "\nwaymark_fact_files_broken 1\n");
+	enrich(f);
+	assert_string_equal(f->visit.event.country, "DE");
+}
+
+static void says_which_file_it_cannot_begin_with(void **state)
+{
+	const struct fixture *f = *state;
+	struct fact_sources *sources = NULL;
+	struct fact_sources_config config = { .geoip_db = f->rules, .ua_regexes = f->rules, .user_agent_cache = 1 };
+	assert_int_equal(fact_sources_open(&config, &sources), ERR_INVALID);
+	config.geoip_db = "";
+	config.ua_regexes = "/does/not/exist";
+	assert_int_equal(fact_sources_open(&config, &sources), ERR_NOT_FOUND);
+	assert_null(sources);
+}
+
+int main(void)
+{
+#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_FILES(takes_new_files_while_clicks_are_enriched),
+		WITH_FILES(keeps_what_it_has_when_new_files_are_broken),
+		WITH_FILES(survives_that_its_database_is_cut_off_in_place),
+		WITH_FILES(says_which_file_it_cannot_begin_with),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

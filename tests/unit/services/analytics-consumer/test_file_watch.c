@@ -1,0 +1,188 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "services/analytics-consumer/file_watch.h"
+#include "tests/support/test_folder.h"
+
+#define INTERVAL_MS 10
+#define DEADLINE_US (20 * CLOCK_US_PER_S)
+
+struct fixture {
+	char folder[TEST_FOLDER_SIZE];
+	char path[TEST_FOLDER_SIZE + 16];
+	char other[TEST_FOLDER_SIZE + 16];
+	atomic_int read;
+	atomic_int size; /* of the file, when it was read last */
+	atomic_bool refuses;
+	struct file_watch *watch;
+};
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static enum err reread(void *ctx)
+{
+	struct fixture *f = ctx;
+	FILE *file = fopen(f->path, "r");
+	char text[100];
+	atomic_store(&f->size, file ? (int)fread(text, 1, sizeof(text), file) : -1);
+	if (file)
+		fclose(file);
+	atomic_fetch_add(&f->read, 1);
+	return atomic_load(&f->refuses) ? ERR_INVALID : OK;
+}
+
+static void pause_for_an_interval(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = INTERVAL_MS * 1000000 }, NULL);
+}
+
+static void await_size(struct fixture *f, int size)
+{
+	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_US;
+	while (atomic_load(&f->size) != size) {
+		assert_true(clock_steady_us(clock_system()) < deadline_us);
+		pause_for_an_interval();
+	}
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	test_folder_make(f->folder);
+	snprintf(f->path, sizeof(f->path), "%s/file", f->folder);
+	snprintf(f->other, sizeof(f->other), "%s/other", f->folder);
+	write_file(f->path, "1");
+	const struct file_watch_file files[] = { { "", reread, NULL }, { f->path, reread, f } };
+	f->watch =
+		file_watch_new(&(struct file_watch_config){ .files = files, .count = 2, .interval_ms = INTERVAL_MS });
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	file_watch_free(f->watch);
+	test_folder_remove(f->folder);
+	free(f);
+	return 0;
+}
+
+static void sees_a_file_that_is_renamed_over(void **state)
+{
+	struct fixture *f = *state;
+	file_watch_start(f->watch);
+	write_file(f->other, "22");
+	assert_int_equal(rename(f->other, f->path), 0);
+	await_size(f, 2);
+	write_file(f->other, "333");
+	assert_int_equal(rename(f->other, f->path), 0);
+	await_size(f, 3);
+}
+
+static void sees_a_file_that_is_written_in_place(void **state)
+{
+	struct fixture *f = *state;
+	file_watch_start(f->watch);
+	write_file(f->path, "4444");
+	await_size(f, 4);
+}
+
+static void sees_a_change_of_the_link_that_leads_to_it(void **state)
+{
+	struct fixture *f = *state;
+	char second[TEST_FOLDER_SIZE + 16];
+	snprintf(second, sizeof(second), "%s/second", f->folder);
+	write_file(second, "55555");
+	assert_int_equal(symlink("second", f->other), 0);
+	file_watch_start(f->watch);
+	assert_int_equal(rename(f->other, f->path), 0);
+	await_size(f, 5);
+}
+
+static void sees_what_changed_between_new_and_start(void **state)
+{
+	struct fixture *f = *state;
+	write_file(f->path, "666666");
+	file_watch_start(f->watch);
+	await_size(f, 6);
+}
+
+static void reads_nothing_that_has_not_changed(void **state)
+{
+	struct fixture *f = *state;
+	file_watch_start(f->watch);
+	for (int i = 0; i < 10; i++)
+		pause_for_an_interval();
+	assert_int_equal(atomic_load(&f->read), 0);
+	write_file(f->path, "22");
+	await_size(f, 2);
+	for (int i = 0; i < 10; i++)
+		pause_for_an_interval();
+	assert_int_equal(atomic_load(&f->read), 1);
+}
+
+static void tries_a_refused_file_again_only_when_it_changes(void **state)
+{
+	struct fixture *f = *state;
+	atomic_store(&f->refuses, true);
+	file_watch_start(f->watch);
+	write_file(f->path, "22");
+	await_size(f, 2);
+	for (int i = 0; i < 10; i++)
+		pause_for_an_interval();
+	assert_int_equal(atomic_load(&f->read), 1);
+	atomic_store(&f->refuses, false);
+	write_file(f->path, "333");
+	await_size(f, 3);
+}
+
+static void tells_of_a_file_that_vanished_and_came_back(void **state)
+{
+	struct fixture *f = *state;
+	file_watch_start(f->watch);
+	unlink(f->path);
+	await_size(f, -1);
+	write_file(f->path, "7777777");
+	await_size(f, 7);
+}
+
+static void may_be_freed_before_it_is_started(void **state)
+{
+	const struct fixture *f = *state;
+	assert_int_equal(atomic_load(&f->read), 0);
+}
+
+int main(void)
+{
+#define WITH_A_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_A_FILE(sees_a_file_that_is_renamed_over),
+		WITH_A_FILE(sees_a_file_that_is_written_in_place),
+		WITH_A_FILE(sees_a_change_of_the_link_that_leads_to_it),
+		WITH_A_FILE(sees_what_changed_between_new_and_start),
+		WITH_A_FILE(reads_nothing_that_has_not_changed),
+		WITH_A_FILE(tries_a_refused_file_again_only_when_it_changes),
+		WITH_A_FILE(tells_of_a_file_that_vanished_and_came_back),
+		WITH_A_FILE(may_be_freed_before_it_is_started),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "services/analytics-consumer/referrer_source.h"
+
+struct host_case {
+	const char *host, *source;
+};
+
+static void assert_sources(const struct host_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_string_equal(referrer_source_of(cases[i].host), cases[i].source);
+}
+
+static void names_who_stands_behind_a_host(void **state)
+{
+	(void)state;
+	static const struct host_case cases[] = {
+		{ "facebook.com", "Facebook" },
+		{ "www.facebook.com", "Facebook" },
+		{ "lm.facebook.com", "Facebook" },
+		{ "t.co", "X" },
+		{ "x.com", "X" },
+		{ "news.ycombinator.com", "Hacker News" },
+		{ "old.reddit.com", "Reddit" },
+		{ "chatgpt.com", "ChatGPT" },
+		{ "duckduckgo.com", "DuckDuckGo" },
+		{ "de.wikipedia.org", "Wikipedia" },
+		{ "1.1.1.1", "" },
+		{ "zoom.us", "Zoom" },
+		{ "ai.perplexity.app.android", "Perplexity" },
+		{ "youtu.be", "YouTube" },
+	};
+	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void prefers_the_longer_name(void **state)
+{
+	(void)state;
+	static const struct host_case cases[] = {
+		{ "google.com", "Google" },
+		{ "news.google.com", "Google News" },
+		{ "mail.google.com", "Gmail" },
+		{ "outlook.office.com", "Outlook" },
+		{ "www.office.com", "Microsoft 365" },
+		{ "search.brave.com", "Brave Search" },
+		{ "brave.com", "" },
+	};
+	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void knows_apps(void **state)
+{
+	(void)state;
+	static const struct host_case cases[] = {
+		{ "com.google.android.gm", "Gmail" },
+		{ "com.google.android.googlequicksearchbox", "Google" },
+		{ "com.facebook.katana", "Facebook" },
+		{ "org.telegram.messenger", "Telegram" },
+		{ "com.example.app", "" },
+	};
+	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void knows_brands_in_every_country(void **state)
+{
+	(void)state;
+	static const struct host_case cases[] = {
+		{ "www.google.de", "Google" }, { "www.google.co.uk", "Google" },  { "www.google.com.br", "Google" },
+		{ "google.at", "Google" },     { "search.yahoo.co.jp", "Yahoo" }, { "yandex.com.tr", "Yandex" },
+		{ "www.amazon.fr", "Amazon" }, { "amazon.com", "Amazon" },        { "www.pinterest.ca", "Pinterest" },
+	};
+	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void is_not_taken_in_by_look_alikes(void **state)
+{
+	(void)state;
+	static const struct host_case cases[] = {
+		{ "", "" },
+		{ ".", "" },
+		{ "com", "" },
+		{ "google", "" },
+		{ "google.", "" },
+		{ "google.evil.com", "" },
+		{ "google.com.evil.org", "" },
+		{ "google.info", "" },
+		{ "notgoogle.com", "" },
+		{ "facebook.com.evil.org", "" },
+		{ "notfacebook.com", "" },
+		{ "facebook.co", "" },
+		{ "netflix.com", "" },
+		{ "mit.co", "" },
+		{ "google.c0", "" },
+		{ "goo", "" },
+		{ "goog.le", "" },
+	};
+	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_who_stands_behind_a_host),
+		cmocka_unit_test(prefers_the_longer_name),
+		cmocka_unit_test(knows_apps),
+		cmocka_unit_test(knows_brands_in_every_country),
+		cmocka_unit_test(is_not_taken_in_by_look_alikes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
