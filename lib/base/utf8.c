@@ -54,9 +54,24 @@ bool utf8_is_control(const char *text)
 	return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
 }
 
+/* How many bytes at the beginning are surely ASCII without NUL: eight at a time, nearly all of what is ever checked. */
+static size_t ascii_prefix(const char *text, size_t len)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	size_t at = 0;
+	for (; at + sizeof(uint64_t) <= len; at += sizeof(uint64_t)) {
+		uint64_t word;
+		memcpy(&word, text + at, sizeof(word));
+		/* The highest bit of a byte is set in word when it is beyond ASCII, in word - ones when it is NUL. */
+		if ((word | (word - ones)) & (ones << 7))
+			break;
+	}
+	return at;
+}
+
 bool utf8_is_valid(const char *text, size_t len)
 {
-	size_t at = 0;
+	size_t at = ascii_prefix(text, len);
 	while (at < len) {
 		size_t step = utf8_next(text + at, len - at);
 		if (step == 0)

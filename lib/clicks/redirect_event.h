@@ -58,7 +58,7 @@ void redirect_event_encode(const struct redirect_event *event, struct strbuf *ou
 
 /*
  * ERR_INVALID: the bytes are no RedirectEvent, or one that breaks a promise of the .proto (lengths, ranges, UTF-8 without
- * NUL, zero ids: zero bytes parse to a default message); reason names the field.
+ * NUL, zero ids: zero bytes parse to a default message); reason names the field. Behind the end of a text, out is left as it was.
  */
 enum err redirect_event_decode(const void *bytes, size_t len, struct redirect_event *out,
                                char reason[static REDIRECT_EVENT_REASON_SIZE]) MUST_CHECK;

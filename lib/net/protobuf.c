@@ -1,22 +1,19 @@
 #include "lib/net/protobuf.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include <protobuf-c/protobuf-c.h>
 
 #include "lib/base/utf8.h"
 
-/* The wire types of https://protobuf.dev/programming-guides/encoding/. Groups do not exist in proto3. */
-enum wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_LENGTH = 2, WIRE_32 = 5 };
+#define NUMBER_MAX 0x1fffffff
 
-struct wire {
-	const uint8_t *at;
-	const uint8_t *end;
-};
-
-static bool read_varint(struct wire *wire, uint64_t *out)
+static bool read_varint(struct protobuf_wire *wire, uint64_t *out)
 {
+	if (wire->at < wire->end && *wire->at < 0x80) {
+		*out = *wire->at++;
+		return true;
+	}
 	uint64_t value = 0;
 	for (unsigned shift = 0; shift < 64 && wire->at < wire->end; shift += 7) {
 		uint8_t byte = *wire->at++;
@@ -29,7 +26,7 @@ static bool read_varint(struct wire *wire, uint64_t *out)
 	return false;
 }
 
-static bool skip(struct wire *wire, uint64_t len)
+static bool skip(struct protobuf_wire *wire, uint64_t len)
 {
 	if (len > (uint64_t)(wire->end - wire->at))
 		return false;
@@ -37,62 +34,66 @@ static bool skip(struct wire *wire, uint64_t len)
 	return true;
 }
 
-/* One field's value; *content is what a length-delimited one holds, and empty for the others. */
-static bool read_value(struct wire *wire, unsigned wire_type, struct wire *content)
+static bool read_value(struct protobuf_wire *wire, struct protobuf_field *out)
 {
-	uint64_t number;
-	*content = (struct wire){ wire->end, wire->end };
-	switch (wire_type) {
-	case WIRE_VARINT:
-		return read_varint(wire, &number);
-	case WIRE_64:
+	uint64_t len;
+	switch (out->type) {
+	case PROTOBUF_VARINT:
+		return read_varint(wire, &out->value);
+	case PROTOBUF_64:
 		return skip(wire, 8);
-	case WIRE_32:
+	case PROTOBUF_32:
 		return skip(wire, 4);
-	case WIRE_LENGTH:
-		if (!read_varint(wire, &number))
+	case PROTOBUF_LENGTH:
+		if (!read_varint(wire, &len))
 			return false;
-		content->at = wire->at;
-		if (!skip(wire, number))
-			return false;
-		content->end = wire->at;
-		return true;
-	default:
-		return false;
+		out->bytes = (const char *)wire->at;
+		out->len = (size_t)len;
+		return skip(wire, len);
 	}
+	return false;
+}
+
+enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
+{
+	uint64_t tag;
+	if (wire->at == wire->end)
+		return ERR_NOT_FOUND;
+	if (!read_varint(wire, &tag) || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
+		return ERR_INVALID;
+	*out = (struct protobuf_field){ .number = (uint32_t)(tag >> 3), .type = (enum protobuf_wire_type)(tag & 7) };
+	return read_value(wire, out) ? OK : ERR_INVALID;
 }
 
 /* protobuf-c gives strings as C strings: what stood behind a NUL can only be seen before it unpacks. Our message types
  * are never recursive, which bounds the depth. */
-static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct wire wire, const char **problem)
+static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct protobuf_wire wire, const char **problem)
 {
-	while (wire.at < wire.end) {
-		uint64_t tag;
-		struct wire content;
-		if (!read_varint(&wire, &tag) || !read_value(&wire, tag & 7, &content))
-			return false;
-		if ((tag & 7) != WIRE_LENGTH || tag >> 3 > UINT32_MAX)
-			continue;
+	struct protobuf_field found;
+	enum err err;
+	while ((err = protobuf_next(&wire, &found)) == OK) {
 		const ProtobufCFieldDescriptor *field =
-			protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+			found.bytes ? protobuf_c_message_descriptor_get_field(type, found.number) : NULL;
 		if (!field)
 			continue;
-		if (field->type == PROTOBUF_C_TYPE_STRING &&
-		    !utf8_is_valid((const char *)content.at, (size_t)(content.end - content.at))) {
+		if (field->type == PROTOBUF_C_TYPE_STRING && !utf8_is_valid(found.bytes, found.len)) {
 			*problem = field->name;
 			return false;
 		}
-		if (field->type == PROTOBUF_C_TYPE_MESSAGE && !texts_are_valid(field->descriptor, content, problem))
+		const uint8_t *content = (const uint8_t *)found.bytes;
+		if (field->type == PROTOBUF_C_TYPE_MESSAGE &&
+		    !texts_are_valid(field->descriptor, (struct protobuf_wire){ content, content + found.len },
+		                     problem))
 			return false;
 	}
-	return true;
+	return err == ERR_NOT_FOUND;
 }
 
 void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void *bytes, size_t len,
                       const char **problem)
 {
 	*problem = "message";
-	if (len == 0 || !texts_are_valid(type, (struct wire){ bytes, (const uint8_t *)bytes + len }, problem))
+	if (len == 0 || !texts_are_valid(type, (struct protobuf_wire){ bytes, (const uint8_t *)bytes + len }, problem))
 		return NULL;
 	return protobuf_c_message_unpack(type, NULL, len, bytes);
 }
