@@ -12,8 +12,9 @@
 enum column { LINK_ID, BUCKET, HUMANS, BOTS, UNIQUES, DIMENSION, VALUE, COLUMNS };
 
 static const enum sql_column_type types[COLUMNS] = {
-	[LINK_ID] = SQL_COLUMN_INT8, [BUCKET] = SQL_COLUMN_TIME,    [HUMANS] = SQL_COLUMN_INT4,   [BOTS] = SQL_COLUMN_INT4,
-	[UNIQUES] = SQL_COLUMN_INT4, [DIMENSION] = SQL_COLUMN_INT2, [VALUE] = SQL_COLUMN_TEXT,
+	[LINK_ID] = SQL_COLUMN_INT8, [BUCKET] = SQL_COLUMN_TIME,  [HUMANS] = SQL_COLUMN_INT4,
+	[BOTS] = SQL_COLUMN_INT4,    [UNIQUES] = SQL_COLUMN_INT4, [DIMENSION] = SQL_COLUMN_INT2,
+	[VALUE] = SQL_COLUMN_TEXT,
 };
 
 /* unnest in the list of results, not in FROM: rows then stream into the table instead of through a tuple store. */

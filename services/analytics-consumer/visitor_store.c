@@ -87,8 +87,7 @@ static void sort_visitors(struct visitor_store *store, struct visit *visits, siz
 static bool row_is(const struct pg_result *rows, size_t row, const struct visit *visit)
 {
 	return row < pg_result_count(rows) && pg_result_int(rows, row, 0) == visit->day &&
-	       pg_result_int(rows, row, 1) == visit->event.link_id &&
-	       pg_result_int(rows, row, 2) == short_hash(visit);
+	       pg_result_int(rows, row, 1) == visit->event.link_id && pg_result_int(rows, row, 2) == short_hash(visit);
 }
 
 static enum err add_params(struct visitor_store *store, struct pg_params *params)

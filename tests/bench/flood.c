@@ -62,23 +62,24 @@ static const struct {
 	  ".0.0.0 Safari/537.36" },
 	{ "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.",
 	  " Safari/605.1.15" },
-	{ "Mozilla/5.0 (X11; Linux x86_64; rv:",
-	  ".0) Gecko/20100101 Firefox/127.0" },
+	{ "Mozilla/5.0 (X11; Linux x86_64; rv:", ".0) Gecko/20100101 Firefox/127.0" },
 	{ "Mozilla/5.0 (Linux; Android 13; SAMSUNG SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/",
 	  ".0.0.0 Mobile Safari/537.36" },
 };
 
 static const char *const programs[] = {
-	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "curl/7.88.1",
+	"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",  "curl/7.88.1",
 	"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "python-requests/2.31.0",
 	"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",   "Slackbot-LinkExpanding 1.0",
 };
 
-static const char *const sites[] = { "www.google.com", "www.facebook.com", "t.co",         "www.linkedin.com",
+static const char *const sites[] = { "www.google.com", "www.facebook.com", "t.co",          "www.linkedin.com",
 	                             "www.reddit.com", "news.example.com", "mail.live.com", "duckduckgo.com" };
 
-static const char *const languages[] = { "en-US,en;q=0.9", "de-DE,de;q=0.9,en;q=0.8", "fr-FR,fr;q=0.9", "es-ES,es;q=0.9",
-	                                 "pt-BR,pt;q=0.9", "ja,en;q=0.8",             "zh-CN,zh;q=0.9", "" };
+static const char *const languages[] = { "en-US,en;q=0.9", "de-DE,de;q=0.9,en;q=0.8",
+	                                 "fr-FR,fr;q=0.9", "es-ES,es;q=0.9",
+	                                 "pt-BR,pt;q=0.9", "ja,en;q=0.8",
+	                                 "zh-CN,zh;q=0.9", "" };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -155,13 +156,12 @@ static void fill_source(struct flood *f, size_t link, struct redirect_event *cli
 		if (rank < COUNT(sites))
 			snprintf(click->referrer, sizeof(click->referrer), "https://%s/", sites[rank]);
 		else
-			snprintf(click->referrer, sizeof(click->referrer), "https://blog-%zu.example.org/posts/%zu", rank,
-			         link % 97);
+			snprintf(click->referrer, sizeof(click->referrer), "https://blog-%zu.example.org/posts/%zu",
+			         rank, link % 97);
 	}
 	if (draw(f) % 6 == 0)
-		snprintf(click->query, sizeof(click->query),
-		         "utm_source=%s&utm_medium=email&utm_campaign=campaign-%zu", draw(f) % 2 ? "letter" : "partner",
-		         link);
+		snprintf(click->query, sizeof(click->query), "utm_source=%s&utm_medium=email&utm_campaign=campaign-%zu",
+		         draw(f) % 2 ? "letter" : "partner", link);
 }
 
 static void fill_click(struct flood *f, int64_t at_us, uint64_t sequence, struct redirect_event *click)
@@ -227,7 +227,8 @@ static void make_networks(struct flood *f)
 	for (size_t i = 0; i < NETWORKS; i++) {
 		uint64_t random = draw(f);
 		/* Between 1.0.0.0 and 222.255.255.0; more visitors come from some. */
-		f->networks[i] = i % 4 == 3 ? f->networks[draw(f) % i] : (uint32_t)(65536 + random % (UINT64_C(222) * 65536));
+		f->networks[i] =
+			i % 4 == 3 ? f->networks[draw(f) % i] : (uint32_t)(65536 + random % (UINT64_C(222) * 65536));
 	}
 }
 
@@ -245,11 +246,9 @@ int main(int argc, char **argv)
 	}
 	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s", argv[1]);
 	struct log *log = log_new("flood", LOG_WARNING, 2);
-	const struct kafka_producer_config config = { .kafka = &kafka,
-		                                      .queue_max = 100000,
-		                                      .queue_bytes_max = (size_t)128 << 20,
-		                                      .linger_ms = 20,
-		                                      .log = log };
+	const struct kafka_producer_config config = {
+		.kafka = &kafka, .queue_max = 100000, .queue_bytes_max = (size_t)128 << 20, .linger_ms = 20, .log = log
+	};
 	f.random = (uint64_t)seed;
 	zipf_init(&f.links, (size_t)links);
 	zipf_init(&f.referrers, REFERRERS);

@@ -28,11 +28,11 @@ static const char quarters_sql[] =
 	DIFFER("SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS "GROUP BY 1, 2",
                "SELECT * FROM visit_rollup_quarter", "link_id, bucket");
 
-static const char hours_sql[] =
-	DIFFER("SELECT link_id, dimension, date_bin('1 hour', occurred_at, 'epoch') AS bucket, value, " SUMS
-               VALUES_OF_A_VISIT "GROUP BY 1, 2, 3, 4",
-               "SELECT link_id, dimension::text, bucket, value, humans, bots, uniques FROM visit_rollup_hour",
-               "link_id, dimension, bucket, value");
+static const char hours_sql[] = DIFFER(
+	"SELECT link_id, dimension, date_bin('1 hour', occurred_at, 'epoch') AS bucket, value, " SUMS VALUES_OF_A_VISIT
+	"GROUP BY 1, 2, 3, 4",
+	"SELECT link_id, dimension::text, bucket, value, humans, bots, uniques FROM visit_rollup_hour",
+	"link_id, dimension, bucket, value");
 
 static const char days_sql[] =
 	DIFFER("SELECT link_id, dimension, day, value, " SUMS VALUES_OF_A_VISIT "GROUP BY 1, 2, 3, 4",

@@ -87,8 +87,9 @@ int world_close(void **state)
 int world_reset(void **state)
 {
 	struct world *world = *state;
-	test_database_run(world->database, "TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
-	                                   "visit_rollup_day, link_day_visitors, consumer_offsets");
+	test_database_run(world->database,
+	                  "TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
+	                  "visit_rollup_day, link_day_visitors, consumer_offsets");
 	return 0;
 }
 

@@ -110,9 +110,10 @@ static void knows_each_dimension_and_stores_nothing_of_what_is_unknown(void **st
 	PUT(event->utm_source, "letter");
 	PUT(event->utm_medium, "mail");
 	PUT(event->utm_campaign, "spring");
-	static const char *const values[ROLLUP_DIMENSIONS] = { "",      "DE",      "Bonn", "DE-NW",  "news.example.com",
-		                                               "Firefox", "Linux", "desktop", "de", "letter",
-		                                               "mail",    "spring" };
+	static const char *const values[ROLLUP_DIMENSIONS] = {
+		"",   "DE",     "Bonn", "DE-NW", "news.example.com", "Firefox", "Linux", "desktop",
+		"de", "letter", "mail", "spring"
+	};
 	struct rollup *rollup = rollup_new(2);
 	struct rollup_sums sums = rollup_sum(rollup, visits, 2);
 	assert_int_equal(sums.hours.count, ROLLUP_DIMENSIONS - 1);
