@@ -73,6 +73,16 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
+static struct metric *find(const struct metrics *m, enum kind kind, const char *name, const char *labels)
+{
+	for (struct metric *metric = m->first; metric; metric = metric->next) {
+		if (metric->kind == kind && strcmp(metric->name, name) == 0 &&
+		    strcmp(metric->labels, labels ? labels : "") == 0)
+			return metric;
+	}
+	return NULL;
+}
+
 static struct metric *append(struct metrics *m, enum kind kind, const char *name, const char *help, const char *labels)
 {
 	struct metric *metric = mem_zero(sizeof(*metric));
@@ -87,18 +97,23 @@ static struct metric *append(struct metrics *m, enum kind kind, const char *name
 
 struct metric *metrics_counter(struct metrics *m, const char *name, const char *help, const char *labels)
 {
-	return append(m, KIND_COUNTER, name, help, labels);
+	struct metric *metric = find(m, KIND_COUNTER, name, labels);
+	return metric ? metric : append(m, KIND_COUNTER, name, help, labels);
 }
 
 struct metric *metrics_gauge(struct metrics *m, const char *name, const char *help, const char *labels)
 {
-	return append(m, KIND_GAUGE, name, help, labels);
+	struct metric *metric = find(m, KIND_GAUGE, name, labels);
+	return metric ? metric : append(m, KIND_GAUGE, name, help, labels);
 }
 
 struct metric *metrics_histogram(struct metrics *m, const char *name, const char *help, const char *labels,
                                  const double *bounds, size_t count)
 {
-	struct metric *metric = append(m, KIND_HISTOGRAM, name, help, labels);
+	struct metric *metric = find(m, KIND_HISTOGRAM, name, labels);
+	if (metric)
+		return metric;
+	metric = append(m, KIND_HISTOGRAM, name, help, labels);
 	metric->bounds = bounds;
 	metric->bound_count = count;
 	metric->hits = mem_array(count + 1, sizeof(*metric->hits));

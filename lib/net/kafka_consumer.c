@@ -9,8 +9,16 @@
 
 #define ASSIGN_RETRY_MS 500
 #define SEEK_TIMEOUT_MS 5000
+#define LEAVE_TIMEOUT_MS 5000
+#define LEAVE_STEP_MS 20
 #define HEARTBEAT_MAX_MS 3000
 #define MAX_POLL_INTERVAL_MS 300000
+/*
+ * Of a backlog a broker sends so much of one partition, and then of the next: long runs of few keys, which batches can add
+ * up. Both bound the memory of an answer.
+ */
+#define PARTITION_FETCH_BYTES "4194304"
+#define FETCH_BYTES "16777216"
 
 struct position {
 	int32_t partition;
@@ -165,6 +173,8 @@ static enum err configure(struct kafka_consumer *c, rd_kafka_conf_t **out)
 		{ "enable.auto.commit", "false" },
 		{ "enable.auto.offset.store", "false" },
 		{ "auto.offset.reset", "error" },
+		{ "max.partition.fetch.bytes", PARTITION_FETCH_BYTES },
+		{ "fetch.max.bytes", FETCH_BYTES },
 	};
 	return kafka_client_configure(&c->client, c->config.kafka, settings, sizeof(settings) / sizeof(settings[0]),
 	                              out);
@@ -345,13 +355,31 @@ void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition,
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/*
+ * Gives everything back while events are still served in the usual way: rd_kafka_consumer_close hangs for ever in 2.0.2 when
+ * the group has just begun to share its partitions out anew, because another member leaves as well.
+ */
+static void leave(struct kafka_consumer *c)
+{
+	int64_t deadline_us = clock_steady_us(clock_system()) + LEAVE_TIMEOUT_MS * CLOCK_US_PER_MS;
+	if (rd_kafka_unsubscribe(c->rk) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	do {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, LEAVE_STEP_MS);
+		if (m)
+			rd_kafka_message_destroy(m);
+	} while (c->position_count > 0 && !c->failed && clock_steady_us(clock_system()) < deadline_us);
+}
+
 void kafka_consumer_free(struct kafka_consumer *c)
 {
 	if (!c)
 		return;
 	return_borrowed(c);
-	if (c->rk)
+	if (c->rk) {
+		leave(c);
 		rd_kafka_consumer_close(c->rk);
+	}
 	forget_pending(c);
 	if (c->topic)
 		rd_kafka_topic_destroy(c->topic);

@@ -18,6 +18,8 @@ static const struct env_var vars[] = {
 	ENV_INT("BATCH_EVENTS", struct config, batch_events, "10000", 1, 100000,
 	        "most clicks stored in one transaction; each takes about 1.5 kB of memory"),
 	ENV_INT("BATCH_MS", struct config, batch_ms, "200", 1, 60000, "longest wait for more clicks after the first"),
+	ENV_INT("LANES", struct config, lanes, "2", 1, 16,
+	        "parts that count side by side, each with partitions, a connection and the memory of a consumer"),
 	ENV_TEXT("GEOIP_DB", struct config, geoip_db, "", "country or city database in MaxMind's format; empty = none"),
 	ENV_TEXT("UA_REGEXES", struct config, ua_regexes, "/usr/share/uap-core/regexes.yaml",
 	         "uap-core's rules for user agents"),

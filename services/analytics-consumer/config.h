@@ -20,6 +20,7 @@ struct config {
 	int64_t session_timeout_ms;
 	int64_t batch_events;
 	int64_t batch_ms;
+	int64_t lanes;
 	char geoip_db[512]; /* "" = no countries */
 	char ua_regexes[512];
 	int64_t user_agent_cache;

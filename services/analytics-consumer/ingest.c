@@ -288,7 +288,7 @@ static void *run(void *arg)
 			renew_consumer(in);
 			continue;
 		}
-		metrics_set(in->metrics.lag, kafka_consumer_lag(in->consumer));
+		ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
 		if (batch_is_empty(&in->batch) || count_batch(in))
 			note_caught_up(in);
 	}
@@ -372,7 +372,7 @@ enum err ingest_start(const struct ingest_config *config, struct ingest **out)
 	return OK;
 }
 
-void ingest_stop(struct ingest *ingest)
+void ingest_end(struct ingest *ingest)
 {
 	if (!ingest)
 		return;
@@ -380,6 +380,13 @@ void ingest_stop(struct ingest *ingest)
 	ingest->stopping = true;
 	pthread_cond_signal(&ingest->wake);
 	pthread_mutex_unlock(&ingest->mutex);
+}
+
+void ingest_stop(struct ingest *ingest)
+{
+	if (!ingest)
+		return;
+	ingest_end(ingest);
 	pthread_join(ingest->thread, NULL);
 	free_parts(ingest);
 }

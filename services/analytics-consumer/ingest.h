@@ -49,6 +49,9 @@ struct ingest_config {
 /* Works without any server. ERR_INVALID: librdkafka refuses the configuration (logged). */
 enum err ingest_start(const struct ingest_config *config, struct ingest **out) MUST_CHECK;
 
+/* Asks the loop to end, and does not wait for it; ingest_stop has to follow. NULL is allowed. */
+void ingest_end(struct ingest *ingest);
+
 /*
  * Ends the loop: the batch in hand is tried once more or thrown away, the partitions go back to the group. NULL is
  * allowed.

@@ -23,12 +23,18 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	                                       "Attempts to store a batch that failed and were made again", NULL);
 	out->visits_published = metrics_counter(metrics, "waymark_visits_published_total",
 	                                        "Visits that Kafka acknowledged, repeats included", NULL);
-	out->lag =
+	out->lag.sum =
 		metrics_gauge(metrics, "waymark_consumer_lag", "Records in our partitions that are not read yet", NULL);
 	out->last_counted =
 		metrics_gauge(metrics, "waymark_last_counted_timestamp_seconds", "When a batch was stored last", NULL);
-	out->partitions = metrics_gauge(metrics, "waymark_partitions_assigned", "Partitions that are ours", NULL);
-	out->stranded =
+	out->partitions.sum = metrics_gauge(metrics, "waymark_partitions_assigned", "Partitions that are ours", NULL);
+	out->stranded.sum =
 		metrics_gauge(metrics, "waymark_partitions_stranded",
 	                      "Partitions of ours that stand still because the offset to read does not exist", NULL);
+}
+
+void ingest_metrics_set(struct ingest_gauge *gauge, int64_t part)
+{
+	metrics_add(gauge->sum, part - gauge->part);
+	gauge->part = part;
 }

@@ -3,8 +3,7 @@
 #include "lib/clicks/visit_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
-#include "services/analytics-consumer/fact_sources.h"
-#include "services/analytics-consumer/ingest.h"
+#include "services/analytics-consumer/lanes.h"
 
 int main(int argc, char **argv)
 {
@@ -18,7 +17,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	const struct pg_pool_config pg = { .url = config.pg_url,
 		                           .application_name = config_program.name,
-		                           .max = 1,
+		                           .max = (size_t)config.lanes,
 		                           .wait_ms = 1000,
 		                           .connect_timeout_ms = 5000,
 		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
@@ -32,10 +31,8 @@ int main(int argc, char **argv)
 		                                   .check_ms = config.facts_check_ms,
 		                                   .log = log,
 		                                   .metrics = metrics };
-	struct fact_sources *sources = NULL;
-	struct ingest *ingest = NULL;
+	struct lanes *lanes = NULL;
 	struct ops_server *ops = NULL;
-	enum err err = fact_sources_open(&facts, &sources);
 	const struct ingest_config counting = { .kafka = &config.kafka,
 		                                .group = config.consumer_group,
 		                                .topic = REDIRECT_EVENT_TOPIC,
@@ -45,17 +42,16 @@ int main(int argc, char **argv)
 		                                .batch_events = (size_t)config.batch_events,
 		                                .batch_ms = config.batch_ms,
 		                                .pool = pool,
-		                                .sources = fact_sources_get(sources),
 		                                .clock = clock_system(),
 		                                .log = log,
 		                                .metrics = metrics };
 
-	if (err == OK)
-		err = ingest_start(&counting, &ingest);
+	const struct lanes_config side_by_side = { .count = (size_t)config.lanes, .ingest = counting, .facts = facts };
+	enum err err = lanes_start(&side_by_side, &lanes);
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
-		                                   { "kafka", ingest_kafka_is_reachable, ingest },
-		                                   { "partitions", ingest_has_no_stranded_partition, ingest },
-		                                   { "storing", ingest_is_storing, ingest } };
+		                                   { "kafka", lanes_reach_kafka, lanes },
+		                                   { "partitions", lanes_have_no_stranded_partition, lanes },
+		                                   { "storing", lanes_are_storing, lanes } };
 	const struct ops_server_config serving = { .port = (uint16_t)config.ops_port,
 		                                   .checks = checks,
 		                                   .check_count = sizeof(checks) / sizeof(checks[0]),
@@ -72,8 +68,7 @@ int main(int argc, char **argv)
 	}
 
 	ops_server_stop(ops);
-	ingest_stop(ingest);
-	fact_sources_close(sources);
+	lanes_stop(lanes);
 	pg_pool_free(pool);
 	shutdown_free(shutdown);
 	metrics_free(metrics);

@@ -17,8 +17,8 @@ static void show(struct ownership *o)
 {
 	size_t stranded = progress_stranded_count(&o->progress);
 	atomic_store(&o->stranded, stranded);
-	metrics_set(o->metrics->stranded, (int64_t)stranded);
-	metrics_set(o->metrics->partitions, (int64_t)o->progress.count);
+	ingest_metrics_set(&o->metrics->stranded, (int64_t)stranded);
+	ingest_metrics_set(&o->metrics->partitions, (int64_t)o->progress.count);
 }
 
 static void change(struct ownership *o)

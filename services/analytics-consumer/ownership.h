@@ -24,7 +24,7 @@ struct ownership {
 	struct kafka_consumer *consumer;
 	struct visit_publisher *publisher;
 	struct batch *batch;
-	const struct ingest_metrics *metrics;
+	struct ingest_metrics *metrics;
 	const struct clock *clock;
 	const struct log *log;
 

@@ -7,27 +7,57 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 
+#define US_PER_QUARTER (CLOCK_US_PER_HOUR / 4)
 #define EMPTY UINT32_MAX
 
+struct place {
+	uint32_t row; /* EMPTY */
+	uint32_t hash;
+};
+
 /* An open hash table from keys to rows; never more than half full. */
-struct rollup {
-	uint64_t seed; /* values come from strangers */
+struct sums {
 	size_t places; /* a power of two */
-	uint32_t *table;
+	struct place *table;
 	struct rollup_row *rows;
 	size_t count;
 };
 
+struct rollup {
+	uint64_t seed; /* values come from strangers */
+	struct sums quarters;
+	struct sums hours;
+	struct sums days;
+};
+
+static void sums_init(struct sums *sums, size_t rows_max)
+{
+	sums->places = 16;
+	while (sums->places < 2 * rows_max)
+		sums->places *= 2;
+	sums->table = mem_array(sums->places, sizeof(*sums->table));
+	sums->rows = mem_array(rows_max, sizeof(*sums->rows));
+}
+
+static void sums_clear(struct sums *sums)
+{
+	free(sums->table);
+	free(sums->rows);
+}
+
+static void sums_reset(struct sums *sums)
+{
+	memset(sums->table, 0xff, sums->places * sizeof(*sums->table));
+	sums->count = 0;
+}
+
 struct rollup *rollup_new(size_t visits_max)
 {
 	struct rollup *rollup = mem_zero(sizeof(*rollup));
-	size_t rows_max = visits_max * ROLLUP_DIMENSIONS;
-	rollup->places = 16;
-	while (rollup->places < 2 * rows_max)
-		rollup->places *= 2;
 	entropy_fill(&rollup->seed, sizeof(rollup->seed));
-	rollup->table = mem_array(rollup->places, sizeof(*rollup->table));
-	rollup->rows = mem_array(rows_max, sizeof(*rollup->rows));
+	sums_init(&rollup->quarters, visits_max);
+	sums_init(&rollup->hours, visits_max * (ROLLUP_DIMENSIONS - 1));
+	sums_init(&rollup->days, visits_max * (ROLLUP_DIMENSIONS - 1));
 	return rollup;
 }
 
@@ -35,16 +65,27 @@ void rollup_free(struct rollup *rollup)
 {
 	if (!rollup)
 		return;
-	free(rollup->table);
-	free(rollup->rows);
+	sums_clear(&rollup->quarters);
+	sums_clear(&rollup->hours);
+	sums_clear(&rollup->days);
 	free(rollup);
 }
 
 const char *rollup_dimension_name(enum rollup_dimension dimension)
 {
 	static const char *const names[ROLLUP_DIMENSIONS] = {
-		[ROLLUP_TOTAL] = "total",     [ROLLUP_COUNTRY] = "country", [ROLLUP_REFERRER] = "referrer",
-		[ROLLUP_BROWSER] = "browser", [ROLLUP_OS] = "os",           [ROLLUP_DEVICE] = "device",
+		[ROLLUP_TOTAL] = "total",
+		[ROLLUP_COUNTRY] = "country",
+		[ROLLUP_CITY] = "city",
+		[ROLLUP_REGION] = "region",
+		[ROLLUP_REFERRER] = "referrer",
+		[ROLLUP_BROWSER] = "browser",
+		[ROLLUP_OS] = "os",
+		[ROLLUP_DEVICE] = "device",
+		[ROLLUP_LANGUAGE] = "language",
+		[ROLLUP_UTM_SOURCE] = "utm_source",
+		[ROLLUP_UTM_MEDIUM] = "utm_medium",
+		[ROLLUP_UTM_CAMPAIGN] = "utm_campaign",
 	};
 	return names[dimension];
 }
@@ -54,6 +95,10 @@ static const char *value_of(const struct visit_event *event, enum rollup_dimensi
 	switch (dimension) {
 	case ROLLUP_COUNTRY:
 		return event->country;
+	case ROLLUP_CITY:
+		return event->city;
+	case ROLLUP_REGION:
+		return event->region;
 	case ROLLUP_REFERRER:
 		return event->referrer_host;
 	case ROLLUP_BROWSER:
@@ -62,6 +107,14 @@ static const char *value_of(const struct visit_event *event, enum rollup_dimensi
 		return event->os;
 	case ROLLUP_DEVICE:
 		return event->device;
+	case ROLLUP_LANGUAGE:
+		return event->language;
+	case ROLLUP_UTM_SOURCE:
+		return event->utm_source;
+	case ROLLUP_UTM_MEDIUM:
+		return event->utm_medium;
+	case ROLLUP_UTM_CAMPAIGN:
+		return event->utm_campaign;
 	case ROLLUP_TOTAL:
 	case ROLLUP_DIMENSIONS:
 		break;
@@ -75,14 +128,27 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 29);
 }
 
-static uint64_t hash_of(const struct rollup *rollup, const struct rollup_row *key)
+/* Eight bytes at a time; the last ones with zeroes, which no value contains. */
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
-	uint64_t hash = mix(rollup->seed, (uint64_t)key->link_id);
-	hash = mix(hash, (uint64_t)key->bucket_us);
-	hash = mix(hash, (uint64_t)key->dimension);
-	for (const char *c = key->value; *c; c++)
-		hash = mix(hash, (uint8_t)*c);
-	return mix(hash, rollup->seed);
+	size_t len = strlen(text);
+	while (len > 0) {
+		uint64_t word = 0;
+		size_t part = len < sizeof(word) ? len : sizeof(word);
+		memcpy(&word, text, part);
+		hash = mix(hash, word);
+		text += part;
+		len -= part;
+	}
+	return hash;
+}
+
+static uint32_t hash_of(uint64_t seed, const struct rollup_row *key)
+{
+	uint64_t hash = mix(seed, (uint64_t)key->link_id);
+	hash = mix(hash, (uint64_t)key->bucket_us + (uint64_t)key->dimension);
+	hash = mix(mix_text(hash, key->value), seed);
+	return (uint32_t)(hash >> 32);
 }
 
 static bool has_key(const struct rollup_row *row, const struct rollup_row *key)
@@ -91,29 +157,45 @@ static bool has_key(const struct rollup_row *row, const struct rollup_row *key)
 	       strcmp(row->value, key->value) == 0;
 }
 
-static struct rollup_row *find_or_add(struct rollup *rollup, const struct rollup_row *key)
+/* Adds row's counts to those of its key. */
+static void add(struct sums *sums, uint64_t seed, const struct rollup_row *row)
 {
-	size_t place = hash_of(rollup, key) & (rollup->places - 1);
-	while (rollup->table[place] != EMPTY && !has_key(&rollup->rows[rollup->table[place]], key))
-		place = (place + 1) & (rollup->places - 1);
-	if (rollup->table[place] == EMPTY) {
-		rollup->table[place] = (uint32_t)rollup->count;
-		rollup->rows[rollup->count++] = *key;
+	uint32_t hash = hash_of(seed, row);
+	size_t at = hash & (sums->places - 1);
+	while (sums->table[at].row != EMPTY &&
+	       (sums->table[at].hash != hash || !has_key(&sums->rows[sums->table[at].row], row)))
+		at = (at + 1) & (sums->places - 1);
+	if (sums->table[at].row == EMPTY) {
+		sums->table[at] = (struct place){ .row = (uint32_t)sums->count, .hash = hash };
+		sums->rows[sums->count++] = *row;
+		return;
 	}
-	return &rollup->rows[rollup->table[place]];
+	struct rollup_row *known = &sums->rows[sums->table[at].row];
+	known->humans += row->humans;
+	known->bots += row->bots;
+	known->uniques += row->uniques;
 }
 
-static void add(struct rollup *rollup, const struct visit *visit)
+static int64_t start_of(int64_t at_us, int64_t length_us)
 {
-	int64_t occurred_at_us = visit->event.occurred_at_us;
-	for (enum rollup_dimension d = 0; d < ROLLUP_DIMENSIONS; d++) {
-		struct rollup_row key = { .link_id = visit->event.link_id,
-			                  .bucket_us = occurred_at_us - occurred_at_us % CLOCK_US_PER_HOUR,
-			                  .dimension = d,
-			                  .value = value_of(&visit->event, d) };
-		struct rollup_row *row = find_or_add(rollup, &key);
-		row->humans += !visit->event.is_bot;
-		row->bots += visit->event.is_bot;
+	return at_us - at_us % length_us;
+}
+
+static void add_visit(struct rollup *rollup, const struct visit_event *event)
+{
+	struct rollup_row row = { .link_id = event->link_id,
+		                  .bucket_us = start_of(event->occurred_at_us, US_PER_QUARTER),
+		                  .value = "",
+		                  .dimension = ROLLUP_TOTAL,
+		                  .humans = !event->is_bot,
+		                  .bots = event->is_bot,
+		                  .uniques = event->unique };
+	add(&rollup->quarters, rollup->seed, &row);
+	row.bucket_us = start_of(event->occurred_at_us, CLOCK_US_PER_HOUR);
+	for (row.dimension = ROLLUP_COUNTRY; row.dimension < ROLLUP_DIMENSIONS; row.dimension++) {
+		row.value = value_of(event, row.dimension);
+		if (row.value[0] != '\0')
+			add(&rollup->hours, rollup->seed, &row);
 	}
 }
 
@@ -130,15 +212,27 @@ static int by_key(const void *a, const void *b)
 	return strcmp(left->value, right->value);
 }
 
-const struct rollup_row *rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count, size_t *rows)
+static struct rollup_rows sorted(struct sums *sums)
 {
-	memset(rollup->table, 0xff, rollup->places * sizeof(*rollup->table));
-	rollup->count = 0;
+	qsort(sums->rows, sums->count, sizeof(*sums->rows), by_key);
+	return (struct rollup_rows){ .rows = sums->rows, .count = sums->count };
+}
+
+struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count)
+{
+	sums_reset(&rollup->quarters);
+	sums_reset(&rollup->hours);
+	sums_reset(&rollup->days);
 	for (size_t i = 0; i < count; i++) {
 		if (visits[i].fate == VISIT_NEW)
-			add(rollup, &visits[i]);
+			add_visit(rollup, &visits[i].event);
 	}
-	qsort(rollup->rows, rollup->count, sizeof(*rollup->rows), by_key);
-	*rows = rollup->count;
-	return rollup->rows;
+	for (size_t i = 0; i < rollup->hours.count; i++) {
+		struct rollup_row day = rollup->hours.rows[i];
+		day.bucket_us = start_of(day.bucket_us, CLOCK_US_PER_DAY);
+		add(&rollup->days, rollup->seed, &day);
+	}
+	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters),
+		                     .hours = sorted(&rollup->hours),
+		                     .days = sorted(&rollup->days) };
 }

@@ -1,31 +1,57 @@
 #include "services/analytics-consumer/rollup_store.h"
 
+#include <stdlib.h>
+
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/net/sql_column.h"
 
 #define VALUE_BYTES_MAX 300
 
-enum column { LINK_ID, BUCKET, DIMENSION, VALUE, HUMANS, BOTS, COLUMNS };
+/* In the order of the parameters; quarters have those before DIMENSION only. */
+enum column { LINK_ID, BUCKET, HUMANS, BOTS, UNIQUES, DIMENSION, VALUE, COLUMNS };
 
-static const enum sql_column_type types[COLUMNS] = { SQL_COLUMN_INT8, SQL_COLUMN_TIME, SQL_COLUMN_TEXT,
-	                                             SQL_COLUMN_TEXT, SQL_COLUMN_INT8, SQL_COLUMN_INT8 };
+static const enum sql_column_type types[COLUMNS] = {
+	[LINK_ID] = SQL_COLUMN_INT8, [BUCKET] = SQL_COLUMN_TIME,  [HUMANS] = SQL_COLUMN_INT4,
+	[BOTS] = SQL_COLUMN_INT4,    [UNIQUES] = SQL_COLUMN_INT4, [DIMENSION] = SQL_COLUMN_INT2,
+	[VALUE] = SQL_COLUMN_TEXT,
+};
 
-static const char add_sql[] =
-	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, dimension, value, humans, bots) "
-	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::text[]), "
-	"unnest($5::bigint[]), unnest($6::bigint[]) "
-	"ON CONFLICT (link_id, dimension, bucket, value) DO UPDATE SET "
-	"humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots";
+/* unnest in the list of results, not in FROM: rows then stream into the table instead of through a tuple store. */
+#define COUNTS "unnest($3::integer[]), unnest($4::integer[]), unnest($5::integer[])"
+/* Dimensions travel as their places among the names; OFFSET keeps the names from being looked up for each row. */
+#define DIMENSION_AND_VALUE "names[unnest($6::smallint[])], unnest($7::text[])"
+#define NAMES " FROM (SELECT enum_range(NULL::visit_dimension) OFFSET 0) AS dimension (names) "
+#define ADD                                                                                                            \
+	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "                       \
+	"uniques = old.uniques + EXCLUDED.uniques"
+
+static const char add_quarters_sql[] =
+	"INSERT INTO visit_rollup_quarter AS old (link_id, bucket, humans, bots, uniques) "
+	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS " ON CONFLICT (link_id, bucket) " ADD;
+
+static const char add_hours_sql[] =
+	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, humans, bots, uniques, dimension, value) "
+	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
+	"ON CONFLICT (link_id, dimension, bucket, value) " ADD;
+
+static const char add_days_sql[] =
+	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) "
+	"SELECT unnest($1::bigint[]), unnest($2::date[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
+	"ON CONFLICT (link_id, dimension, day, value) " ADD;
 
 struct rollup_store {
 	struct sql_column columns[COLUMNS];
+	struct sql_column days; /* in the place of BUCKET */
 };
 
 struct rollup_store *rollup_store_new(size_t visits_max)
 {
 	struct rollup_store *store = mem_zero(sizeof(*store));
+	size_t bytes_max = (visits_max * ROLLUP_DIMENSIONS + 1) * VALUE_BYTES_MAX;
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&store->columns[i], types[i], (visits_max * ROLLUP_DIMENSIONS + 1) * VALUE_BYTES_MAX);
+		sql_column_init(&store->columns[i], types[i], bytes_max);
+	sql_column_init(&store->days, SQL_COLUMN_DATE, bytes_max);
 	return store;
 }
 
@@ -35,30 +61,52 @@ void rollup_store_free(struct rollup_store *store)
 		return;
 	for (size_t i = 0; i < COLUMNS; i++)
 		sql_column_clear(&store->columns[i]);
+	sql_column_clear(&store->days);
 	free(store);
 }
 
-static void add_row(struct sql_column *columns, const struct rollup_row *row)
+static void add_row(struct rollup_store *store, const struct rollup_row *row)
 {
+	struct sql_column *columns = store->columns;
 	sql_column_add_int(&columns[LINK_ID], row->link_id);
 	sql_column_add_time(&columns[BUCKET], row->bucket_us);
-	sql_column_add_text(&columns[DIMENSION], rollup_dimension_name(row->dimension));
-	sql_column_add_text(&columns[VALUE], row->value);
+	sql_column_add_day(&store->days, clock_utc_day(row->bucket_us));
 	sql_column_add_int(&columns[HUMANS], row->humans);
 	sql_column_add_int(&columns[BOTS], row->bots);
+	sql_column_add_int(&columns[UNIQUES], row->uniques);
+	sql_column_add_int(&columns[DIMENSION], row->dimension);
+	sql_column_add_text(&columns[VALUE], row->value);
 }
 
-enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, const struct rollup_row *rows, size_t count)
+static void fill(struct rollup_store *store, const struct rollup_rows *rows)
 {
-	if (count == 0)
-		return OK;
-	struct pg_params params = { 0 };
-	enum err err = OK;
 	for (size_t i = 0; i < COLUMNS; i++)
 		sql_column_reset(&store->columns[i]);
-	for (size_t i = 0; i < count; i++)
-		add_row(store->columns, &rows[i]);
-	for (size_t i = 0; err == OK && i < COLUMNS; i++)
-		err = sql_column_param(&store->columns[i], &params);
-	return err == OK ? pg_conn_query(conn, add_sql, &params, NULL) : err;
+	sql_column_reset(&store->days);
+	for (size_t i = 0; i < rows->count; i++)
+		add_row(store, &rows->rows[i]);
+}
+
+static enum err add(struct rollup_store *store, struct pg_conn *conn, const char *sql, size_t columns,
+                    struct sql_column *bucket, const struct rollup_rows *rows)
+{
+	struct pg_params params = { 0 };
+	enum err err = OK;
+	if (rows->count == 0)
+		return OK;
+	fill(store, rows);
+	for (size_t i = 0; err == OK && i < columns; i++)
+		err = sql_column_param(i == BUCKET ? bucket : &store->columns[i], &params);
+	return err == OK ? pg_conn_query(conn, sql, &params, NULL) : err;
+}
+
+enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, const struct rollup_sums *sums)
+{
+	struct sql_column *buckets = &store->columns[BUCKET];
+	enum err err = add(store, conn, add_quarters_sql, DIMENSION, buckets, &sums->quarters);
+	if (err == OK)
+		err = add(store, conn, add_hours_sql, COLUMNS, buckets, &sums->hours);
+	if (err == OK)
+		err = add(store, conn, add_days_sql, COLUMNS, &store->days, &sums->days);
+	return err;
 }

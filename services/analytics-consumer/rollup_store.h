@@ -1,5 +1,6 @@
 /*
- * One thread at a time per connection. Visits per link, hour, dimension and value: the table visit_rollup_hour.
+ * One thread at a time per connection. Visits per link and quarter of an hour (the table visit_rollup_quarter), and per
+ * link, dimension, value and hour or UTC day (visit_rollup_hour, visit_rollup_day).
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_STORE_H
@@ -15,8 +16,10 @@ struct rollup_store;
 struct rollup_store *rollup_store_new(size_t visits_max);
 void rollup_store_free(struct rollup_store *store);
 
-/* Adds each row to what is stored. rows: as rollup_sum gives them, so that two writers never wait in a circle. */
-enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, const struct rollup_row *rows,
-                          size_t count) MUST_CHECK;
+/*
+ * Adds each row to what is stored, the tables one after the other, each in the order that rollup_sum gives: so that two
+ * writers never wait in a circle.
+ */
+enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, const struct rollup_sums *sums) MUST_CHECK;
 
 #endif

@@ -51,11 +51,11 @@ void visit_store_free(struct visit_store *store)
 
 static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
 {
-	size_t rows = 0;
-	const struct rollup_row *rollups = rollup_sum(store->rollup, batch->visits, batch->count, &rows);
-	enum err err = rollup_store_add(store->rollups, conn, rollups, rows);
+	struct rollup_sums sums = rollup_sum(store->rollup, batch->visits, batch->count);
+	enum err err = rollup_store_add(store->rollups, conn, &sums);
 	if (err != OK)
 		return err;
+	size_t rows = 0;
 	const struct statistics *deltas = tally_sum(store->tally, batch->visits, batch->count, &rows);
 	return statistics_store_add(conn, deltas, rows);
 }

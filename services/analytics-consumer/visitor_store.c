@@ -1,12 +1,14 @@
 #include "services/analytics-consumer/visitor_store.h"
 
+#include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/sql_column.h"
 
 static const char see_sql[] = "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-			      "SELECT unnest($1::date[]), unnest($2::bigint[]), unnest($3::bytea[]) "
+			      "SELECT unnest($1::date[]), unnest($2::bigint[]), unnest($3::bigint[]) "
 			      "ON CONFLICT DO NOTHING RETURNING day - date '1970-01-01', link_id, visitor_hash";
 
 struct visitor_store {
@@ -23,7 +25,7 @@ struct visitor_store *visitor_store_new(size_t visits_max)
 	store->sorted = mem_array(visits_max, sizeof(struct visit *));
 	sql_column_init(&store->day, SQL_COLUMN_DATE, (visits_max + 3) * 8);
 	sql_column_init(&store->link_id, SQL_COLUMN_INT8, (visits_max + 2) * 12);
-	sql_column_init(&store->visitor_hash, SQL_COLUMN_BYTES, (visits_max + 1) * (4 + DIGEST_SIZE));
+	sql_column_init(&store->visitor_hash, SQL_COLUMN_INT8, (visits_max + 2) * 12);
 	return store;
 }
 
@@ -38,13 +40,23 @@ void visitor_store_free(struct visitor_store *store)
 	free(store);
 }
 
+/* What the table keeps of the hash: its first eight bytes. */
+static int64_t short_hash(const struct visit *visit)
+{
+	uint64_t wide;
+	memcpy(&wide, visit->visitor_hash, sizeof(wide));
+	return (int64_t)be64toh(wide);
+}
+
 static int compare_keys(const struct visit *left, const struct visit *right)
 {
 	if (left->day != right->day)
 		return left->day < right->day ? -1 : 1;
 	if (left->event.link_id != right->event.link_id)
 		return left->event.link_id < right->event.link_id ? -1 : 1;
-	return memcmp(left->visitor_hash, right->visitor_hash, sizeof(left->visitor_hash));
+	int64_t left_hash = short_hash(left);
+	int64_t right_hash = short_hash(right);
+	return (left_hash > right_hash) - (left_hash < right_hash);
 }
 
 static int by_key(const void *a, const void *b)
@@ -74,11 +86,8 @@ static void sort_visitors(struct visitor_store *store, struct visit *visits, siz
 
 static bool row_is(const struct pg_result *rows, size_t row, const struct visit *visit)
 {
-	uint8_t hash[DIGEST_SIZE];
 	return row < pg_result_count(rows) && pg_result_int(rows, row, 0) == visit->day &&
-	       pg_result_int(rows, row, 1) == visit->event.link_id &&
-	       pg_result_bytes(rows, row, 2, hash, sizeof(hash)) == sizeof(hash) &&
-	       memcmp(hash, visit->visitor_hash, sizeof(hash)) == 0;
+	       pg_result_int(rows, row, 1) == visit->event.link_id && pg_result_int(rows, row, 2) == short_hash(visit);
 }
 
 static enum err add_params(struct visitor_store *store, struct pg_params *params)
@@ -90,7 +99,7 @@ static enum err add_params(struct visitor_store *store, struct pg_params *params
 		const struct visit *visit = store->sorted[i];
 		sql_column_add_day(&store->day, visit->day);
 		sql_column_add_int(&store->link_id, visit->event.link_id);
-		sql_column_add_bytes(&store->visitor_hash, visit->visitor_hash, sizeof(visit->visitor_hash));
+		sql_column_add_int(&store->visitor_hash, short_hash(visit));
 	}
 	enum err err = sql_column_param(&store->day, params);
 	if (err == OK)

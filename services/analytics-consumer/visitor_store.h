@@ -1,7 +1,7 @@
 /*
- * One thread at a time. Which visitors a link has seen on a UTC day: the table link_day_visitors. It makes unique
- * visitors exact, for humans only; the janitor deletes a day VISITORS_KEEP_S (two days)
- * after it, later than its salt.
+ * One thread at a time. Which visitors a link has seen on a UTC day: the table link_day_visitors, by the first eight
+ * bytes of their hash. It makes unique visitors exact, for humans only; the janitor deletes a day VISITORS_KEEP_S (two
+ * days) after it, later than its salt.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISITOR_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISITOR_STORE_H

@@ -20,6 +20,7 @@ class Stage:
         self.state = os.path.join(folder, "stack")
         self.run("up", "--build", build, "--tied-to", str(os.getpid()))
         self.janitor_url = self.variable_of("janitor-1", "PG_URL")
+        self.consumer_environment = self.environment_of("consumer-1")
         for name in ("redirector-1", "consumer-1", "janitor-1"):
             self.run("stop", name)
         lines = self.run("env").splitlines()
@@ -36,9 +37,12 @@ class Stage:
     def pid_of(self, name):
         return next(int(line.split()[1]) for line in self.run("ps").splitlines() if line.split()[0] == name)
 
-    def variable_of(self, name, variable):
+    def environment_of(self, name):
         with open(f"/proc/{self.pid_of(name)}/environ", encoding="utf-8") as environ:
-            return dict(pair.split("=", 1) for pair in environ.read().split("\0") if "=" in pair)[variable]
+            return dict(pair.split("=", 1) for pair in environ.read().split("\0") if "=" in pair)
+
+    def variable_of(self, name, variable):
+        return self.environment_of(name)[variable]
 
     def add_links(self):
         import psycopg2
@@ -84,6 +88,19 @@ class Stage:
             return sum(reader.get_watermark_offsets(TopicPartition(TOPIC, each), timeout=10)[1] for each in partitions)
         finally:
             reader.close()
+
+    def make_topic_anew(self):
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        admin = AdminClient({"bootstrap.servers": self.stores["KAFKA_BROKERS"]})
+        partitions = len(admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions)
+        admin.delete_topics([TOPIC])[TOPIC].result()
+        deadline = time.monotonic() + 60
+        while TOPIC in admin.list_topics(timeout=10).topics:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"bench: {TOPIC} does not go away")
+            time.sleep(0.2)
+        admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result()
 
     def end(self):
         subprocess.run(

@@ -34,9 +34,9 @@ static void stores_visits_sums_and_offsets_together(void **state)
 	assert_int_equal(ask(world, "SELECT count(*) FROM consumer_offsets "
 	                            "WHERE as_of BETWEEN now() - interval '1 minute' AND now()"),
 	                 2);
-	assert_int_equal(ask(world, "SELECT humans FROM visit_rollup_hour WHERE link_id = 1 AND dimension = 'referrer' "
-	                            "AND value = 'news.example.com' ORDER BY 1 DESC LIMIT 1"),
-	                 ask(world, "SELECT visit_count FROM link_statistics WHERE link_id = 1"));
+	assert_int_equal(ask(world, "SELECT sum(humans)::bigint FROM visit_rollup_hour "
+	                            "WHERE dimension = 'referrer' AND value = 'news.example.com'"),
+	                 150);
 	owner_close(&owner);
 }
 
@@ -272,7 +272,7 @@ static void gives_counted_visits_back_as_they_were_stored(void **state)
 	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id, sizeof(unique.event_id));
 	assert_string_equal(owner.batch.visits[2].event.browser, "Chrome");
 	assert_int_equal(owner.batch.visits[2].fate, VISIT_NEW);
-	world_assert_books(world, 3);
+	assert_int_equal(world_counted(world), 3);
 	assert_int_equal(ask(world, OFFSET("next_offset", 0)), 3);
 	owner_close(&owner);
 }

@@ -17,7 +17,9 @@ static int64_t fingerprint(struct world *world)
 	                         "SELECT hashtextextended(concat("
 	                         "(SELECT string_agg(v::text, ';' ORDER BY v::text) FROM visit_log v),"
 	                         "(SELECT string_agg(s::text, ';' ORDER BY link_id) FROM link_statistics s),"
+	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_quarter r),"
 	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_hour r),"
+	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_day r),"
 	                         "(SELECT string_agg(d::text, ';' ORDER BY d::text) FROM link_day_visitors d),"
 	                         "(SELECT string_agg(o::text, ';' ORDER BY o::text) FROM consumer_offsets o)), 0)");
 }

@@ -95,9 +95,8 @@ static void forgets_visitors_in_portions(void **state)
 {
 	struct fixture *f = *state;
 	int64_t n = -1;
-	test_database_run(f->db,
-	                  "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-	                  "SELECT DATE '1970-01-01' + 20000 + i % 2, i, '\\x01' FROM generate_series(1, 20) AS i");
+	test_database_run(f->db, "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
+	                         "SELECT DATE '1970-01-01' + 20000 + i % 2, i, 1 FROM generate_series(1, 20) AS i");
 	assert_int_equal(salt_store_forget_visitors(f->janitor, 20001, 7, &n), OK);
 	assert_int_equal(n, 7);
 	assert_int_equal(salt_store_forget_visitors(f->janitor, 20001, 7, &n), OK);

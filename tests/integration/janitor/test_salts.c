@@ -57,9 +57,8 @@ static void makes_up_for_days_in_which_no_janitor_ran(void **state)
 static void forgets_visitors_two_days_later_however_many(void **state)
 {
 	struct janitor_fixture *f = *state;
-	test_database_run(f->db,
-	                  "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-	                  "SELECT DATE '1970-01-01' + 20000 + i % 2, i, '\\x01' FROM generate_series(1, 5000) AS i");
+	test_database_run(f->db, "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
+	                         "SELECT DATE '1970-01-01' + 20000 + i % 2, i, 1 FROM generate_series(1, 5000) AS i");
 	clock_fake_advance(&f->clock, 2 * CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_do(f, salts_run), 3);
 	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR);

@@ -53,6 +53,30 @@ static void heads_series_of_one_name_once(void **state)
 	                   "waymark_hits_total{level=\"redis\"} 2\n");
 }
 
+static void shows_what_is_registered_twice_as_one_series(void **state)
+{
+	(void)state;
+	static const double bounds[] = { 1 };
+	struct metrics *m = metrics_new();
+	for (int i = 0; i < 2; i++) {
+		metrics_add(metrics_counter(m, "waymark_hits_total", "Hits.", "level=\"memory\""), 1);
+		metrics_add(metrics_gauge(m, "waymark_depth", "Depth.", NULL), 10);
+		metrics_observe(metrics_histogram(m, "waymark_seconds", "Seconds.", NULL, bounds, 1), 0.5);
+	}
+	assert_rendered(m, "# HELP waymark_hits_total Hits.\n"
+	                   "# TYPE waymark_hits_total counter\n"
+	                   "waymark_hits_total{level=\"memory\"} 2\n"
+	                   "# HELP waymark_depth Depth.\n"
+	                   "# TYPE waymark_depth gauge\n"
+	                   "waymark_depth 20\n"
+	                   "# HELP waymark_seconds Seconds.\n"
+	                   "# TYPE waymark_seconds histogram\n"
+	                   "waymark_seconds_bucket{le=\"1\"} 2\n"
+	                   "waymark_seconds_bucket{le=\"+Inf\"} 2\n"
+	                   "waymark_seconds_sum 1\n"
+	                   "waymark_seconds_count 2\n");
+}
+
 static void escapes_backslashes_and_newlines_in_help(void **state)
 {
 	(void)state;
@@ -209,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(renders_counters_and_gauges),
 		cmocka_unit_test(heads_series_of_one_name_once),
+		cmocka_unit_test(shows_what_is_registered_twice_as_one_series),
 		cmocka_unit_test(escapes_backslashes_and_newlines_in_help),
 		cmocka_unit_test(counts_into_cumulative_buckets_whose_last_is_the_count),
 		cmocka_unit_test(keeps_a_nan_out_of_the_sum),

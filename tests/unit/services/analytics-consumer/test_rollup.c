@@ -13,77 +13,157 @@
 #include "lib/base/mem.h"
 #include "services/analytics-consumer/rollup.h"
 
-#define HOUR INT64_C(1000)
+/* 2026-11-20T22:00:00Z */
+#define EVENING (INT64_C(1795212000) * CLOCK_US_PER_S)
+#define DAY (INT64_C(1795132800) * CLOCK_US_PER_S)
+#define MINUTE (60 * CLOCK_US_PER_S)
+#define HOUR CLOCK_US_PER_HOUR
 
-static struct visit visit_at(int64_t link_id, int64_t hour, const char *country)
+static struct visit visit_at(int64_t link_id, int64_t at_us, const char *country)
 {
-	struct visit visit = { .event = { .link_id = link_id,
-		                          .occurred_at_us = hour * CLOCK_US_PER_HOUR + 1,
-		                          .browser = "Chrome",
-		                          .os = "Linux",
-		                          .device = "desktop" } };
+	struct visit visit = { .event = { .link_id = link_id, .occurred_at_us = at_us } };
 	snprintf(visit.event.country, sizeof(visit.event.country), "%s", country);
 	return visit;
 }
 
-static const struct rollup_row *find(const struct rollup_row *rows, size_t count, int64_t link_id, int64_t hour,
+static const struct rollup_row *find(const struct rollup_rows *in, int64_t link_id, int64_t bucket_us,
                                      enum rollup_dimension dimension, const char *value)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (rows[i].link_id == link_id && rows[i].bucket_us == hour * CLOCK_US_PER_HOUR &&
-		    rows[i].dimension == dimension && strcmp(rows[i].value, value) == 0)
-			return &rows[i];
+	for (size_t i = 0; i < in->count; i++) {
+		const struct rollup_row *row = &in->rows[i];
+		if (row->link_id == link_id && row->bucket_us == bucket_us && row->dimension == dimension &&
+		    strcmp(row->value, value) == 0)
+			return row;
 	}
+	fail_msg("no row of link %lld with %s %s", (long long)link_id, rollup_dimension_name(dimension), value);
 	return NULL;
+}
+
+static void assert_counts(const struct rollup_row *row, int humans, int bots, int uniques)
+{
+	assert_int_equal(row->humans, humans);
+	assert_int_equal(row->bots, bots);
+	assert_int_equal(row->uniques, uniques);
 }
 
 static void gives_no_rows_for_no_visits(void **state)
 {
 	(void)state;
-	size_t count = 1;
 	struct rollup *rollup = rollup_new(1);
-	rollup_sum(rollup, NULL, 0, &count);
-	assert_int_equal(count, 0);
+	struct rollup_sums sums = rollup_sum(rollup, NULL, 0);
+	assert_int_equal(sums.quarters.count + sums.hours.count + sums.days.count, 0);
 	rollup_free(rollup);
 }
 
-static void adds_up_by_link_hour_dimension_and_value(void **state)
+static void adds_totals_up_by_quarters_of_an_hour(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(2, HOUR, "DE"),     visit_at(1, HOUR, "DE"), visit_at(1, HOUR, "FR"),
-		                  visit_at(1, HOUR + 1, "DE"), visit_at(1, HOUR, "DE"), visit_at(1, HOUR, "DE") };
-	visits[4].event.is_bot = true;
-	visits[5].event.occurred_at_us = (HOUR + 1) * CLOCK_US_PER_HOUR - 1;
+	struct visit visits[] = { visit_at(1, EVENING, ""), visit_at(1, EVENING + 15 * MINUTE - 1, ""),
+		                  visit_at(1, EVENING + 15 * MINUTE, ""), visit_at(2, EVENING + 59 * MINUTE, "") };
+	visits[0].event.unique = true;
+	visits[1].event.is_bot = true;
+	struct rollup *rollup = rollup_new(4);
+	struct rollup_sums sums = rollup_sum(rollup, visits, 4);
+	assert_int_equal(sums.quarters.count, 3);
+	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 1, 1, 1);
+	assert_counts(find(&sums.quarters, 1, EVENING + 15 * MINUTE, ROLLUP_TOTAL, ""), 1, 0, 0);
+	assert_counts(find(&sums.quarters, 2, EVENING + 45 * MINUTE, ROLLUP_TOTAL, ""), 1, 0, 0);
+	rollup_free(rollup);
+}
+
+static void adds_values_up_by_hours_and_days(void **state)
+{
+	(void)state;
+	struct visit visits[] = { visit_at(1, EVENING, "DE"),        visit_at(1, EVENING + HOUR - 1, "DE"),
+		                  visit_at(1, EVENING + HOUR, "DE"), visit_at(1, EVENING + 2 * HOUR, "DE"),
+		                  visit_at(1, EVENING, "FR"),        visit_at(2, EVENING, "DE") };
+	visits[0].event.unique = true;
+	visits[2].event.unique = true;
+	visits[1].event.is_bot = true;
 	struct rollup *rollup = rollup_new(6);
-	size_t count = 0;
-	const struct rollup_row *rows = rollup_sum(rollup, visits, 6, &count);
-	const struct rollup_row *total = find(rows, count, 1, HOUR, ROLLUP_TOTAL, "");
-	assert_int_equal(total->humans, 3);
-	assert_int_equal(total->bots, 1);
-	const struct rollup_row *german = find(rows, count, 1, HOUR, ROLLUP_COUNTRY, "DE");
-	assert_int_equal(german->humans, 2);
-	assert_int_equal(german->bots, 1);
-	assert_int_equal(find(rows, count, 1, HOUR, ROLLUP_COUNTRY, "FR")->humans, 1);
-	assert_int_equal(find(rows, count, 1, HOUR + 1, ROLLUP_TOTAL, "")->humans, 1);
-	assert_int_equal(find(rows, count, 2, HOUR, ROLLUP_DEVICE, "desktop")->humans, 1);
-	assert_int_equal(find(rows, count, 1, HOUR, ROLLUP_REFERRER, "")->humans, 3);
-	/* Six dimensions of three link hours, and one more country. */
-	assert_int_equal(count, 3 * ROLLUP_DIMENSIONS + 1);
+	struct rollup_sums sums = rollup_sum(rollup, visits, 6);
+	assert_int_equal(sums.hours.count, 5);
+	assert_counts(find(&sums.hours, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 1, 1);
+	assert_counts(find(&sums.hours, 1, EVENING + HOUR, ROLLUP_COUNTRY, "DE"), 1, 0, 1);
+	assert_int_equal(sums.days.count, 4);
+	assert_counts(find(&sums.days, 1, DAY, ROLLUP_COUNTRY, "DE"), 2, 1, 2);
+	assert_counts(find(&sums.days, 1, DAY + CLOCK_US_PER_DAY, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_counts(find(&sums.days, 1, DAY, ROLLUP_COUNTRY, "FR"), 1, 0, 0);
+	assert_counts(find(&sums.days, 2, DAY, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	rollup_free(rollup);
+}
+
+#define PUT(member, text) snprintf((member), sizeof(member), "%s", (text))
+
+static void knows_each_dimension_and_stores_nothing_of_what_is_unknown(void **state)
+{
+	(void)state;
+	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "") };
+	struct visit_event *event = &visits[0].event;
+	PUT(event->city, "Bonn");
+	PUT(event->region, "DE-NW");
+	PUT(event->referrer_host, "news.example.com");
+	PUT(event->browser, "Firefox");
+	PUT(event->os, "Linux");
+	PUT(event->device, "desktop");
+	PUT(event->language, "de");
+	PUT(event->utm_source, "letter");
+	PUT(event->utm_medium, "mail");
+	PUT(event->utm_campaign, "spring");
+	static const char *const values[ROLLUP_DIMENSIONS] = {
+		"",   "DE",     "Bonn", "DE-NW", "news.example.com", "Firefox", "Linux", "desktop",
+		"de", "letter", "mail", "spring"
+	};
+	struct rollup *rollup = rollup_new(2);
+	struct rollup_sums sums = rollup_sum(rollup, visits, 2);
+	assert_int_equal(sums.hours.count, ROLLUP_DIMENSIONS - 1);
+	for (enum rollup_dimension d = ROLLUP_COUNTRY; d < ROLLUP_DIMENSIONS; d++) {
+		assert_counts(find(&sums.hours, 1, EVENING, d, values[d]), 1, 0, 0);
+		assert_counts(find(&sums.days, 1, DAY, d, values[d]), 1, 0, 0);
+	}
+	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 2, 0, 0);
 	rollup_free(rollup);
 }
 
 static void leaves_out_what_does_not_count(void **state)
 {
 	(void)state;
-	struct visit visits[] = { visit_at(1, HOUR, "DE"), visit_at(1, HOUR, "DE"), visit_at(1, HOUR, "DE") };
+	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE") };
 	visits[0].fate = VISIT_REPEAT;
 	visits[1].fate = VISIT_COUNTED_BEFORE;
 	struct rollup *rollup = rollup_new(3);
-	size_t count = 0;
-	const struct rollup_row *rows = rollup_sum(rollup, visits, 3, &count);
-	assert_int_equal(count, ROLLUP_DIMENSIONS);
-	assert_int_equal(rows[0].humans, 1);
+	struct rollup_sums sums = rollup_sum(rollup, visits, 3);
+	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 1, 0, 0);
+	assert_counts(find(&sums.hours, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_int_equal(sums.days.count, 1);
 	rollup_free(rollup);
+}
+
+static void assert_ordered(const struct rollup_rows *in)
+{
+	for (size_t i = 1; i < in->count; i++) {
+		const struct rollup_row *left = &in->rows[i - 1];
+		const struct rollup_row *right = &in->rows[i];
+		assert_true(left->link_id <= right->link_id);
+		if (left->link_id != right->link_id)
+			continue;
+		assert_true(left->dimension <= right->dimension);
+		if (left->dimension != right->dimension)
+			continue;
+		assert_true(left->bucket_us <= right->bucket_us);
+		if (left->bucket_us == right->bucket_us)
+			assert_true(strcmp(left->value, right->value) < 0);
+	}
+}
+
+static void assert_sums(const struct rollup_rows *in, int64_t visits)
+{
+	int64_t sums[ROLLUP_DIMENSIONS] = { 0 };
+	for (size_t i = 0; i < in->count; i++)
+		sums[in->rows[i].dimension] += in->rows[i].humans + in->rows[i].bots;
+	assert_int_equal(sums[ROLLUP_COUNTRY], visits);
+	assert_int_equal(sums[ROLLUP_REFERRER], visits);
+	assert_int_equal(sums[ROLLUP_CITY], 0);
 }
 
 static void sums_to_the_visits_in_every_dimension_and_in_one_order(void **state)
@@ -93,47 +173,34 @@ static void sums_to_the_visits_in_every_dimension_and_in_one_order(void **state)
 	struct visit *visits = mem_array(VISITS, sizeof(*visits));
 	for (int i = 0; i < VISITS; i++) {
 		char country[3] = { (char)('A' + i % 7), (char)('A' + i % 11), '\0' };
-		visits[i] = visit_at(1 + i % 13, HOUR + i % 5, country);
+		visits[i] = visit_at(1 + i % 13, EVENING + i % 5 * HOUR, country);
 		visits[i].event.is_bot = i % 3 == 0;
 		snprintf(visits[i].event.referrer_host, sizeof(visits[i].event.referrer_host), "host-%d", i);
 	}
 	struct rollup *rollup = rollup_new(VISITS);
-	size_t count = 0;
-	const struct rollup_row *rows = rollup_sum(rollup, visits, VISITS, &count);
-	int64_t sums[ROLLUP_DIMENSIONS] = { 0 };
-	for (size_t i = 0; i < count; i++) {
-		sums[rows[i].dimension] += rows[i].humans + rows[i].bots;
-		if (i == 0)
-			continue;
-		assert_true(rows[i - 1].link_id <= rows[i].link_id);
-		if (rows[i - 1].link_id == rows[i].link_id)
-			assert_true(rows[i - 1].dimension <= rows[i].dimension);
+	/* The second time from used tables. */
+	for (int again = 0; again < 2; again++) {
+		struct rollup_sums sums = rollup_sum(rollup, visits, VISITS);
+		assert_ordered(&sums.quarters);
+		assert_ordered(&sums.hours);
+		assert_ordered(&sums.days);
+		assert_sums(&sums.hours, VISITS);
+		assert_sums(&sums.days, VISITS);
+		assert_int_equal(sums.quarters.rows[0].humans + sums.quarters.rows[0].bots, (VISITS + 64) / 65);
 	}
-	for (size_t d = 0; d < ROLLUP_DIMENSIONS; d++)
-		assert_int_equal(sums[d], VISITS);
-	/* Again, from a used table. */
-	rollup_sum(rollup, visits, VISITS, &count);
-	assert_int_equal(rows[0].humans + rows[0].bots, (VISITS + 64) / 65);
 	rollup_free(rollup);
 	free(visits);
-}
-
-static void names_each_dimension(void **state)
-{
-	(void)state;
-	assert_string_equal(rollup_dimension_name(ROLLUP_TOTAL), "total");
-	for (enum rollup_dimension d = 0; d < ROLLUP_DIMENSIONS; d++)
-		assert_non_null(rollup_dimension_name(d));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_no_rows_for_no_visits),
-		cmocka_unit_test(adds_up_by_link_hour_dimension_and_value),
+		cmocka_unit_test(adds_totals_up_by_quarters_of_an_hour),
+		cmocka_unit_test(adds_values_up_by_hours_and_days),
+		cmocka_unit_test(knows_each_dimension_and_stores_nothing_of_what_is_unknown),
 		cmocka_unit_test(leaves_out_what_does_not_count),
 		cmocka_unit_test(sums_to_the_visits_in_every_dimension_and_in_one_order),
-		cmocka_unit_test(names_each_dimension),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,320 @@
+"""How fast clicks are counted, against a bare COPY of the same rows into the same table with the same indexes, in alternation.
+
+The clicks come from flood.c. Each run of the consumer begins with empty tables and reads the topic from its beginning; its time
+is that from the assignment of the partitions to the commit of the last click. COPY gets the rows that the consumer stored, as
+text, over one connection, in one transaction. The naive way is a transaction per click (a row, its link's statistics, the
+offset), by pgbench.
+"""
+
+import dataclasses
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+
+from . import report
+from .contenders import Neighbour, cpu_seconds_of, free_port
+
+COPY_SHARE_MIN = 0.80
+NAIVE_FACTOR_MIN = 15
+PATIENCE_S = 1800
+NAIVE_CLICKS = 20_000
+TABLES = (
+    "visit_log",
+    "link_statistics",
+    "visit_rollup_quarter",
+    "visit_rollup_hour",
+    "visit_rollup_day",
+    "link_day_visitors",
+    "consumer_offsets",
+)
+NAIVE = """
+\\set n :n + 1
+BEGIN;
+INSERT INTO visit_log ({columns}) SELECT {columns} FROM bench_rows WHERE n = :n;
+INSERT INTO link_statistics AS old (link_id, visit_count, last_visited_at)
+ SELECT link_id, 1, occurred_at FROM bench_rows WHERE n = :n ON CONFLICT (link_id) DO UPDATE
+ SET visit_count = old.visit_count + 1, last_visited_at = greatest(old.last_visited_at, EXCLUDED.last_visited_at);
+UPDATE consumer_offsets SET next_offset = :n WHERE topic = 'naive' AND partition = 0;
+COMMIT;
+"""
+# What 100 clicks leave in the roll-ups of one hour of a link: as many rows as the clicks of flood.c leave per click.
+HISTORY = """
+INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value)
+ SELECT link, {day}::date + h * interval '1 hour', 3, 0, 2, 'country', 'value ' || v
+ FROM generate_series(1, {links}) link, generate_series(0, 23) h, generate_series(1, {values}) v;
+INSERT INTO visit_rollup_day (link_id, day, humans, bots, uniques, dimension, value)
+ SELECT link, {day}::date, 72, 0, 48, 'country', 'value ' || v
+ FROM generate_series(1, {links}) link, generate_series(1, {values}) v;
+INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
+ SELECT link, {day}::date + q * interval '15 minutes', 18, 0, 12
+ FROM generate_series(1, {links}) link, generate_series(0, 95) q;
+"""
+
+
+@dataclasses.dataclass
+class Run:
+    events: int
+    seconds: float
+    cpu: dict  # seconds, by process
+    resident: list = dataclasses.field(default_factory=list)  # bytes of each consumer, sampled in turn
+
+    @property
+    def per_second(self):
+        return self.events / self.seconds
+
+    def cpu_us(self, name=None):
+        spent = self.cpu[name] if name else sum(self.cpu.values())
+        return spent / self.events * 1e6
+
+
+class Database:
+    """One connection with all rights, in autocommit."""
+
+    def __init__(self, stage):
+        import psycopg2
+
+        self.url = stage.stores["ADMIN_PG_URL"]
+        self.connection = psycopg2.connect(self.url)
+        self.connection.autocommit = True
+
+    def run(self, sql):
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchone() if cursor.description else None
+
+    def ask(self, sql):
+        return self.run(sql)[0]
+
+    def empty(self, *tables):
+        self.run(f"TRUNCATE {', '.join(tables or TABLES)}")
+        self.run("CHECKPOINT")
+
+    def export(self, path):
+        with open(path, "w", encoding="utf-8") as file, self.connection.cursor() as cursor:
+            cursor.copy_expert("COPY (SELECT * FROM visit_log) TO STDOUT", file)
+
+    def columns(self):
+        return self.ask(
+            "SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute"
+            " WHERE attrelid = 'visit_log'::regclass AND attnum > 0 AND NOT attisdropped"
+        )
+
+
+class Consumer:
+    def __init__(self, bench, group, number, variables):
+        self.log = os.path.join(bench.folder, f"{group}-{number}.log")
+        environment = {
+            **bench.stage.consumer_environment,
+            "OPS_PORT": str(free_port()),
+            "CONSUMER_GROUP": group,
+            **{name: str(value) for name, value in variables.items()},
+        }
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([os.path.join(bench.build, "bin/analytics-consumer")], env=environment, stderr=log)
+
+    def is_assigned(self):
+        with open(self.log, encoding="utf-8") as log:
+            return "kafka_partitions_assigned" in log.read()
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("RssAnon")) * 1024
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)
+
+
+class Bench:
+    def __init__(self, folder, stage, build):
+        self.folder, self.stage, self.build = folder, stage, build
+        self.database = Database(stage)
+        self.neighbours = [each for each in stage.neighbours if each.name != "redis"]
+        self.groups = 0
+
+    def flood(self, events, links):
+        """Puts the clicks into a new topic of the same name."""
+        self.stage.make_topic_anew()
+        command = [os.path.join(self.build, "tests/bench/bench_flood"), self.stage.stores["KAFKA_BROKERS"], str(events), str(links), "1"]
+        subprocess.run(command, check=True)
+        if self.stage.events_in_kafka() != events:
+            raise SystemExit(f"bench: Kafka has {self.stage.events_in_kafka():,} clicks, not {events:,}")
+
+    def spent(self, processes):
+        return {each.name: each.cpu_seconds() for each in processes}
+
+    def count(self, events, consumers=1, keeps=(), **variables):
+        """The clicks from Kafka to committed."""
+        self.groups += 1
+        self.database.empty(*[each for each in TABLES if each not in keeps])
+        group = f"bench-{os.getpid()}-{self.groups}"
+        members = [Consumer(self, group, i, variables) for i in range(consumers)]
+        try:
+            run = self.watch(members, events)
+            self.check(events, keeps)
+            return run
+        finally:
+            for member in members:
+                member.stop()
+
+    def watch(self, members, events):
+        deadline = time.monotonic() + PATIENCE_S
+        wait_until(lambda: any(each.is_assigned() for each in members), deadline, members)
+        processes = self.neighbours + [Neighbour(f"consumer {i + 1}", each.process.pid) for i, each in enumerate(members)]
+        before, began, samples = self.spent(processes), time.monotonic(), []
+
+        def is_counted():
+            samples.append(sum(each.resident_bytes() for each in members))
+            return self.database.ask("SELECT coalesce(sum(next_offset), 0) FROM consumer_offsets WHERE topic <> 'naive'") >= events
+
+        wait_until(is_counted, deadline, members)
+        seconds = time.monotonic() - began
+        after = self.spent(processes)
+        return Run(events, seconds, {name: after[name] - before[name] for name in before}, samples)
+
+    def check(self, events, keeps):
+        """What was counted is what was produced, or the figures are worth nothing."""
+        sums = {
+            "visit log": "SELECT count(*) FROM visit_log",
+            "statistics": "SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0",
+        }
+        if not keeps:
+            sums["quarters"] = "SELECT sum(humans + bots) FROM visit_rollup_quarter"
+            sums["days"] = "SELECT sum(humans + bots) FROM visit_rollup_day WHERE dimension = 'browser'"
+        for name, sql in sums.items():
+            found = self.database.ask(sql)
+            if found != events:
+                raise SystemExit(f"bench: {found:,} clicks in the {name}, not {events:,}")
+
+    def copy(self, path, events):
+        self.database.empty("visit_log")
+        postgres = [each for each in self.neighbours if each.name == "postgres"]
+        before, began = self.spent(postgres), time.monotonic()
+        with open(path, encoding="utf-8") as rows, self.database.connection.cursor() as cursor:
+            cursor.copy_expert("COPY visit_log FROM STDIN", rows)
+        seconds = time.monotonic() - began
+        after = self.spent(postgres)
+        return Run(events, seconds, {"postgres": after["postgres"] - before["postgres"]})
+
+    def naive(self):
+        columns = self.database.columns()
+        self.database.run("DROP TABLE IF EXISTS bench_rows")
+        self.database.run(
+            f"CREATE TABLE bench_rows AS SELECT row_number() OVER () AS n, {columns} FROM visit_log LIMIT {NAIVE_CLICKS}"
+        )
+        self.database.run("ALTER TABLE bench_rows ADD PRIMARY KEY (n)")
+        self.database.empty()
+        self.database.run("INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('naive', 0, 0)")
+        with tempfile.NamedTemporaryFile("w", suffix=".sql", dir=self.folder) as script:
+            script.write(NAIVE.format(columns=columns).replace("\n SELECT", " SELECT").replace("\n SET", " SET"))
+            script.flush()
+            command = ["/usr/lib/postgresql/15/bin/pgbench", "-n", "-M", "prepared", "-c", "1", "-t", str(NAIVE_CLICKS)]
+            command += ["-D", "n=0", "-f", script.name, self.database.url]
+            began = time.monotonic()
+            subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+            seconds = time.monotonic() - began
+        if self.database.ask("SELECT count(*) FROM visit_log") != NAIVE_CLICKS:
+            raise SystemExit("bench: the naive way has not counted every click")
+        return Run(NAIVE_CLICKS, seconds, {})
+
+    def add_history(self, visits, links):
+        """Roll-ups of earlier days, as so many visits of these links would leave them."""
+        values = 12
+        for day in range(max(1, round(visits / (links * 24 * values * 3)))):
+            self.database.run(HISTORY.format(day=f"date '2025-01-01' + {day}", links=links, values=values))
+        self.database.run("VACUUM ANALYZE visit_rollup_hour")
+        self.database.run("VACUUM ANALYZE visit_rollup_day")
+        self.database.run("VACUUM ANALYZE visit_rollup_quarter")
+
+
+def wait_until(holds, deadline, members):
+    while not holds():
+        if time.monotonic() > deadline or any(each.process.poll() is not None for each in members):
+            raise SystemExit("bench: the consumers do not count; see their logs")
+        time.sleep(0.01)
+
+
+def pairs_of(bench, events, rounds, **how):
+    """COPY and the consumer in turn; the first run of the consumer gives the rows that COPY gets, and is thrown away."""
+    path = os.path.join(bench.folder, "rows")
+    bench.count(events, **how)
+    bench.database.export(path)
+    pairs = []
+    for _ in range(rounds):
+        copied = bench.copy(path, events)
+        counted = bench.count(events, **how)
+        pairs.append((copied, counted))
+        shares = ", ".join(f"{name} {counted.cpu_us(name):.1f}" for name in counted.cpu)
+        print(
+            f"  {counted.per_second:,.0f} of {copied.per_second:,.0f} clicks/s = {counted.per_second / copied.per_second:.2f};"
+            f" µs of CPU per click: COPY {copied.cpu_us():.1f}, {shares}",
+            flush=True,
+        )
+    os.remove(path)
+    return pairs
+
+
+def memory(runs):
+    """Resident bytes early and late: the greatest of the second quarter of the samples and of the last one."""
+    samples = max((run.resident for run in runs), key=len)
+    quarter = len(samples) // 4
+    return f"{max(samples[quarter : 2 * quarter]) >> 20} → {max(samples[3 * quarter :]) >> 20} MB"
+
+
+def row(name, pairs):
+    ours = [counted for _, counted in pairs]
+    cpu = ours[0].cpu
+    return [
+        name,
+        report.cell(pairs, report.speed, COPY_SHARE_MIN if name.startswith("**") else None, is_least=True),
+        f"{statistics.median(copied.per_second for copied, _ in pairs):,.0f}",
+        f"{statistics.median(run.per_second for run in ours):,.0f}",
+        f"{statistics.median(copied.cpu_us() for copied, _ in pairs):.1f}",
+        ", ".join(f"{each} {statistics.median(run.cpu_us(each) for run in ours):.1f}" for each in cpu),
+        memory(ours),
+    ]
+
+
+HEAD = ["clicks, links, consumers", "consumer / COPY", "COPY, clicks/s", "consumer, clicks/s", "COPY, µs CPU", "µs CPU per click", "resident"]
+
+
+def measure(folder, stage, options):
+    bench = Bench(folder, stage, options.build)
+    rows = []
+    bench.flood(options.events, 1000)
+    main = pairs_of(bench, options.events, options.rounds)
+    rows.append(row(f"**{options.events:,}, 1,000, 1**", main))
+    naive = bench.naive()
+    factor = statistics.median(counted.per_second for _, counted in main) / naive.per_second
+    print(f"  naive: {naive.per_second:,.0f} clicks/s, {factor:.1f} times slower", flush=True)
+    if options.grow:
+        rows += growth(bench, options)
+    note = (
+        f"{options.rounds} pairs of COPY and consumer, medians, in brackets the least and the greatest.\n"
+        f"A transaction per click: {naive.per_second:,.0f} clicks/s; the consumer is {factor:.0f} times as fast"
+        + (f", wanted ≥ {NAIVE_FACTOR_MIN}" + ("" if factor >= NAIVE_FACTOR_MIN else " **missed**"))
+        + ". Produced = visit log = statistics = roll-ups, checked after each run."
+    )
+    return note + "\n\n" + report.table(HEAD, rows)
+
+
+def growth(bench, options):
+    rows = []
+    for consumers in (2, 3):
+        rows.append(row(f"{options.events:,}, 1,000, {consumers}", pairs_of(bench, options.events, 2, consumers=consumers)))
+    for links in (100, 10_000):
+        bench.flood(options.events, links)
+        rows.append(row(f"{options.events:,}, {links:,}, 1", pairs_of(bench, options.events, 2)))
+    if options.history:
+        bench.flood(options.events, 1000)
+        bench.database.empty()
+        bench.add_history(options.history, 1000)
+        keeps = ("visit_rollup_quarter", "visit_rollup_hour", "visit_rollup_day")
+        rows.append(row(f"{options.events:,}, 1,000, 1, behind {options.history:,} in the roll-ups", pairs_of(bench, options.events, 2, keeps=keeps)))
+        bench.database.empty()
+    if options.grow > 1:
+        bench.flood(options.events * options.grow, 1000)
+        rows.append(row(f"{options.events * options.grow:,}, 1,000, 1", pairs_of(bench, options.events * options.grow, 1)))
+    return rows

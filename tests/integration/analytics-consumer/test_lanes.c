@@ -1,0 +1,110 @@
+/* Several ingests in one process, which must look like one from outside. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "services/analytics-consumer/lanes.h"
+#include "tests/integration/analytics-consumer/world.h"
+
+#define LANES 3
+
+static struct lanes *start_lanes(struct world *world, size_t count, struct metrics *metrics)
+{
+	struct lanes_config config = { .count = count,
+		                       .ingest = world->config,
+		                       .facts = { .geoip_db = "",
+		                                  .ua_regexes = "/usr/share/uap-core/regexes.yaml",
+		                                  .user_agent_cache = 100,
+		                                  .check_ms = 60000,
+		                                  .log = world->fixture->log } };
+	struct lanes *lanes = NULL;
+	config.ingest.pool = world_pool(world);
+	config.ingest.metrics = metrics;
+	assert_int_equal(lanes_start(&config, &lanes), OK);
+	return lanes;
+}
+
+static void produce_clicks(struct world *world, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct redirect_event click = world_click(1 + i % 17, (uint32_t)i);
+		world_produce(world, &click);
+	}
+	world_flush(world);
+}
+
+struct share {
+	struct metrics *metrics;
+	const struct world *world;
+};
+
+static bool all_have_partitions(void *ctx)
+{
+	const struct share *share = ctx;
+	return net_fixture_logged(share->world->fixture, "kafka_partitions_assigned") >= LANES &&
+	       net_fixture_metric(share->metrics, "waymark_partitions_assigned") == WORLD_PARTITIONS;
+}
+
+static void count_every_click_once_together(void **state)
+{
+	struct world *world = *state;
+	struct metrics *metrics = metrics_new();
+	struct share share = { metrics, world };
+	world_make_topics(world);
+	struct lanes *lanes = start_lanes(world, LANES, metrics);
+	net_fixture_wait(all_have_partitions, &share, WORLD_DEADLINE_MS);
+	produce_clicks(world, 3000);
+	world_await_counted(world, 3000);
+	world_assert_books(world, 3000);
+	assert_true(lanes_reach_kafka(lanes));
+	assert_true(lanes_have_no_stranded_partition(lanes));
+	assert_true(lanes_are_storing(lanes));
+	lanes_stop(lanes);
+	assert_int_equal(net_fixture_metric(metrics, "waymark_events_read_total"), 3000);
+	assert_int_equal(net_fixture_metric(metrics, "waymark_partitions_assigned"), 0);
+	metrics_free(metrics);
+}
+
+static bool one_stands_still(void *ctx)
+{
+	return !lanes_have_no_stranded_partition(ctx);
+}
+
+static void say_that_one_of_them_stands_still(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	char sql[256];
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000000)",
+	         world->redirects);
+	test_database_run(world->database, sql);
+	struct lanes *lanes = start_lanes(world, 2, NULL);
+	net_fixture_wait(one_stands_still, lanes, WORLD_DEADLINE_MS);
+	lanes_stop(lanes);
+}
+
+static void are_at_most_so_many(void **state)
+{
+	struct world *world = *state;
+	const struct lanes_config config = { .count = LANES_MAX + 1, .ingest = world->config };
+	struct lanes *lanes = NULL;
+	assert_int_equal(lanes_start(&config, &lanes), ERR_INVALID);
+	assert_null(lanes);
+}
+
+int main(void)
+{
+#define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+	const struct CMUnitTest tests[] = {
+		IN_A_WORLD(count_every_click_once_together),
+		IN_A_WORLD(say_that_one_of_them_stands_still),
+		IN_A_WORLD(are_at_most_so_many),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
