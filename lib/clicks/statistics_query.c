@@ -19,7 +19,8 @@
 enum err statistics_query_log_since(struct pg_conn *conn, int64_t *since_us)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "SELECT since::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach", NULL, &rows);
+	enum err err =
+		pg_conn_query(conn, "SELECT since::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach", NULL, &rows);
 	if (err == OK)
 		*since_us = pg_result_time(rows, 0, 0);
 	pg_result_free(rows);
@@ -66,8 +67,7 @@ static enum err ask(struct pg_conn *conn, struct statistics_question *question, 
 	for (int i = 0; err == OK && i < TRIES; i++) {
 		if (question->filter->count > 0 && question->asked.from_us < question->log_since_us)
 			return ERR_NOT_FOUND;
-		question->counted =
-			statistics_range_countable(question->asked, bucket_us, question->log_since_us);
+		question->counted = statistics_range_countable(question->asked, bucket_us, question->log_since_us);
 		bool reads_log = false;
 		struct pg_result *found = NULL;
 		err = ask_once(conn, write, writing, &reads_log, &found);
@@ -203,8 +203,9 @@ static void write_series(struct visit_query *query, const struct writing *writin
 	visit_query_add(query, "SELECT point, " SUMS " FROM (");
 	/* Without a bucket or a visit there is no column of that name either. */
 	if (statistics_range_is_empty(&writing->question->counted))
-		visit_query_add(query, "SELECT 0 AS point, 0 AS humans, 0 AS bots, 0 AS uniques WHERE false "
-		                       "AND " ONE_LINK " = 0 AND $%d::text = ''",
+		visit_query_add(query,
+		                "SELECT 0 AS point, 0 AS humans, 0 AS bots, 0 AS uniques WHERE false "
+		                "AND " ONE_LINK " = 0 AND $%d::text = ''",
 		                starts);
 	else
 		add_everything(query, bucket, visit, writing);
@@ -310,7 +311,8 @@ static void write_values(struct visit_query *query, const struct writing *writin
 	add_counted(query, writing);
 	int limit = visit_query_int(query, (int64_t)writing->limit);
 	visit_query_add(query,
-	                "), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS " FROM counted GROUP BY 1) "
+	                "), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS
+	                " FROM counted GROUP BY 1) "
 	                "SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
 	                "(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
 	                "WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
@@ -344,20 +346,20 @@ static void write_top(struct visit_query *query, const struct writing *writing)
 	const char *rank = rank_of(writing->question->filter->who);
 	int owner = visit_query_int(query, writing->owner_id);
 	int from = visit_query_time(query, writing->question->counted.from_us);
-	visit_query_add(query,
-	                "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM links "
-	                "JOIN link_statistics ON link_statistics.link_id = links.id "
-	                "CROSS JOIN LATERAL (SELECT " SUMS_OR_ZERO " FROM (");
+	visit_query_add(query, "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM links "
+	                       "JOIN link_statistics ON link_statistics.link_id = links.id "
+	                       "CROSS JOIN LATERAL (SELECT " SUMS_OR_ZERO " FROM (");
 	add_everything(query, "", "", writing);
 	int limit = visit_query_int(query, (int64_t)writing->limit);
-	visit_query_add(query,
-	                ") AS everything) AS sums WHERE owner_id = $%d::bigint AND state <> 'DELETED' "
-	                "AND last_visited_at >= $%d::timestamptz AND %s > 0 ORDER BY %s DESC, links.id LIMIT $%d::bigint",
-	                owner, from, rank, rank, limit);
+	visit_query_add(
+		query,
+		") AS everything) AS sums WHERE owner_id = $%d::bigint AND state <> 'DELETED' "
+		"AND last_visited_at >= $%d::timestamptz AND %s > 0 ORDER BY %s DESC, links.id LIMIT $%d::bigint",
+		owner, from, rank, rank, limit);
 }
 
-enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id, size_t limit,
-                              struct statistics_top *links, size_t *count)
+enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id,
+                              size_t limit, struct statistics_top *links, size_t *count)
 {
 	struct writing writing = { .question = question, .link = "links.id", .owner_id = owner_id, .limit = limit };
 	struct pg_result *rows = NULL;

@@ -74,8 +74,8 @@ struct statistics_top {
  * The owner's most visited links, at most limit (to STATISTICS_QUERY_TOP_MAX), for which links has room: none that is deleted,
  * none without visits of those that the filter's who means; equal ones by id. The filter has no terms; link_id means nothing.
  */
-enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id, size_t limit,
-                              struct statistics_top *links, size_t *count) MUST_CHECK;
+enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id,
+                              size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;
 
 /* Since when the visit log is whole, 0: nothing was ever dropped. */
 enum err statistics_query_log_since(struct pg_conn *conn, int64_t *since_us) MUST_CHECK;

@@ -29,7 +29,8 @@ bool statistics_range_is_empty(const struct statistics_span *span);
  * The range as it can be counted: an end that is before log_since_us, where only roll-ups are left, moves down to the start of
  * its bucket, so that ranges that meet still meet. bucket_us divides a day.
  */
-struct statistics_span statistics_range_countable(struct statistics_span asked, int64_t bucket_us, int64_t log_since_us);
+struct statistics_span statistics_range_countable(struct statistics_span asked, int64_t bucket_us,
+                                                  int64_t log_since_us);
 
 /* For counts of one dimension: rolled = hours and days together, from a whole hour to a whole hour. */
 struct statistics_range statistics_range_of_dimension(struct statistics_span span);

@@ -18,7 +18,7 @@ enum visit_filter_who { VISIT_FILTER_HUMANS, VISIT_FILTER_EVERYBODY, VISIT_FILTE
 
 struct visit_filter_term {
 	enum visit_dimension dimension;
-	bool is_not; /* everything but value */
+	bool is_not;                         /* everything but value */
 	char value[VISIT_FILTER_VALUE_SIZE]; /* "": not known */
 };
 

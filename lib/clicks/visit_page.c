@@ -49,9 +49,10 @@ static void add_place(struct visit_query *query, const struct visit_page_place *
 		return;
 	int time = visit_query_time(query, behind->occurred_at_us);
 	int id = visit_query_text(query, behind->event_id);
-	visit_query_add(query,
-	                " AND occurred_at <= $%d::timestamptz AND (occurred_at < $%d::timestamptz OR event_id < $%d::uuid)",
-	                time, time, id);
+	visit_query_add(
+		query,
+		" AND occurred_at <= $%d::timestamptz AND (occurred_at < $%d::timestamptz OR event_id < $%d::uuid)",
+		time, time, id);
 }
 
 static enum err read_span(struct pg_conn *conn, const struct visit_page_question *question, struct statistics_span span,

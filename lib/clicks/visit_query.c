@@ -49,7 +49,8 @@ int visit_query_text(struct visit_query *query, const char *text)
 }
 
 /* Values that one dimension may have are alternatives: "country IN ($1, $2)". */
-static void add_alternatives(struct visit_query *query, const struct visit_filter *filter, enum visit_dimension dimension)
+static void add_alternatives(struct visit_query *query, const struct visit_filter *filter,
+                             enum visit_dimension dimension)
 {
 	bool is_first = true;
 	for (size_t i = 0; i < filter->count; i++) {

@@ -158,8 +158,8 @@ void http_exchange_set_body(struct http_exchange *x, const char *content_type, c
 void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
 
 enum http_piece {
-	HTTP_PIECE_MORE,   /* there may be another one behind it */
-	HTTP_PIECE_LAST,   /* this was all */
+	HTTP_PIECE_MORE, /* there may be another one behind it */
+	HTTP_PIECE_LAST, /* this was all */
 	HTTP_PIECE_BROKEN, /* there is more, but it cannot be had: the connection is cut, so that nobody takes it for whole */
 };
 

@@ -44,7 +44,8 @@ static enum http_progress answer_beyond_log(struct stats_asking *asking)
 	timestamp_format_ms(asking->question.log_since_us, since);
 	http_problem_add_field(&asking->wrong, "/from", "is before %s, from where on single visits are kept", since);
 	return http_problem_answer(asking->r->exchange, 422, "beyond-log",
-	                           "Counts with a filter need single visits, which are not kept for ever.", &asking->wrong);
+	                           "Counts with a filter need single visits, which are not kept for ever.",
+	                           &asking->wrong);
 }
 
 enum http_progress stats_asking_answer_failure(struct stats_asking *asking, enum err err)
@@ -57,7 +58,8 @@ enum http_progress stats_asking_answer_failure(struct stats_asking *asking, enum
 	if (err == ERR_NOT_FOUND && asking->is_ready)
 		return answer_beyond_log(asking);
 	if (err == ERR_LIMIT && asking->is_ready && asking->query.filter.count > 0)
-		return answer_problem(r, 422, "too-many-visits",
-		                      "There are too many visits in the range to be looked at one by one: ask for a shorter one.");
+		return answer_problem(
+			r, 422, "too-many-visits",
+			"There are too many visits in the range to be looked at one by one: ask for a shorter one.");
 	return answer_failure(r, err);
 }

@@ -47,8 +47,8 @@ static enum http_progress run(struct request *r, const struct errand *errand, vo
 {
 	struct stats_asking *asking = mem_zero(sizeof(*asking));
 	enum err err = find(asking, r, errand, found);
-	enum http_progress progress = err == OK ? answer_json(r, 200, errand->tell(asking, found))
-						: stats_asking_answer_failure(asking, err);
+	enum http_progress progress =
+		err == OK ? answer_json(r, 200, errand->tell(asking, found)) : stats_asking_answer_failure(asking, err);
 	free(asking);
 	return progress;
 }
@@ -157,7 +157,8 @@ static struct json *tell_values(const struct stats_asking *asking, const void *f
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
 	static const struct errand errand = {
-		{ STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS, VALUES_DEFAULT, STATISTICS_QUERY_VALUES_MAX },
+		{ STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS, VALUES_DEFAULT,
+		  STATISTICS_QUERY_VALUES_MAX },
 		.find = find_values,
 		.tell = tell_values,
 	};
@@ -181,8 +182,8 @@ struct top {
 static enum err find_top(struct stats_asking *asking, struct pg_conn *conn, void *found)
 {
 	struct top *top = found;
-	return statistics_query_top(conn, &asking->question, asking->r->user_id, (size_t)asking->query.limit, top->links,
-	                            &top->count);
+	return statistics_query_top(conn, &asking->question, asking->r->user_id, (size_t)asking->query.limit,
+	                            top->links, &top->count);
 }
 
 static struct json *tell_top(const struct stats_asking *asking, const void *found)

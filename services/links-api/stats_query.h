@@ -32,7 +32,7 @@ struct stats_query_terms {
 /* An end of a range: a time, a date of the zone, or nothing. */
 struct stats_query_end {
 	bool is_given;
-	int64_t time_us;                      /* without a date */
+	int64_t time_us;                     /* without a date */
 	char date[LOCAL_CALENDAR_DATE_SIZE]; /* "" = none */
 };
 

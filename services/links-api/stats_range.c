@@ -25,8 +25,8 @@ static enum err find_from(struct pg_conn *conn, const struct stats_query *query,
 	return local_calendar_back(conn, to_us, query->zone, query->interval, back[query->interval], from_us);
 }
 
-enum err stats_range_find(struct pg_conn *conn, struct zone_names *zones, const struct stats_query *query, int64_t now_us,
-                          struct statistics_span *out, struct http_problem_fields *wrong)
+enum err stats_range_find(struct pg_conn *conn, struct zone_names *zones, const struct stats_query *query,
+                          int64_t now_us, struct statistics_span *out, struct http_problem_fields *wrong)
 {
 	struct statistics_span span = { .to_us = now_us - now_us % CLOCK_US_PER_HOUR + CLOCK_US_PER_HOUR };
 	enum err err = zone_names_check(zones, conn, query->zone);

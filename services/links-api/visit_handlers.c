@@ -43,9 +43,9 @@ static enum err find_on(struct stats_asking *asking, struct pg_conn *conn)
 
 static enum err read_query(struct stats_asking *asking, struct request *r)
 {
-	static const struct stats_query_terms terms = {
-		STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS | STATS_QUERY_CURSOR, LIMIT_DEFAULT, LIMIT_MAX
-	};
+	static const struct stats_query_terms terms = { STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS |
+		                                                STATS_QUERY_CURSOR,
+		                                        LIMIT_DEFAULT, LIMIT_MAX };
 	enum err err = stats_asking_read(asking, r, &terms);
 	struct stats_query_end *from = &asking->query.from;
 	if (err == OK && !from->is_given) {
@@ -151,7 +151,8 @@ static enum http_progress answer_export(struct stats_asking *asking, enum form f
 	if (err == OK)
 		err = add_headers(asking, form);
 	if (err == OK) {
-		http_exchange_set_body(r->exchange, form == FORM_CSV ? "text/csv; charset=utf-8; header=present" : forms[form],
+		http_exchange_set_body(r->exchange,
+		                       form == FORM_CSV ? "text/csv; charset=utf-8; header=present" : forms[form],
 		                       piece.data, piece.len);
 		if (!is_last)
 			http_exchange_set_source(r->exchange, visit_export_source, export);

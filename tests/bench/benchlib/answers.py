@@ -48,8 +48,11 @@ class Client:
 
     def __init__(self, url):
         self.url = urllib.parse.urlsplit(url)
-        self.connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=60)
+        self.connect()
         self.headers = {"Content-Type": "application/json"}
+
+    def connect(self):
+        self.connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=60)
 
     def ask(self, method, path, body=None):
         begun = time.perf_counter()
@@ -107,7 +110,7 @@ def add_values(cursor, dimension, count, visits):
     spread = sum(1 / n for n in range(1, count + 1)) / 0.9
     made = """SELECT link_id, {bucket}, total, total / 5, total / 2, %s::visit_dimension, %s || '-' || n FROM (
                   SELECT link_id, bucket, n, floor(%s * weight / (%s * {parts}) / n / %s * (0.5 + random()) + random())::bigint AS total
-                  FROM {buckets} AS bucket, share, generate_series(1, %s) AS n) AS made WHERE total > 0"""
+                  FROM {buckets} AS times (bucket), share, generate_series(1, %s) AS n) AS made WHERE total > 0"""
     values = (dimension, dimension, visits, DAYS - 0.5, spread, count)
     first = "date_trunc('day', now(), 'UTC') - make_interval(days => %d)"
     days = f"generate_series({first % (DAYS - 1)}, now(), '1 day')"
@@ -119,7 +122,7 @@ def add_values(cursor, dimension, count, visits):
     ends = f"(SELECT generate_series({first % 30}, {first % 28}, '1 hour') UNION SELECT generate_series({first % 1}, now(), '1 hour') ORDER BY 1)"
     cursor.execute(
         "INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value) "
-        + made.format(bucket="bucket", parts="24", buckets="(SELECT b FROM " + ends + " AS e (b))"),
+        + made.format(bucket="bucket", parts="24", buckets=ends),
         values,
     )
 
@@ -157,6 +160,7 @@ def measure(stage, visits):
     ids = fill(cursor, visits)
     cursor.execute("VACUUM ANALYZE")
     print(f"  filled in {time.monotonic() - begun:.0f} s", flush=True)
+    client.connect()  # the service has closed the one that was idle
     dice = random.Random(1)
     check(client, cursor, ids, dice)
     times = {}

@@ -31,7 +31,8 @@ static void whole_days_need_neither_hours_nor_the_log(void **state)
 	(void)state;
 	struct statistics_range range = statistics_range_of_dimension((struct statistics_span){ NOW, NOW + 3 * DAY });
 	expect(range.days, NOW, NOW + 3 * DAY);
-	assert_int_equal(length(range.hours[0]) + length(range.hours[1]) + length(range.log[0]) + length(range.log[1]), 0);
+	assert_int_equal(length(range.hours[0]) + length(range.hours[1]) + length(range.log[0]) + length(range.log[1]),
+	                 0);
 }
 
 static void a_range_is_its_edges_hours_and_days(void **state)
@@ -69,11 +70,13 @@ static void no_moment_is_lost_or_counted_twice(void **state)
 		struct statistics_span span = { NOW + random() % (4 * DAY), 0 };
 		span.to_us = span.from_us + 1 + random() % (i % 2 ? 4 * DAY : 2 * HOUR);
 		struct statistics_range d = statistics_range_of_dimension(span);
-		int64_t parts = length(d.log[0]) + length(d.log[1]) + length(d.hours[0]) + length(d.hours[1]) + length(d.days);
+		int64_t parts =
+			length(d.log[0]) + length(d.log[1]) + length(d.hours[0]) + length(d.hours[1]) + length(d.days);
 		assert_int_equal(parts, length(span));
 		assert_int_equal(length(d.rolled), parts - length(d.log[0]) - length(d.log[1]));
 		assert_true(length(d.log[0]) < 2 * HOUR && length(d.log[1]) < HOUR);
-		assert_int_equal(d.days.from_us % DAY + d.days.to_us % DAY + d.rolled.from_us % HOUR + d.rolled.to_us % HOUR, 0);
+		assert_int_equal(
+			d.days.from_us % DAY + d.days.to_us % DAY + d.rolled.from_us % HOUR + d.rolled.to_us % HOUR, 0);
 		struct statistics_range t = statistics_range_of_total(span);
 		assert_int_equal(length(t.log[0]) + length(t.log[1]) + length(t.rolled), length(span));
 		assert_int_equal(t.rolled.from_us % QUARTER + t.rolled.to_us % QUARTER, 0);

@@ -84,8 +84,14 @@ static void walks_all_pairs_and_goes_on_behind_a_broken_one(void **state)
 		enum err err;
 		const char *name, *value;
 	} wanted[] = {
-		{ OK, "a", "1" }, { OK, "b!", "x y" }, { OK, "c", "" }, { ERR_INVALID, NULL, NULL }, { ERR_LIMIT, NULL, NULL },
-		{ OK, "d", "ü" }, { ERR_NOT_FOUND, NULL, NULL }, { ERR_NOT_FOUND, NULL, NULL },
+		{ OK, "a", "1" },
+		{ OK, "b!", "x y" },
+		{ OK, "c", "" },
+		{ ERR_INVALID, NULL, NULL },
+		{ ERR_LIMIT, NULL, NULL },
+		{ OK, "d", "ü" },
+		{ ERR_NOT_FOUND, NULL, NULL },
+		{ ERR_NOT_FOUND, NULL, NULL },
 	};
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		assert_int_equal(http_query_next(&query, name, sizeof(name), value, sizeof(value)), wanted[i].err);

@@ -91,10 +91,11 @@ static void tells_a_range_that_begins_in_1970(void **state)
 	struct stats_query query = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
 	struct statistics_sums sums = { 1, 2, 3 };
 	int64_t start = 0;
-	json_fixture_assert_text(stats_json_of_series(&people, &query, &start, &sums, 1, &never),
-	                         "{\"interval\":\"month\",\"tz\":\"UTC\",\"from\":\"1970-01-01T00:00:00.000Z\","
-	                         "\"to\":\"2026-11-20T08:00:00.000Z\",\"points\":[{\"start\":\"1970-01-01T00:00:00.000Z\","
-	                         "\"visits\":1,\"bots\":2,\"unique_visitors\":3}],\"as_of\":null,\"lag_ms\":null}");
+	json_fixture_assert_text(
+		stats_json_of_series(&people, &query, &start, &sums, 1, &never),
+		"{\"interval\":\"month\",\"tz\":\"UTC\",\"from\":\"1970-01-01T00:00:00.000Z\","
+		"\"to\":\"2026-11-20T08:00:00.000Z\",\"points\":[{\"start\":\"1970-01-01T00:00:00.000Z\","
+		"\"visits\":1,\"bots\":2,\"unique_visitors\":3}],\"as_of\":null,\"lag_ms\":null}");
 }
 
 int main(void)

@@ -39,8 +39,11 @@ static void nothing_given_is_everybody_human_by_day_in_utc(void **state)
 static void reads_times_dates_and_zones(void **state)
 {
 	(void)state;
-	assert_int_equal(read_query("from=2026-11-20T08:00:00%2B01:00&to=2026-11-21&tz=America/Argentina/ComodRivadavia&interval=month",
-	                            &everything), OK);
+	assert_int_equal(
+		read_query(
+			"from=2026-11-20T08:00:00%2B01:00&to=2026-11-21&tz=America/Argentina/ComodRivadavia&interval=month",
+			&everything),
+		OK);
 	assert_int_equal(query.from.time_us, INT64_C(1795158000000000));
 	assert_string_equal(query.from.date, "");
 	assert_string_equal(query.to.date, "2026-11-21");
@@ -70,12 +73,26 @@ static void names_each_wrong_parameter(void **state)
 	static const struct {
 		const char *query, *pointer;
 	} examples[] = {
-		{ "from=", "/from" }, { "from=2026-13-01", "/from" }, { "to=2026-02-30", "/to" }, { "to=1969-12-31", "/to" },
-		{ "to=20261120", "/to" }, { "from=2026-11-20T08:00:00", "/from" }, { "tz=", "/tz" },
-		{ "tz=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "/tz" }, { "interval=year", "/interval" },
-		{ "limit=1001", "/limit" }, { "bots=", "/bots" }, { "bots=exclude", "/bots" }, { "cursor=x", "/cursor" },
-		{ "colour=red", "/colour" }, { "!=x", "/!" }, { "country!!=x", "/country!!" }, { "limit=1&limit=2", "/limit" },
-		{ "country=%zz", "/country" }, { "%ff=1", "/%ff" }, { "a~b=1", "/a~0b" },
+		{ "from=", "/from" },
+		{ "from=2026-13-01", "/from" },
+		{ "to=2026-02-30", "/to" },
+		{ "to=1969-12-31", "/to" },
+		{ "to=20261120", "/to" },
+		{ "from=2026-11-20T08:00:00", "/from" },
+		{ "tz=", "/tz" },
+		{ "tz=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "/tz" },
+		{ "interval=year", "/interval" },
+		{ "limit=1001", "/limit" },
+		{ "bots=", "/bots" },
+		{ "bots=exclude", "/bots" },
+		{ "cursor=x", "/cursor" },
+		{ "colour=red", "/colour" },
+		{ "!=x", "/!" },
+		{ "country!!=x", "/country!!" },
+		{ "limit=1&limit=2", "/limit" },
+		{ "country=%zz", "/country" },
+		{ "%ff=1", "/%ff" },
+		{ "a~b=1", "/a~0b" },
 	};
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
 		if (read_query(examples[i].query, &everything) != ERR_INVALID || wrong.count != 1 ||
@@ -97,7 +114,8 @@ static void takes_no_more_than_the_endpoint_does(void **state)
 static void bounds_filters(void **state)
 {
 	(void)state;
-	static const char many[] = "os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a";
+	static const char many[] =
+		"os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a";
 	char text[512];
 	assert_int_equal(read_query(many + 5, &everything), OK);
 	assert_int_equal(query.filter.count, VISIT_FILTER_TERMS_MAX);
