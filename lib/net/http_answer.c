@@ -6,6 +6,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/net/http_exchange.h"
 #include "lib/net/http_problem.h"
+#include "lib/net/http_stream.h"
 
 static bool add_headers(const struct http_exchange *x, struct MHD_Response *response)
 {
@@ -20,15 +21,19 @@ static bool add_headers(const struct http_exchange *x, struct MHD_Response *resp
 	return added;
 }
 
+static struct MHD_Response *new_response(struct http_exchange *x)
+{
+	size_t len;
+	const char *body = http_exchange_answer_body(x, &len);
+	/* The library only reads from a persistent body; x keeps it until the exchange has ended. */
+	return MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
+}
+
 enum err http_answer_queue(struct http_exchange *x)
 {
 	if (x->broken)
 		return ERR_INTERNAL;
-	size_t len;
-	const char *body = http_exchange_answer_body(x, &len);
-	/* The library only reads from a persistent body; x keeps it until the exchange has ended. */
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response = x->source != NULL ? http_stream_response(x) : new_response(x);
 	if (response == NULL)
 		return ERR_INTERNAL;
 	bool queued = add_headers(x, response) && MHD_queue_response(x->mhd, x->status, response) == MHD_YES;

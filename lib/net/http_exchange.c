@@ -48,6 +48,7 @@ void http_exchange_reset_answer(struct http_exchange *x)
 	x->content_type[0] = '\0';
 	x->fixed_body = NULL;
 	x->fixed_body_len = 0;
+	x->source = NULL;
 	empty(&x->header_bytes);
 	empty(&x->answer_body);
 }
@@ -331,6 +332,14 @@ void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_t
 	set_content_type(x, content_type);
 	x->fixed_body = bytes;
 	x->fixed_body_len = len;
+}
+
+void http_exchange_set_source(struct http_exchange *x, http_source source, void *arg)
+{
+	x->source = source;
+	x->source_arg = arg;
+	x->piece = HTTP_PIECE_MORE;
+	x->piece_sent = 0;
 }
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)

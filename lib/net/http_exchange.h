@@ -74,6 +74,10 @@ struct http_exchange {
 	const char *fixed_body; /* NULL: answer_body */
 	size_t fixed_body_len;
 	struct strbuf answer_body;
+	http_source source; /* NULL: the body is complete */
+	void *source_arg;
+	enum http_piece piece; /* what answer_body holds of a body with a source */
+	size_t piece_sent;
 };
 
 void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max);

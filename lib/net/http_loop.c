@@ -215,6 +215,11 @@ static void expire(struct http_loop *loop)
 		http_connection_move(c, &loop->busy, loop->now_us);
 		http_connection_cut(c);
 	}
+	while ((c = http_connection_oldest(&loop->streaming, oldest_us)) != NULL) {
+		metrics_add(loop->service->metrics.late, 1);
+		http_connection_move(c, &loop->busy, loop->now_us);
+		http_connection_cut(c);
+	}
 }
 
 /* Cuts the connections of a list whose peers have sent nothing that waits for an answer. */
@@ -257,6 +262,7 @@ static void drain(struct http_loop *loop)
 		cut_all(&loop->receiving);
 		cut_all(&loop->idle);
 		cut_all(&loop->busy);
+		cut_all(&loop->streaming);
 	}
 }
 
@@ -278,6 +284,8 @@ static int sleep_ms(const struct http_loop *loop)
 		                   loop->receiving.first->since_us + config->header_deadline_ms * CLOCK_US_PER_MS);
 	if (loop->idle.first != NULL)
 		until_us = earlier(until_us, loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
+	if (loop->streaming.first != NULL)
+		until_us = earlier(until_us, loop->streaming.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
 	if (loop->draining)
 		until_us = earlier(until_us, loop->drain_until_us);
 	if (config->guest != NULL)

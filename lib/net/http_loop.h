@@ -1,11 +1,12 @@
 /*
  * Private to the http_* files: one thread, one libmicrohttpd daemon, its connections and their deadlines.
  *
- * A connection is always in one of three lists:
+ * A connection is always in one of four lists:
  *   receiving   accepted, or the request line has come; ends after header_deadline_ms
  *   idle        between requests; ends after idle_ms
  *   busy        the handler works, or the answer is being sent; ends when the peer is gone (see stalled_ms of
  *               http_listener.h)
+ *   streaming   a piece of a body with a source is being made or sent; ends idle_ms after it was asked for
  */
 #ifndef WAYMARK_LIB_NET_HTTP_LOOP_H
 #define WAYMARK_LIB_NET_HTTP_LOOP_H
@@ -39,7 +40,7 @@ struct http_loop {
 	int wake_fd;
 	_Atomic bool woken; /* wake_fd has been written to since the loop last read it */
 	int64_t now_us;     /* steady, of this turn */
-	struct http_connection_list receiving, idle, busy;
+	struct http_connection_list receiving, idle, busy, streaming;
 	struct http_connection *spare; /* records for connections to come, linked by next */
 	size_t open;
 	size_t in_line; /* exchanges whose connections wait without being suspended (HTTP_PENDING_HERE) */

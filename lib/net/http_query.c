@@ -74,3 +74,19 @@ enum err http_query_value(const char *query, const char *name, char *out, size_t
 		query += pair + 1;
 	}
 }
+
+enum err http_query_next(const char **query, char *name, size_t name_size, char *value, size_t value_size)
+{
+	const char *at = *query + strspn(*query, "&");
+	size_t pair = strcspn(at, "&");
+	*query = at + pair;
+	if (pair == 0)
+		return ERR_NOT_FOUND;
+	const char *equals = memchr(at, '=', pair);
+	size_t name_len = equals == NULL ? pair : (size_t)(equals - at);
+	enum err err = decode(at, name_len, name, name_size);
+	if (err != OK)
+		return err;
+	return equals == NULL ? decode("", 0, value, value_size)
+	                      : decode(equals + 1, pair - name_len - 1, value, value_size);
+}

@@ -15,4 +15,10 @@
  */
 enum err http_query_value(const char *query, const char *name, char *out, size_t size) MUST_CHECK;
 
+/*
+ * Walks all pairs in their order: moves *query past the next one that is not empty, whose name and value it decodes.
+ * ERR_NOT_FOUND: there are no more. Other errors are as above, for the name or the value, and the walk can go on.
+ */
+enum err http_query_next(const char **query, char *name, size_t name_size, char *value, size_t value_size) MUST_CHECK;
+
 #endif

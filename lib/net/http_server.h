@@ -25,6 +25,7 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
+#include "lib/base/strbuf.h"
 #include "lib/net/client_ip.h"
 
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_OTHER };
@@ -155,6 +156,26 @@ void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, c
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
 /* Borrowed bytes that live as long as the program (fixed pages). */
 void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
+
+enum http_piece {
+	HTTP_PIECE_MORE, /* there may be another one behind it */
+	HTTP_PIECE_LAST, /* this was all */
+	HTTP_PIECE_BROKEN, /* there is more, but it cannot be had: the connection is cut, so that nobody takes it for whole */
+};
+
+/*
+ * Adds the next piece of a body to out, on a worker thread, where it may block; out is empty, and bounded by source itself. An
+ * empty piece is allowed.
+ */
+typedef enum http_piece (*http_source)(void *arg, struct strbuf *out);
+
+/*
+ * The body set so far is the first piece of one whose length nobody knows; source gives the others, each when the client has
+ * taken the one before it. So memory holds one piece, however long the body is, and however slowly it is read; a piece
+ * that is not taken within idle_ms ends the connection. Needs workers; when too many jobs wait for them, so does the body. arg
+ * is borrowed until the end of the exchange, which may come any time between two calls of source.
+ */
+void http_exchange_set_source(struct http_exchange *x, http_source source, void *arg);
 
 /*
  * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING; x belongs to the server

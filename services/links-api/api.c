@@ -58,6 +58,8 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	api->lists = list_cache_new(api->redis, api->cache, metrics);
 	api->password_workers =
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
+	api->zones = zone_names_new();
+	api->exports = export_desk_new();
 	*out = api;
 	return OK;
 }
@@ -67,6 +69,8 @@ void api_free(struct api *api)
 	if (!api)
 		return;
 	worker_pool_free(api->password_workers);
+	export_desk_free(api->exports);
+	zone_names_free(api->zones);
 	list_cache_free(api->lists);
 	link_cache_free(api->cache);
 	redis_pool_free(api->redis);

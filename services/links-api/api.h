@@ -14,8 +14,10 @@
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
 #include "services/links-api/config.h"
+#include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
+#include "services/links-api/zone_names.h"
 
 struct api {
 	const struct config *config;
@@ -28,6 +30,8 @@ struct api {
 	struct link_cache *cache;
 	struct list_cache *lists;
 	struct worker_pool *password_workers;
+	struct zone_names *zones;
+	struct export_desk *exports;
 };
 
 /* Works without PostgreSQL and Redis. ERR_INVALID: what config's check refuses (logged). config is borrowed. */

@@ -10,12 +10,20 @@
 #include "services/links-api/access_token.h"
 #include "services/links-api/answer.h"
 
+static void release(void *state)
+{
+	struct request *r = state;
+	if (r->errand)
+		r->release_errand(r->errand);
+	free(r);
+}
+
 struct request *request_new(const struct api *api, struct http_exchange *x)
 {
 	struct request *r = mem_zero(sizeof(*r));
 	r->api = api;
 	r->exchange = x;
-	http_exchange_set_state(x, r, free);
+	http_exchange_set_state(x, r, release);
 	return r;
 }
 

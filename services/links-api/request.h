@@ -17,6 +17,8 @@ struct request {
 	struct http_exchange *exchange;
 	struct http_match match; /* route NULL: none was found */
 	int64_t user_id;         /* 0 = nobody, or nobody knows */
+	void *errand;            /* what a handler keeps until the end of the exchange; NULL = nothing */
+	void (*release_errand)(void *errand);
 };
 
 /* Belongs to the exchange from here on and ends with it. */

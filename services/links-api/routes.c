@@ -8,6 +8,7 @@
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
 #include "services/links-api/stats_handlers.h"
+#include "services/links-api/visit_handlers.h"
 
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
@@ -26,7 +27,11 @@ static const struct http_route table[] = {
 	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true },
+	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, ROUTES_RIGHT_STATS_READ, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, ROUTES_RIGHT_STATS_READ, true },
+	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
+	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))

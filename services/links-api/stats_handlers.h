@@ -7,10 +7,21 @@
 
 #include "lib/net/http_server.h"
 
-/* GET /api/links/{id}/stats → 200 (stats_json.h), 404 */
+/* All of them: 200 (stats_json.h), or as stats_asking_answer_failure says. */
+
+/* GET /api/links/{id}/stats: of all time, or of a range or a filter */
 enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x);
 
-/* GET /api/stats → 200 (stats_json.h); for everybody */
+/* GET /api/links/{id}/stats/timeseries */
+enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x);
+
+/* GET /api/links/{id}/stats/{dimension} */
+enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x);
+
+/* GET /api/stats/top */
+enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x);
+
+/* GET /api/stats; for everybody */
 enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x);
 
 #endif

@@ -75,9 +75,37 @@ static void bounds_the_value(void **state)
 	assert_int_equal(http_query_value("a=", "a", out, 0), ERR_LIMIT);
 }
 
+static void walks_all_pairs_and_goes_on_behind_a_broken_one(void **state)
+{
+	(void)state;
+	const char *query = "&&a=1&b%21=x+y&&c&a=%zz&toolong=1&d=%C3%BC&";
+	char name[4], value[4];
+	static const struct {
+		enum err err;
+		const char *name, *value;
+	} wanted[] = {
+		{ OK, "a", "1" },
+		{ OK, "b!", "x y" },
+		{ OK, "c", "" },
+		{ ERR_INVALID, NULL, NULL },
+		{ ERR_LIMIT, NULL, NULL },
+		{ OK, "d", "ü" },
+		{ ERR_NOT_FOUND, NULL, NULL },
+		{ ERR_NOT_FOUND, NULL, NULL },
+	};
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		assert_int_equal(http_query_next(&query, name, sizeof(name), value, sizeof(value)), wanted[i].err);
+		if (wanted[i].err == OK) {
+			assert_string_equal(name, wanted[i].name);
+			assert_string_equal(value, wanted[i].value);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walks_all_pairs_and_goes_on_behind_a_broken_one),
 		cmocka_unit_test(finds_the_first_value_of_a_name),
 		cmocka_unit_test(decodes_escapes_and_plus_signs),
 		cmocka_unit_test(tells_when_the_name_is_not_there),

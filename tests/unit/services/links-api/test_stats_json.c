@@ -10,6 +10,16 @@
 
 #define NOW_US INT64_C(1795161600000000)
 
+static const struct stats_json_freshness fresh = { NOW_US - 250000, NOW_US };
+static const struct stats_json_freshness never = { 0, NOW_US };
+static const struct stats_json_freshness early = { NOW_US + 5000, NOW_US };
+static const struct visit_filter of_people = { .who = VISIT_FILTER_HUMANS };
+static const struct visit_filter of_bots = { .who = VISIT_FILTER_BOTS };
+static const struct visit_filter of_everybody = { .who = VISIT_FILTER_EVERYBODY };
+static const struct statistics_question people = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &of_people };
+static const struct statistics_question bots = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &of_bots };
+static const struct statistics_question everybody = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &of_everybody };
+
 static void tells_what_was_counted_and_how_old_that_is(void **state)
 {
 	(void)state;
@@ -21,7 +31,7 @@ static void tells_what_was_counted_and_how_old_that_is(void **state)
 		.last_visited_at_us = NOW_US - 2000000,
 		.latency_ms = { 4, 1.5, 3.0 },
 	};
-	json_fixture_assert_text(stats_json_of_link(&statistics, NOW_US - 250000, NOW_US),
+	json_fixture_assert_text(stats_json_of_link(&people, &statistics, &fresh),
 	                         "{\"link_id\":7,\"visit_count\":3,\"bot_count\":1,\"unique_visitors\":2,"
 	                         "\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
 	                         "\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
@@ -33,7 +43,7 @@ static void tells_when_nothing_was_ever_counted(void **state)
 	(void)state;
 	struct statistics none = { .link_id = 7 };
 	json_fixture_assert_text(
-		stats_json_of_link(&none, 0, NOW_US),
+		stats_json_of_link(&people, &none, &never),
 		"{\"link_id\":7,\"visit_count\":0,\"bot_count\":0,\"unique_visitors\":0,\"last_visited_at\":null,"
 		"\"latency\":{\"count\":0,\"mean_ms\":0.0,\"stddev_ms\":0.0},\"as_of\":null,\"lag_ms\":null}");
 }
@@ -42,7 +52,7 @@ static void never_tells_a_lag_below_zero(void **state)
 {
 	(void)state;
 	struct statistics none = { 0 };
-	struct json *json = stats_json_of_link(&none, NOW_US + 5000, NOW_US);
+	struct json *json = stats_json_of_link(&people, &none, &early);
 	assert_int_equal(json_int(json_get(json, "lag_ms")), 0);
 	json_free(json);
 }
@@ -51,13 +61,48 @@ static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
 {
 	(void)state;
 	struct statistics statistics = { .visit_count = 3, .bot_count = 1, .latency_ms = { 4, 1.5, 3.0 } };
-	json_fixture_assert_text(stats_json_of_platform(9, &statistics),
-	                         "{\"total_links\":9,\"total_redirects\":4,\"avg_latency_ms\":1.5}");
+	json_fixture_assert_text(stats_json_of_platform(9, &statistics, &fresh),
+	                         "{\"total_links\":9,\"total_redirects\":4,\"avg_latency_ms\":1.5,"
+	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
+}
+
+static void counts_those_whom_the_question_means_and_bots_apart(void **state)
+{
+	(void)state;
+	struct statistics_sums sums = { 30, 4, 20 };
+	struct statistics statistics = { .link_id = 7, .visit_count = 30, .bot_count = 4 };
+	const struct statistics_question *const questions[] = { &people, &bots, &everybody };
+	const int64_t visits[] = { 30, 4, 34 };
+	for (size_t i = 0; i < 3; i++) {
+		struct json *range = stats_json_of_range(questions[i], &sums, &fresh);
+		struct json *life = stats_json_of_link(questions[i], &statistics, &fresh);
+		assert_int_equal(json_int(json_get(range, "visit_count")), visits[i]);
+		assert_int_equal(json_int(json_get(range, "bot_count")), 4);
+		assert_int_equal(json_int(json_get(range, "unique_visitors")), 20);
+		assert_int_equal(json_int(json_get(life, "visit_count")), visits[i]);
+		json_free(range);
+		json_free(life);
+	}
+}
+
+static void tells_a_range_that_begins_in_1970(void **state)
+{
+	(void)state;
+	struct stats_query query = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
+	struct statistics_sums sums = { 1, 2, 3 };
+	int64_t start = 0;
+	json_fixture_assert_text(
+		stats_json_of_series(&people, &query, &start, &sums, 1, &never),
+		"{\"interval\":\"month\",\"tz\":\"UTC\",\"from\":\"1970-01-01T00:00:00.000Z\","
+		"\"to\":\"2026-11-20T08:00:00.000Z\",\"points\":[{\"start\":\"1970-01-01T00:00:00.000Z\","
+		"\"visits\":1,\"bots\":2,\"unique_visitors\":3}],\"as_of\":null,\"lag_ms\":null}");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_those_whom_the_question_means_and_bots_apart),
+		cmocka_unit_test(tells_a_range_that_begins_in_1970),
 		cmocka_unit_test(tells_what_was_counted_and_how_old_that_is),
 		cmocka_unit_test(tells_when_nothing_was_ever_counted),
 		cmocka_unit_test(never_tells_a_lag_below_zero),

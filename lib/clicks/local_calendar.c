@@ -1,0 +1,131 @@
+#include "lib/clicks/local_calendar.h"
+
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+
+/* An interval is never shorter than this; a local hour across a change of half an hour is. */
+static const int64_t shortest_us[] = {
+	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR / 2,
+	[LOCAL_CALENDAR_DAY] = 22 * CLOCK_US_PER_HOUR,
+	[LOCAL_CALENDAR_WEEK] = 6 * CLOCK_US_PER_DAY,
+	[LOCAL_CALENDAR_MONTH] = 27 * CLOCK_US_PER_DAY,
+};
+
+const char *local_calendar_interval_name(enum local_calendar_interval interval)
+{
+	static const char *const names[] = {
+		[LOCAL_CALENDAR_HOUR] = "hour",
+		[LOCAL_CALENDAR_DAY] = "day",
+		[LOCAL_CALENDAR_WEEK] = "week",
+		[LOCAL_CALENDAR_MONTH] = "month",
+	};
+	return names[interval];
+}
+
+/* Abbreviations go first where SQL names a zone, and EST knows no summer. */
+static const char zones_sql[] =
+	"SELECT name FROM pg_timezone_names AS zone WHERE name !~ '^(posix/|right/|posixrules$|localtime$|Factory$)' "
+	"AND NOT EXISTS (SELECT FROM pg_timezone_abbrevs WHERE lower(abbrev) = lower(name) AND name NOT IN ('UTC', 'GMT')) "
+	"AND length(name) < $1::int ORDER BY name COLLATE \"C\" LIMIT $2::int";
+
+enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE], size_t *count)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, LOCAL_CALENDAR_ZONE_SIZE);
+	pg_params_int(&params, LOCAL_CALENDAR_ZONES_MAX);
+	enum err err = pg_conn_query(conn, zones_sql, &params, &rows);
+	if (err != OK)
+		return err;
+	*count = pg_result_count(rows);
+	for (size_t i = 0; i < *count; i++)
+		snprintf(zones[i], LOCAL_CALENDAR_ZONE_SIZE, "%s", pg_result_text(rows, i, 0));
+	pg_result_free(rows);
+	return OK;
+}
+
+static enum err ask_time(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *time_us)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK)
+		*time_us = pg_result_time(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const char *zone, int64_t *start_us)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, date);
+	pg_params_text(&params, zone);
+	return ask_time(conn, "SELECT local_start($1::date::timestamp, $2)", &params, start_us);
+}
+
+enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zone,
+                             enum local_calendar_interval interval, int64_t back, int64_t *start_us)
+{
+	if (interval == LOCAL_CALENDAR_HOUR) {
+		*start_us = to_us - back * CLOCK_US_PER_HOUR;
+		return OK;
+	}
+	struct pg_params params = { 0 };
+	pg_params_time(&params, to_us - 1);
+	pg_params_text(&params, zone);
+	pg_params_text(&params, local_calendar_interval_name(interval));
+	pg_params_int(&params, back - 1);
+	return ask_time(conn,
+	                "SELECT local_start(date_trunc($3::text, $1::timestamptz AT TIME ZONE $2::text) "
+	                "- $4::int * ('1 ' || $3::text)::interval, $2::text)",
+	                &params, start_us);
+}
+
+static const char starts_sql[] =
+	"SELECT local_start(local, $3::text) FROM generate_series(date_trunc($4::text, $1::timestamptz AT TIME ZONE $3::text), "
+	"$2::timestamptz AT TIME ZONE $3::text, ('1 ' || $4::text)::interval) AS local";
+
+/* Offsets change at quarters of an hour: an hour begins where minutes are none, or where the offset has changed. */
+static const char hour_starts_sql[] =
+	"SELECT quarter FROM (SELECT quarter, quarter AT TIME ZONE $3::text AS local, "
+	"(quarter - interval '15 minutes') AT TIME ZONE $3::text AS before FROM generate_series("
+	"date_bin('15 minutes', $1::timestamptz, 'epoch') - interval '1 hour', $2::timestamptz, interval '15 minutes') AS quarter"
+	") AS quarters WHERE extract(minute FROM local) = 0 OR local - before <> interval '15 minutes'";
+
+/* Of starts that come in order, those from the last one that is not after span's start to the last one in it. */
+static enum err keep(const struct pg_result *rows, struct statistics_span span, int64_t *starts, size_t max,
+                     size_t *count)
+{
+	*count = 0;
+	for (size_t i = 0; i < pg_result_count(rows); i++) {
+		int64_t start_us = pg_result_time(rows, i, 0);
+		if (start_us <= span.from_us)
+			*count = 0;
+		if (start_us >= span.to_us)
+			break;
+		if (*count == max)
+			return ERR_LIMIT;
+		starts[(*count)++] = start_us;
+	}
+	return *count > 0 ? OK : ERR_INTERNAL;
+}
+
+enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span, const char *zone,
+                               enum local_calendar_interval interval, int64_t *starts, size_t max, size_t *count)
+{
+	if ((span.to_us - span.from_us) / shortest_us[interval] > 2 * (int64_t)max)
+		return ERR_LIMIT;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_time(&params, span.from_us);
+	pg_params_time(&params, span.to_us - 1);
+	pg_params_text(&params, zone);
+	if (interval != LOCAL_CALENDAR_HOUR)
+		pg_params_text(&params, local_calendar_interval_name(interval));
+	enum err err =
+		pg_conn_query(conn, interval == LOCAL_CALENDAR_HOUR ? hour_starts_sql : starts_sql, &params, &rows);
+	if (err == OK)
+		err = keep(rows, span, starts, max, count);
+	pg_result_free(rows);
+	return err;
+}

@@ -1,0 +1,38 @@
+#include "lib/clicks/visit_dimension.h"
+
+#include <string.h>
+
+static const char *const names[VISIT_DIMENSION_COUNT] = {
+	[VISIT_DIMENSION_COUNTRY] = "country",
+	[VISIT_DIMENSION_CITY] = "city",
+	[VISIT_DIMENSION_REGION] = "region",
+	[VISIT_DIMENSION_REFERRER] = "referrer",
+	[VISIT_DIMENSION_BROWSER] = "browser",
+	[VISIT_DIMENSION_OS] = "os",
+	[VISIT_DIMENSION_DEVICE] = "device",
+	[VISIT_DIMENSION_LANGUAGE] = "language",
+	[VISIT_DIMENSION_UTM_SOURCE] = "utm_source",
+	[VISIT_DIMENSION_UTM_MEDIUM] = "utm_medium",
+	[VISIT_DIMENSION_UTM_CAMPAIGN] = "utm_campaign",
+};
+
+const char *visit_dimension_name(enum visit_dimension dimension)
+{
+	return names[dimension];
+}
+
+const char *visit_dimension_column(enum visit_dimension dimension)
+{
+	return dimension == VISIT_DIMENSION_REFERRER ? "referrer_host" : names[dimension];
+}
+
+enum err visit_dimension_parse(const char *name, enum visit_dimension *out)
+{
+	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++) {
+		if (strcmp(name, names[d]) == 0) {
+			*out = d;
+			return OK;
+		}
+	}
+	return ERR_NOT_FOUND;
+}

@@ -1,0 +1,35 @@
+/*
+ * Pure. Which visits are meant: people or bots, and what must be known of them. Terms about one dimension that are equalities
+ * are alternatives (country=DE or AT); everything else must hold together.
+ */
+#ifndef WAYMARK_LIB_CLICKS_VISIT_FILTER_H
+#define WAYMARK_LIB_CLICKS_VISIT_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/clicks/visit_dimension.h"
+
+#define VISIT_FILTER_TERMS_MAX 16
+/* Longer than what the log keeps of any fact. */
+#define VISIT_FILTER_VALUE_SIZE 301
+
+enum visit_filter_who { VISIT_FILTER_HUMANS, VISIT_FILTER_EVERYBODY, VISIT_FILTER_BOTS };
+
+struct visit_filter_term {
+	enum visit_dimension dimension;
+	bool is_not;                         /* everything but value */
+	char value[VISIT_FILTER_VALUE_SIZE]; /* "": not known */
+};
+
+struct visit_filter {
+	enum visit_filter_who who;
+	size_t count;
+	struct visit_filter_term terms[VISIT_FILTER_TERMS_MAX];
+};
+
+/* ERR_LIMIT: too many terms. ERR_INVALID: the value is too long. Nothing was added then. */
+enum err visit_filter_add(struct visit_filter *filter, enum visit_dimension dimension, bool is_not,
+                          const char *value) MUST_CHECK;
+
+#endif

@@ -1,0 +1,105 @@
+#include "lib/clicks/visit_page.h"
+
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+#include "lib/clicks/visit_query.h"
+
+/* The newest days first, then so many times as many. */
+#define FIRST_DAYS 2
+#define DAYS_FACTOR 8
+
+const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS] = {
+	[VISIT_PAGE_COLUMN_ID] = { "id", "event_id", VISIT_PAGE_TEXT },
+	[VISIT_PAGE_COLUMN_OCCURRED_AT] = { "occurred_at", "occurred_at", VISIT_PAGE_TIME },
+	{ "country", "country", VISIT_PAGE_TEXT },
+	{ "region", "region", VISIT_PAGE_TEXT },
+	{ "city", "city", VISIT_PAGE_TEXT },
+	{ "referrer", "referrer_host", VISIT_PAGE_TEXT },
+	{ "referrer_source", "referrer_source", VISIT_PAGE_TEXT },
+	{ "browser", "browser", VISIT_PAGE_TEXT },
+	{ "browser_version", "browser_version", VISIT_PAGE_TEXT },
+	{ "os", "os", VISIT_PAGE_TEXT },
+	{ "os_version", "os_version", VISIT_PAGE_TEXT },
+	{ "device", "device", VISIT_PAGE_TEXT },
+	{ "language", "language", VISIT_PAGE_TEXT },
+	{ "utm_source", "utm_source", VISIT_PAGE_TEXT },
+	{ "utm_medium", "utm_medium", VISIT_PAGE_TEXT },
+	{ "utm_campaign", "utm_campaign", VISIT_PAGE_TEXT },
+	{ "is_bot", "is_bot", VISIT_PAGE_BOOL },
+	{ "bot_reason", "bot_reason", VISIT_PAGE_TEXT },
+	{ "is_unique", "is_unique", VISIT_PAGE_BOOL },
+	{ "slug", "slug", VISIT_PAGE_TEXT },
+	{ "status", "status", VISIT_PAGE_INT },
+	{ "latency_ms", "latency_us / 1000.0::float8", VISIT_PAGE_REAL },
+};
+
+static void add_who(struct visit_query *query, enum visit_filter_who who)
+{
+	if (who == VISIT_FILTER_HUMANS)
+		visit_query_add(query, " AND NOT is_bot");
+	else if (who == VISIT_FILTER_BOTS)
+		visit_query_add(query, " AND is_bot");
+}
+
+/* The time alone first, because the index knows it. */
+static void add_place(struct visit_query *query, const struct visit_page_place *behind)
+{
+	if (behind->event_id[0] == '\0')
+		return;
+	int time = visit_query_time(query, behind->occurred_at_us);
+	int id = visit_query_text(query, behind->event_id);
+	visit_query_add(
+		query,
+		" AND occurred_at <= $%d::timestamptz AND (occurred_at < $%d::timestamptz OR event_id < $%d::uuid)",
+		time, time, id);
+}
+
+static enum err read_span(struct pg_conn *conn, const struct visit_page_question *question, struct statistics_span span,
+                          struct pg_result **rows)
+{
+	struct visit_query query;
+	visit_query_init(&query);
+	for (size_t i = 0; i < VISIT_PAGE_COLUMNS; i++)
+		visit_query_add(&query, "%s%s", i == 0 ? "SELECT " : ", ", visit_page_columns[i].sql);
+	char link[32];
+	snprintf(link, sizeof(link), "$%d::bigint", visit_query_int(&query, question->link_id));
+	visit_query_add_log(&query, link, span, question->filter);
+	add_who(&query, question->filter->who);
+	add_place(&query, &question->behind);
+	int limit = visit_query_int(&query, (int64_t)question->limit);
+	visit_query_add(&query, " ORDER BY occurred_at DESC, event_id DESC LIMIT $%d::bigint", limit);
+	enum err err = visit_query_run(&query, conn, rows);
+	visit_query_clear(&query);
+	return err;
+}
+
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *question, struct pg_result **rows)
+{
+	struct statistics_span span = question->span;
+	if (question->behind.event_id[0] != '\0' && question->behind.occurred_at_us < span.to_us)
+		span.to_us = question->behind.occurred_at_us + 1;
+	int64_t days = FIRST_DAYS;
+	for (;;) {
+		struct statistics_span window = span;
+		if (span.to_us - span.from_us > days * CLOCK_US_PER_DAY)
+			window.from_us = span.to_us - days * CLOCK_US_PER_DAY;
+		struct pg_result *found = NULL;
+		enum err err = read_span(conn, question, window, &found);
+		if (err != OK)
+			return err;
+		if (window.from_us <= span.from_us || pg_result_count(found) == question->limit) {
+			*rows = found;
+			return OK;
+		}
+		pg_result_free(found);
+		days *= DAYS_FACTOR;
+	}
+}
+
+struct visit_page_place visit_page_place_of(const struct pg_result *rows, size_t row)
+{
+	struct visit_page_place place = { .occurred_at_us = pg_result_time(rows, row, VISIT_PAGE_COLUMN_OCCURRED_AT) };
+	snprintf(place.event_id, sizeof(place.event_id), "%s", pg_result_text(rows, row, VISIT_PAGE_COLUMN_ID));
+	return place;
+}

@@ -1,0 +1,56 @@
+/*
+ * One thread at a time per connection. Visits one by one, the newest first, page by page: the table visit_log. What a visit is
+ * told by stands in one table of columns, for SQL, JSON and CSV. Hashes, networks and the place that served are not told.
+ */
+#ifndef WAYMARK_LIB_CLICKS_VISIT_PAGE_H
+#define WAYMARK_LIB_CLICKS_VISIT_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/clicks/statistics_range.h"
+#include "lib/clicks/visit_filter.h"
+#include "lib/net/pg_conn.h"
+
+/* With its NUL. */
+#define VISIT_PAGE_ID_SIZE 37
+
+enum visit_page_kind { VISIT_PAGE_TEXT, VISIT_PAGE_INT, VISIT_PAGE_REAL, VISIT_PAGE_BOOL, VISIT_PAGE_TIME };
+
+enum { VISIT_PAGE_COLUMN_ID, VISIT_PAGE_COLUMN_OCCURRED_AT, VISIT_PAGE_COLUMNS = 22 };
+
+struct visit_page_column {
+	const char *name;
+	const char *sql;
+	enum visit_page_kind kind;
+};
+
+extern const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS];
+
+/* A place between two visits: behind the visit of this time and id. */
+struct visit_page_place {
+	int64_t occurred_at_us;
+	char event_id[VISIT_PAGE_ID_SIZE]; /* "": at the very front */
+};
+
+struct visit_page_question {
+	int64_t link_id;
+	struct statistics_span span;
+	const struct visit_filter *filter;
+	struct visit_page_place behind;
+	size_t limit;
+};
+
+/*
+ * At most limit visits; rows has the columns in their order. Fewer than limit: there are no more. Looks at the newest days
+ * first, so that a page costs the same however long the log is.
+ */
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *question,
+                         struct pg_result **rows) MUST_CHECK;
+
+/* The place behind a row. */
+struct visit_page_place visit_page_place_of(const struct pg_result *rows, size_t row);
+
+#endif

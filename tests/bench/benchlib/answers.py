@@ -1,0 +1,201 @@
+"""How fast links-api answers about visits when the roll-ups hold very many of them.
+
+The roll-ups are generated: each link's visits are spread over quarters of an hour and over values, in the order of time, as the
+consumer writes them. Visits themselves are none there: ranges that end with whole hours need none.
+"""
+
+import dataclasses
+import datetime
+import http.client
+import json
+import random
+import statistics
+import time
+import urllib.parse
+
+from .report import table
+
+LINKS = 1000
+DAYS = 31
+ASKED = 1000
+DEFAULT_VISITS = 100_000_000
+# Different values per link and day, more or less; what is not known has no rows.
+VALUES = {
+    "country": 60, "city": 150, "region": 60, "referrer": 60, "browser": 15, "os": 10, "device": 4, "language": 25, "utm_source": 8,
+    "utm_medium": 4, "utm_campaign": 20,
+}  # fmt: skip
+P50_MS_MAX, P99_MS_MAX = 20, 100
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    name: str
+    path: str  # "{id}": a link, by Zipf; "{dimension}": any
+    is_promised: bool = True
+
+
+QUESTIONS = [
+    Question("30 days by day", "/api/links/{id}/stats/timeseries?tz=Europe/Berlin"),
+    Question("30 days by hour", "/api/links/{id}/stats/timeseries?interval=hour&from={from}", False),
+    Question("top 10 of a dimension, 30 days", "/api/links/{id}/stats/{dimension}?tz=Europe/Berlin"),
+    Question("total of 30 days", "/api/links/{id}/stats?tz=Europe/Berlin&from={from}", False),
+    Question(f"top 10 of {LINKS:,} links, 24 hours", "/api/stats/top", False),
+]
+
+
+class Client:
+    """One connection of an account that owns all links."""
+
+    def __init__(self, url):
+        self.url = urllib.parse.urlsplit(url)
+        self.connect()
+        self.headers = {"Content-Type": "application/json"}
+
+    def connect(self):
+        self.connection = http.client.HTTPConnection(self.url.hostname, self.url.port, timeout=60)
+
+    def ask(self, method, path, body=None):
+        begun = time.perf_counter()
+        self.connection.request(method, path, json.dumps(body) if body else None, self.headers)
+        answer = self.connection.getresponse()
+        content = answer.read()
+        took_ms = (time.perf_counter() - begun) * 1000
+        if answer.status >= 300:
+            raise SystemExit(f"bench: {method} {path} answers {answer.status}: {content[:200]}")
+        return json.loads(content), took_ms
+
+    def log_in(self):
+        account = {"email": "statistics@example.com", "password": "correct horse battery"}
+        self.ask("POST", "/api/auth/register", account)
+        self.headers["Authorization"] = "Bearer " + self.ask("POST", "/api/auth/login", account)[0]["access_token"]
+
+
+def weights():
+    shares = [1 / rank for rank in range(1, LINKS + 1)]
+    return [share / sum(shares) for share in shares]
+
+
+def fill(cursor, visits):
+    """Links and their roll-ups, up to the end of the present hour."""
+    cursor.execute(
+        "INSERT INTO links (slug, link_type, original_url, owner_id)"
+        " SELECT 'stat' || i, 'PERMANENT', 'https://example.com/', (SELECT max(id) FROM users) FROM generate_series(1, %s) AS i RETURNING id",
+        (LINKS,),
+    )
+    ids = [row[0] for row in cursor.fetchall()]
+    cursor.execute("CREATE TEMP TABLE share AS SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS share (link_id, weight)", (ids, weights()))
+    # The last day is the present one, of which only the past has visits.
+    cursor.execute(
+        """INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
+           SELECT link_id, bucket, total, total / 5, total / 2 FROM (
+               SELECT link_id, bucket, floor(%s * weight / (%s * 96) * (0.5 + random()) + random())::bigint AS total
+               FROM generate_series(date_trunc('day', now(), 'UTC') - make_interval(days => %s), now(), '15 minutes') AS bucket, share
+           ) AS made WHERE total > 0""",
+        (visits, DAYS - 0.5, DAYS - 1),
+    )
+    for dimension, count in VALUES.items():
+        add_values(cursor, dimension, count, visits)
+    cursor.execute(
+        "INSERT INTO link_statistics (link_id, visit_count, last_visited_at) SELECT link_id, sum(humans), now() FROM visit_rollup_quarter GROUP BY 1"
+    )
+    cursor.execute(
+        "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 99, 0, now())"
+        " ON CONFLICT DO NOTHING"
+    )
+    return ids
+
+
+def add_values(cursor, dimension, count, visits):
+    """Days whole; hours only where ranges of 30 days begin and end. The n-th value has 1/n of the visits of the first."""
+    spread = sum(1 / n for n in range(1, count + 1)) / 0.9
+    made = """SELECT link_id, {bucket}, total, total / 5, total / 2, %s::visit_dimension, %s || '-' || n FROM (
+                  SELECT link_id, bucket, n, floor(%s * weight / (%s * {parts}) / n / %s * (0.5 + random()) + random())::bigint AS total
+                  FROM {buckets} AS times (bucket), share, generate_series(1, %s) AS n) AS made WHERE total > 0"""
+    values = (dimension, dimension, visits, DAYS - 0.5, spread, count)
+    first = "date_trunc('day', now(), 'UTC') - make_interval(days => %d)"
+    days = f"generate_series({first % (DAYS - 1)}, now(), '1 day')"
+    cursor.execute(
+        "INSERT INTO visit_rollup_day (link_id, day, humans, bots, uniques, dimension, value) "
+        + made.format(bucket="(bucket AT TIME ZONE 'UTC')::date", parts="1", buckets=days),
+        values,
+    )
+    ends = f"(SELECT generate_series({first % 30}, {first % 28}, '1 hour') UNION SELECT generate_series({first % 1}, now(), '1 hour') ORDER BY 1)"
+    cursor.execute(
+        "INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value) "
+        + made.format(bucket="bucket", parts="24", buckets=ends),
+        values,
+    )
+
+
+def concrete(question, ids, dice):
+    since = datetime.datetime.now(datetime.timezone.utc).date() - datetime.timedelta(days=29)
+    chosen = {"{id}": dice.choices(ids, weights())[0], "{dimension}": dice.choice(sorted(VALUES)), "{from}": since}
+    path = question.path
+    for hole, value in chosen.items():
+        path = path.replace(hole, str(value))
+    return path
+
+
+def check(client, cursor, ids, dice):
+    """Answers are what the roll-ups say; otherwise their speed means nothing."""
+    for link in dice.choices(ids, weights(), k=20):
+        answer, _ = client.ask("GET", f"/api/links/{link}/stats/timeseries?tz=Europe/Berlin")
+        cursor.execute(
+            "SELECT coalesce(sum(humans), 0) FROM visit_rollup_quarter WHERE link_id = %s AND bucket >= %s AND bucket < %s",
+            (link, answer["from"], answer["to"]),
+        )
+        if len(answer["points"]) != 30 or sum(point["visits"] for point in answer["points"]) != cursor.fetchone()[0]:
+            raise SystemExit(f"bench: link {link} answers {answer}")
+
+
+def measure(stage, visits):
+    import psycopg2
+
+    client = Client(stage.stores["LINKS_API_URL"])
+    client.log_in()
+    connection = psycopg2.connect(stage.stores["PG_URL"])
+    connection.autocommit = True
+    cursor = connection.cursor()
+    begun = time.monotonic()
+    ids = fill(cursor, visits)
+    cursor.execute("VACUUM ANALYZE")
+    print(f"  filled in {time.monotonic() - begun:.0f} s", flush=True)
+    client.connect()  # the service has closed the one that was idle
+    dice = random.Random(1)
+    check(client, cursor, ids, dice)
+    times = {}
+    for question in QUESTIONS:
+        for _ in range(20):
+            client.ask("GET", concrete(question, ids, dice))
+        times[question] = sorted(client.ask("GET", concrete(question, ids, dice))[1] for _ in range(ASKED))
+        print(f"  {question.name}: p50 {statistics.median(times[question]):.1f} ms", flush=True)
+    return times, facts(cursor)
+
+
+def facts(cursor):
+    cursor.execute("SELECT sum(humans) FROM visit_rollup_quarter")
+    found = [f"{cursor.fetchone()[0]:,} visits"]
+    for each in ("quarter", "hour", "day"):
+        cursor.execute(f"SELECT count(*), pg_total_relation_size('visit_rollup_{each}') >> 20 FROM visit_rollup_{each}")
+        count, size = cursor.fetchone()
+        found.append(f"{count:,} rows by {each} ({size:,} MiB)")
+    return ", ".join(found)
+
+
+def cell(value, most, is_promised):
+    text = f"{value:.1f} ms"
+    if not is_promised:
+        return text
+    return f"{text}, wanted ≤ {most}" + ("" if value <= most else " **missed**")
+
+
+def report(seen):
+    times, held = seen
+    rows = []
+    for question, all_ms in times.items():
+        p50, p99 = statistics.median(all_ms), all_ms[int(len(all_ms) * 0.99)]
+        rows.append(
+            [question.name, cell(p50, P50_MS_MAX, question.is_promised), cell(p99, P99_MS_MAX, question.is_promised), f"{all_ms[-1]:.1f} ms"]
+        )
+    head = [f"{ASKED:,} questions each", "p50", "p99", "slowest"]
+    return f"{held}; {LINKS:,} links by Zipf 1.0, {DAYS} days, one client, over HTTP.\n\n" + table(head, rows)

@@ -1,0 +1,129 @@
+"""docs/api/openapi.yaml against the service: the same endpoints, examples that fit, answers that fit."""
+
+import datetime
+import re
+import urllib.parse
+
+import jsonschema
+import pytest
+import yaml
+from doors import ask
+from service import ROOT
+from visit_world import add_visits, roll_up
+
+PAGE = yaml.safe_load((ROOT / "docs/api/openapi.yaml").read_text())
+METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def at(reference):
+    found = PAGE
+    for part in reference.removeprefix("#/").split("/"):
+        found = found[part.replace("~1", "/").replace("~0", "~")]
+    return found
+
+
+def whole(thing):
+    return at(thing["$ref"]) if "$ref" in thing else thing
+
+
+OPERATIONS = [(method, path, PAGE["paths"][path][method]) for path in PAGE["paths"] for method in METHODS if method in PAGE["paths"][path]]
+NAMES = [f"{method} {path}" for method, path, _ in OPERATIONS]
+
+
+def parameters_of(method, path):
+    item = PAGE["paths"][path]
+    return [whole(each) for each in item.get("parameters", []) + item[method].get("parameters", [])]
+
+
+def fits(value, schema):
+    checker = jsonschema.FormatChecker()
+    jsonschema.Draft202012Validator(schema, resolver=jsonschema.RefResolver("", PAGE), format_checker=checker).validate(value)
+
+
+def examples_of(holder):
+    yield from [holder["example"]] if "example" in holder else []
+    yield from (whole(each)["value"] for each in holder.get("examples", {}).values())
+
+
+def test_the_page_names_the_endpoints_of_the_table_of_routes():
+    table = re.findall(r"{ HTTP_(\w+), +\"([^\"]+)\"", (ROOT / "services/links-api/routes.c").read_text())
+    assert len(table) > 10
+    assert sorted((method.lower(), path) for method, path in table) == sorted((method, path) for method, path, _ in OPERATIONS)
+
+
+@pytest.mark.parametrize("method, path, operation", OPERATIONS, ids=NAMES)
+def test_examples_fit_their_schemas(method, path, operation):
+    seen = 0
+    for answer in map(whole, operation["responses"].values()):
+        for content in answer.get("content", {}).values():
+            for example in examples_of(content):
+                fits(example, content["schema"])
+                seen += 1
+    for parameter in parameters_of(method, path):
+        for example in examples_of(parameter):
+            fits(example, parameter["schema"])
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    for example in examples_of(body):
+        fits(example, body["schema"])
+    assert seen > 0
+
+
+@pytest.fixture(scope="module")
+def link(ann, database):
+    link = ann.create(title="walked")
+    to = datetime.datetime.now(datetime.timezone.utc)
+    add_visits(database, link["id"], 500, to - datetime.timedelta(hours=20), to)
+    roll_up(database)
+    database.run("INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 0, 9, now())")
+    return link
+
+
+def walk(ann, path, link, chosen, accept="application/json"):
+    """Asks for a path with the examples of the parameters that are chosen."""
+    query, place = [], path.replace("{id}", str(link["id"]))
+    for parameter in parameters_of("get", path):
+        example = parameter.get("example", parameter["schema"].get("default", (parameter["schema"].get("enum") or [None])[0]))
+        if parameter["in"] == "path":
+            place = place.replace("{" + parameter["name"] + "}", str(example))
+        elif parameter["name"] in chosen:
+            query += [(parameter["name"], value) for value in (example if isinstance(example, list) else [example])]
+    return ann.call("GET", f"{place}?{urllib.parse.urlencode(query)}" if query else place, headers={"Accept": accept})
+
+
+READS = [(path, operation) for method, path, operation in OPERATIONS if method == "get"]
+
+
+@pytest.mark.parametrize("path, operation", READS, ids=[path for path, _ in READS])
+def test_answers_fit_what_the_page_says(ann, link, path, operation):
+    names = [parameter["name"] for parameter in parameters_of("get", path) if parameter["in"] == "query"]
+    schema = whole(operation["responses"]["200"])["content"]["application/json"]["schema"]
+    for chosen in [[], *[[name] for name in names], names]:
+        answer = walk(ann, path, link, chosen)
+        assert answer.status == 200, (chosen, answer)
+        fits(answer.json, schema)
+
+
+@pytest.mark.parametrize("method, path, operation", OPERATIONS, ids=NAMES)
+def test_refusals_are_those_that_the_page_names(service, link, method, path, operation):
+    place = re.sub(r"{dimension}", "country", path).replace("{id}", str(link["id"]))
+    answer = ask(service.url, method.upper(), place, {}, b"{}" if method in ("post", "patch") else None)
+    is_public = operation.get("security") == []
+    assert is_public == (answer.status != 401), answer
+    assert str(answer.status) in operation["responses"], answer
+    if answer.status >= 400:
+        fits(answer.json, PAGE["components"]["schemas"]["Problem"])
+
+
+def test_every_dimension_of_the_page_is_there_and_is_a_filter(ann, link):
+    for dimension in PAGE["components"]["schemas"]["Dimension"]["enum"]:
+        answer = ann.call("GET", f"/api/links/{link['id']}/stats/{dimension}?{dimension}!=x&{dimension}=")
+        assert answer.status == 200 and answer.json["dimension"] == dimension, answer
+
+
+def test_exports_are_what_the_page_says(ann, link):
+    forms = whole(PAGE["paths"]["/api/links/{id}/visits"]["get"]["responses"]["200"])["content"]
+    for form in forms:
+        answer = walk(ann, "/api/links/{id}/visits", link, [], form)
+        assert answer.status == 200 and answer.headers["content-type"].split(";")[0] == form
+        if form == "text/csv":
+            assert answer.body.decode().splitlines()[0] == forms[form]["example"].splitlines()[0]

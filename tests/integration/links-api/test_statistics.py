@@ -1,0 +1,341 @@
+"""Statistics over ranges of time: equal to plain SQL over the visit log, whatever the zone, the edges and the filter."""
+
+import datetime
+import os
+import random
+import urllib.parse
+import zoneinfo
+
+import pytest
+from visit_world import DIMENSIONS, VALUES, add_visits, filters_sql, roll_up
+
+UTC = datetime.timezone.utc
+# Half and quarter hours, clocks set by half an hour, at midnight and towards winter, and none of it.
+ZONES = [
+    "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "Australia/Eucla",
+    "America/St_Johns", "America/Havana", "America/Santiago", "Pacific/Chatham", "Africa/Casablanca", "Europe/Dublin",
+]  # fmt: skip
+SPRING = (datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 4, 12, tzinfo=UTC))
+AUTUMN = (datetime.datetime(2026, 10, 1, tzinfo=UTC), datetime.datetime(2026, 11, 8, tzinfo=UTC))
+SUMS = """count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"""
+QUESTIONS = int(os.environ.get("STATISTICS_QUESTIONS", "300"))
+
+
+def text(moment):
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment_of(value):
+    return datetime.datetime.fromisoformat(value)
+
+
+def path(link, below="", **parameters):
+    """filters: [(dimension, "=" or "!=", value)]"""
+    filters = parameters.pop("filters", [])
+    pairs = [("from" if name == "start" else name, value) for name, value in parameters.items()]
+    pairs += [(name + operator[:-1], value) for name, operator, value in filters]
+    return f"/api/links/{link['id']}/stats{below}?{urllib.parse.urlencode(pairs)}"
+
+
+@pytest.fixture(scope="module")
+def world(ann, database):
+    """Ann's links, visited across the changes of the clocks: {link: when}."""
+    links = {}
+    for i in range(8):
+        database.run("SELECT visit_log_make_partition(%s)", (SPRING[0] + datetime.timedelta(days=i)).date())
+    for when, seed in ((SPRING, 0.25), (AUTUMN, 0.75)):
+        link = ann.create()
+        add_visits(database, link["id"], 5000, *when, seed=seed)
+        links[link["id"]] = (link, when)
+    add_visits(database, ann.create()["id"], 3000, *SPRING, seed=0.1)
+    roll_up(database)
+    database.run(
+        "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 0, 9, now() - interval '2 s')"
+    )
+    return list(links.values())
+
+
+def plain(database, columns, link, start, to, filters=(), group=True):
+    where, values = filters_sql(list(filters))
+    return database.run(
+        f"SELECT {columns}{SUMS} FROM visit_log WHERE link_id = %s AND occurred_at >= %s AND occurred_at < %s{where}"
+        + (" GROUP BY " + ", ".join(str(i + 1) for i in range(columns.count(" AS "))) if group else ""),
+        link["id"], start, to, *values,
+    )  # fmt: skip
+
+
+def sums_of(item):
+    return (item["visits"], item["bots"], item["unique_visitors"])
+
+
+def sorted_values(rows):
+    return sorted(rows, key=lambda row: (-row[1][0], row[0].encode()))
+
+
+# --- the proof: random questions against plain SQL over the visit log ---
+
+
+def random_range(dice, when):
+    span = (when[1] - when[0]).total_seconds()
+    first, last = sorted(dice.uniform(-0.05, 1.05) * span for _ in range(2))
+    grain = dice.choice([0.001, 1, 60, 900, 3600, 86400])  # edges of every kind
+    first, last = round(first / grain) * grain, round(last / grain) * grain
+    start = when[0] + datetime.timedelta(milliseconds=round(first * 1000))
+    return start, max(when[0] + datetime.timedelta(milliseconds=round(last * 1000)), start + datetime.timedelta(seconds=1))
+
+
+def random_filters(dice):
+    names = dice.sample(sorted(DIMENSIONS), dice.choice([0, 0, 1, 2]))
+    return [(name, dice.choice(["=", "!="]), dice.choice(VALUES[DIMENSIONS[name]])) for name in names for _ in range(dice.choice([1, 2]))]
+
+
+def check_total(ann, database, link, start, to, filters):
+    answer = ann.call("GET", path(link, start=text(start), to=text(to), filters=filters)).json
+    found = (answer["visit_count"], answer["bot_count"], answer["unique_visitors"])
+    assert [found] == plain(database, "", link, start, to, filters, group=False)
+
+
+def check_dimension(ann, database, link, start, to, filters, dimension):
+    answer = ann.call("GET", path(link, f"/{dimension}", start=text(start), to=text(to), limit=1000, filters=filters)).json
+    rows = plain(database, f"{DIMENSIONS[dimension]} AS value, ", link, start, to, filters)
+    wanted = sorted_values((value, tuple(sums)) for value, *sums in rows if sums[0] > 0)
+    assert [(item["value"], sums_of(item)) for item in answer["items"]] == wanted, answer
+    assert sums_of(answer["total"]) == tuple(sum(row[i] for row in rows) for i in (1, 2, 3))
+
+
+def check_series(ann, database, link, start, to, filters, interval, zone):
+    answer = ann.call("GET", path(link, "/timeseries", start=text(start), to=text(to), tz=zone, interval=interval, filters=filters)).json
+    # An hour that comes twice is told apart by its offset.
+    local = f"occurred_at AT TIME ZONE '{zone}'"
+    offset = f"{local} - (occurred_at AT TIME ZONE 'UTC')" if interval == "hour" else "interval '0'"
+    rows = plain(database, f"date_trunc('{interval}', {local}) AS local, {offset} AS utcoffset, ", link, start, to, filters)
+    wanted = {(row[0], row[1]): tuple(row[2:]) for row in rows}
+    found = {}
+    for point in answer["points"]:
+        begins = moment_of(point["start"]).astimezone(zoneinfo.ZoneInfo(zone))
+        named = begins.replace(tzinfo=None)
+        key = (named.replace(minute=0, second=0), begins.utcoffset()) if interval == "hour" else (
+            datetime.datetime.combine(named.date(), datetime.time()), datetime.timedelta())  # fmt: skip
+        assert key not in found
+        found[key] = sums_of(point)
+    assert {key: sums for key, sums in found.items() if any(sums)} == wanted, answer
+
+
+def test_random_answers_equal_plain_sql_over_the_visit_log(ann, database, world):
+    dice = random.Random(20261121)
+    kinds = {"total": 0, "dimension": 0, "series": 0}
+    for _ in range(QUESTIONS):
+        link, when = dice.choice(world)
+        kind = dice.choice(["total", "dimension", "dimension", "series", "series"])
+        start, to = random_range(dice, when)
+        filters = random_filters(dice)
+        if kind == "total":
+            check_total(ann, database, link, start, to, filters)
+        elif kind == "dimension":
+            check_dimension(ann, database, link, start, to, filters, dice.choice(sorted(DIMENSIONS)))
+        else:
+            check_series(ann, database, link, start, to, filters, dice.choice(["hour", "day", "week", "month"]), dice.choice(ZONES))
+        kinds[kind] += 1
+    print(f"{QUESTIONS} questions, 0 differences: {kinds}")
+    assert min(kinds.values()) > QUESTIONS / 10
+
+
+# --- clocks ---
+
+
+def points(ann, link, **parameters):
+    answer = ann.call("GET", path(link, "/timeseries", **parameters))
+    assert answer.status == 200, answer
+    return answer.json["points"]
+
+
+@pytest.mark.parametrize(
+    "zone, day, hours",
+    [
+        ("Europe/Berlin", "2026-03-29", 23), ("Europe/Berlin", "2026-10-25", 25), ("America/Havana", "2026-11-01", 25),
+        ("America/Havana", "2026-03-08", 23), ("America/Santiago", "2026-09-06", 23), ("America/Santiago", "2026-04-04", 25),
+        ("Australia/Lord_Howe", "2026-04-05", 24.5), ("Australia/Lord_Howe", "2026-10-04", 23.5), ("Asia/Kathmandu", "2026-03-29", 24),
+        ("Africa/Casablanca", "2026-02-15", 25), ("America/Nuuk", "2026-10-24", 25), ("UTC", "2026-03-29", 24),
+    ],
+)  # fmt: skip
+def test_days_are_as_long_as_the_clocks_make_them(ann, world, zone, day, hours):
+    date = datetime.date.fromisoformat(day)
+    link = world[0][0]
+    days = points(ann, link, start=date - datetime.timedelta(days=1), to=date + datetime.timedelta(days=3), tz=zone)
+    starts = [moment_of(point["start"]) for point in days]
+    assert [start.astimezone(zoneinfo.ZoneInfo(zone)).date() for start in starts] == [date + datetime.timedelta(days=i) for i in range(-1, 3)]
+    assert (starts[2] - starts[1]).total_seconds() == hours * 3600
+    # None of them began a quarter of an hour earlier.
+    before = [(start - datetime.timedelta(minutes=15)).astimezone(zoneinfo.ZoneInfo(zone)).date() for start in starts]
+    assert before == [date + datetime.timedelta(days=i) for i in range(-2, 2)]
+    by_hour = points(ann, link, start=date, to=date + datetime.timedelta(days=1), tz=zone, interval="hour")
+    assert len(by_hour) == -(-hours // 1)
+    edges = [moment_of(point["start"]) for point in by_hour] + [starts[2]]
+    assert edges[0] == starts[1] and all(0 < (b - a).total_seconds() <= 3600 for a, b in zip(edges, edges[1:]))
+
+
+def test_weeks_begin_on_monday_and_months_on_their_first(ann, world):
+    zone = zoneinfo.ZoneInfo("Asia/Kolkata")
+    weeks = points(ann, world[0][0], start="2026-03-04", to="2026-03-18", tz="Asia/Kolkata", interval="week")
+    assert [str(moment_of(point["start"]).astimezone(zone)) for point in weeks] == [
+        f"2026-03-{day} 00:00:00+05:30" for day in ("02", "09", "16")
+    ]
+    months = points(ann, world[0][0], start="2026-02-10", to="2026-04-01", tz="Asia/Kolkata", interval="month")
+    assert [str(moment_of(point["start"]).astimezone(zone).date()) for point in months] == ["2026-02-01", "2026-03-01"]
+
+
+# --- shapes ---
+
+
+def test_what_nobody_visited_is_zero_and_the_range_is_told(ann, world):
+    answer = ann.call("GET", path(world[0][0], "/timeseries", start="2025-01-01", to="2025-01-04", tz="Europe/Berlin")).json
+    zero = {"visits": 0, "bots": 0, "unique_visitors": 0}
+    as_of, lag_ms = answer.pop("as_of"), answer.pop("lag_ms")
+    assert answer == {
+        "interval": "day", "tz": "Europe/Berlin", "from": "2024-12-31T23:00:00.000Z", "to": "2025-01-03T23:00:00.000Z",
+        "points": [{"start": f"{day}T23:00:00.000Z", **zero} for day in ("2024-12-31", "2025-01-01", "2025-01-02")],
+    }  # fmt: skip
+    assert moment_of(as_of) < datetime.datetime.now(UTC) and 1000 < lag_ms < 600000
+    values = ann.call("GET", path(world[0][0], "/country", start="2025-01-01", to="2025-01-04")).json
+    assert (values["dimension"], values["items"], values["total"]) == ("country", [], zero)
+
+
+def test_ranges_have_sensible_defaults(ann):
+    link = ann.create()
+    for interval, count in (("hour", 24), ("day", 30), ("week", 12), ("month", 12)):
+        found = points(ann, link, interval=interval, tz="Europe/Berlin")
+        assert len(found) == count, interval
+        now = datetime.datetime.now(UTC)
+        assert moment_of(found[-1]["start"]) <= now < moment_of(found[-1]["start"]) + datetime.timedelta(days=32)
+    answer = ann.call("GET", path(link, "/browser")).json
+    assert moment_of(answer["from"]) <= now - datetime.timedelta(days=29) and moment_of(answer["to"]) > now
+    whole_life = ann.call("GET", path(link)).json
+    assert list(whole_life) == [
+        "link_id", "visit_count", "bot_count", "unique_visitors", "last_visited_at", "latency", "as_of", "lag_ms",
+    ]  # fmt: skip
+
+
+def test_visits_are_those_of_people_of_everybody_or_of_bots(ann, database, world):
+    link, (start, to) = world[0]
+    (humans, bots, _), *_ = plain(database, "", link, start, to, group=False)
+    for chosen, visits in (({}, humans), ({"bots": "include"}, humans + bots), ({"bots": "only"}, bots)):
+        span = {"start": text(start), "to": text(to), **chosen}
+        total = ann.call("GET", path(link, **span)).json
+        assert (total["visit_count"], total["bot_count"]) == (visits, bots)
+        assert sum(point["visits"] for point in points(ann, link, **span)) == visits
+        devices = ann.call("GET", path(link, "/device", **span)).json
+        assert devices["total"]["visits"] == visits == sum(item["visits"] for item in devices["items"])
+        assert [item["visits"] for item in devices["items"]] == sorted((item["visits"] for item in devices["items"]), reverse=True)
+        whole_life = ann.call("GET", path(link, **chosen)).json
+        assert (whole_life["visit_count"], whole_life["bot_count"]) == (visits, bots)
+
+
+def test_a_dimension_shows_its_most_frequent_values(ann, world):
+    link, (start, to) = world[0]
+    span = {"start": text(start), "to": text(to)}
+    whole = ann.call("GET", path(link, "/browser", **span)).json["items"]
+    assert len(whole) == 4 and whole[0]["value"] == "Chrome"
+    assert ann.call("GET", path(link, "/browser", limit=2, **span)).json["items"] == whole[:2]
+    assert {item["value"] for item in ann.call("GET", path(link, "/utm_source", **span)).json["items"]} == {"news", ""}
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    "below, query, pointers",
+    [
+        ("/timeseries", "from=yesterday&to=2026-02-30&tz=Mars/Base&interval=minute&colour=red&browser=", ["/from", "/to", "/interval", "/colour"]),
+        ("/timeseries", "tz=Europe/Berlin5", ["/tz"]), ("/timeseries", "tz=EST", ["/tz"]), ("/timeseries", "tz=", ["/tz"]),
+        ("/timeseries", "from=2026-03-01&to=2026-03-01", ["/to"]), ("/timeseries", "to=1970-01-01", ["/to"]),
+        ("/timeseries", "from=2000-01-01&to=2026-01-01&interval=hour", ["/interval"]), ("/timeseries", "limit=3", ["/limit"]),
+        ("/country", "limit=0", ["/limit"]), ("/country", "limit=1001", ["/limit"]), ("/country", "interval=day", ["/interval"]),
+        ("/country", "country=%FF", ["/country"]), ("/country", "country=" + "x" * 301, ["/country"]), ("/country", "bots=yes", ["/bots"]),
+        ("", "&".join(f"os!=v{i}" for i in range(17)), ["/os!"]), ("", "from=2026-01-01&from=2026-01-02", ["/from"]),
+        ("/country", "referrer_source=Google", ["/referrer_source"]),
+    ],
+)  # fmt: skip
+def test_wrong_parameters_are_all_named(ann, world, expect, below, query, pointers):
+    expect(ann.call("GET", f"/api/links/{world[0][0]['id']}/stats{below}?{query}"), 400, *pointers)
+
+
+def test_there_are_no_other_dimensions_and_no_other_peoples_links(ann, bob, world, expect):
+    link = world[0][0]
+    for below in ("/total", "/referrer_host", "/timeseries/x"):
+        expect(ann.call("GET", f"/api/links/{link['id']}/stats{below}"), 404)
+    for below in ("", "/timeseries", "/country"):
+        expect(bob.call("GET", path(link, below)), 404)
+        expect(ann.call("GET", path({"id": 999999}, below)), 404)
+
+
+# --- behind the log ---
+
+
+def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, database, world, expect):
+    link, (start, _) = world[0]
+    kept_since = start + datetime.timedelta(days=3)
+    inside, outside = kept_since + datetime.timedelta(minutes=7), start + datetime.timedelta(hours=5, minutes=7)
+    to = start + datetime.timedelta(days=9)
+    before = {
+        hour: plain(database, "browser AS value, ", link, start + datetime.timedelta(hours=hour), to) for hour in (5, 6)
+    }  # fmt: skip
+    while database.ask("SELECT visit_log_drop_partition(%s)", kept_since.date()):
+        pass
+    try:
+        assert database.ask("SELECT since FROM visit_log_reach") == kept_since.date()
+        answer = ann.call("GET", path(link, "/browser", start=text(outside), to=text(to))).json
+        assert answer["from"] == text(start + datetime.timedelta(hours=5))
+        assert [(item["value"], sums_of(item)) for item in answer["items"]] == sorted_values((v, tuple(s)) for v, *s in before[5])
+        series = ann.call("GET", path(link, "/timeseries", start=text(outside), to=text(to))).json
+        assert series["from"] == text(start + datetime.timedelta(hours=5))
+        problem = expect(ann.call("GET", path(link, start=text(outside), to=text(to), filters=[("os", "=", "iOS")])), 422, "/from")
+        assert problem["type"] == "/problems/beyond-log" and text(kept_since) in problem["errors"][0]["detail"]
+        # What the log has is as exact as ever.
+        check_total(ann, database, link, inside, to, [("os", "=", "iOS")])
+        check_dimension(ann, database, link, inside, to, [], "browser")
+        listed = ann.call("GET", f"/api/links/{link['id']}/visits?limit=1").json
+        assert listed["log_since"] == text(kept_since)
+    finally:
+        database.run("UPDATE visit_log_reach SET since = NULL")
+
+
+# --- the most visited ---
+
+
+def test_top_shows_the_callers_links_of_the_last_day(new_user, database):
+    carol, dave = new_user(), new_user()
+    now = datetime.datetime.now(UTC)
+    links = [carol.create(title=f"link {i}") for i in range(4)]
+    counts = (30, 70, 50, 0)
+    for link, count in zip(links, counts):
+        if count:
+            add_visits(database, link["id"], count, now - datetime.timedelta(hours=20), now, seed=0.3, bots=0.0)
+    add_visits(database, links[0]["id"], 500, now - datetime.timedelta(days=3), now - datetime.timedelta(days=2), bots=0.0)
+    add_visits(database, dave.create()["id"], 90, now - datetime.timedelta(hours=20), now, bots=1.0)
+    deleted = carol.create()
+    add_visits(database, deleted["id"], 99, now - datetime.timedelta(hours=20), now, bots=0.0)
+    carol.call("DELETE", f"/api/links/{deleted['id']}")
+    roll_up(database, dimensions=False)
+    answer = carol.call("GET", "/api/stats/top").json
+    assert [link["id"] for link in answer["links"]] == [links[i]["id"] for i in (1, 2, 0)]
+    for link in answer["links"]:
+        assert (link["visits"], link["bots"]) == plain(database, "", link, answer["from"], answer["to"], group=False)[0][:2]
+    assert answer["links"][0]["short_url"] == links[1]["short_url"] and answer["links"][0]["title"] == "link 1"
+    assert list(answer) == ["from", "to", "links", "as_of", "lag_ms"]
+    assert len(carol.call("GET", "/api/stats/top?limit=2").json["links"]) == 2
+    week = carol.call("GET", f"/api/stats/top?from={text(now - datetime.timedelta(days=7))}").json["links"]
+    assert [link["id"] for link in week] == [links[i]["id"] for i in (0, 1, 2)] and week[0]["visits"] == sum(counts[:1]) + 500
+    assert dave.call("GET", "/api/stats/top").json["links"] == []
+    assert dave.call("GET", "/api/stats/top?bots=only").json["links"][0]["visits"] == 90
+
+
+def test_top_takes_no_filter(ann, expect):
+    expect(ann.call("GET", "/api/stats/top?country=DE&tz=UTC"), 400, "/country")
+
+
+def test_every_answer_says_how_fresh_it_is(ann, world, anonymous):
+    link = world[0][0]
+    for where in (path(link), path(link, "/timeseries"), path(link, "/os"), path(link, to="2026-03-05"), f"/api/links/{link['id']}/visits", "/api/stats/top"):
+        answer = ann.call("GET", where).json
+        assert answer["as_of"].endswith("Z") and answer["lag_ms"] >= 1000, where
+    assert anonymous.call("GET", "/api/stats").json["lag_ms"] >= 1000

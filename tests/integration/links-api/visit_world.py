@@ -1,0 +1,80 @@
+"""Visits made by SQL, straight into the visit log, and the roll-ups that belong to them."""
+
+import itertools
+
+DIMENSIONS = {
+    "country": "country", "city": "city", "region": "region", "referrer": "referrer_host", "browser": "browser", "os": "os",
+    "device": "device", "language": "language", "utm_source": "utm_source", "utm_medium": "utm_medium",
+    "utm_campaign": "utm_campaign",
+}  # fmt: skip
+
+# Few values each, some much more frequent than others, the unknown among them.
+VALUES = {
+    "country": ["DE", "DE", "DE", "US", "US", "IN", "AU", ""],
+    "city": ["Berlin", "Zürich", "Mumbai", "Adelaide", ""],
+    "region": ["DE-BY", "DE-BE", "US-NY", "", ""],
+    "referrer_host": ["www.google.com", "t.co", "news.ycombinator.com", "", "", ""],
+    "browser": ["Chrome", "Chrome", "Firefox", "Mobile Safari", "Edge"],
+    "os": ["Windows", "Linux", "iOS", "Android", ""],
+    "device": ["desktop", "desktop", "phone", "tablet"],
+    "language": ["de", "en", "en", "hi", ""],
+    "utm_source": ["news", "", "", ""],
+    "utm_medium": ["mail", "", "", ""],
+    "utm_campaign": ["spring, \"2026\"", "=cmd()", "", "", ""],
+}  # fmt: skip
+
+
+def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
+    """count visits at random times of [first, last), every tenth at a whole quarter of an hour."""
+    columns, choices = [], []
+    for column, values in VALUES.items():
+        columns.append(column)
+        listed = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
+        choices.append(f"(ARRAY[{listed}])[1 + floor(random() * {len(values)})::int]")
+    database.run("SELECT setseed(%s)", seed)
+    database.run(
+        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, is_unique,
+                                   {", ".join(columns)})
+            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, 'slug', 302, 1500, bot, CASE WHEN bot THEN 'agent' ELSE '' END,
+                   NOT bot AND random() < 0.6, {", ".join(choices)}
+            FROM (SELECT CASE WHEN n %% 10 = 0 THEN date_bin('15 minutes', moment, 'epoch') ELSE moment END AS t, bot
+                  FROM (SELECT n, %s::timestamptz + random() * (%s::timestamptz - %s::timestamptz) AS moment, random() < %s AS bot
+                        FROM generate_series(1, %s) AS n) AS drawn
+                 ) AS made WHERE t >= %s""",
+        link_id, first, last, first, bots, count, first,
+    )  # fmt: skip
+
+
+def roll_up(database, dimensions=True):
+    """What the consumer would have stored with the visits."""
+    sums = "count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"
+    database.run("TRUNCATE visit_rollup_quarter, visit_rollup_hour, visit_rollup_day")
+    database.run(
+        f"""INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
+            SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch'), {sums} FROM visit_log GROUP BY 1, 2"""
+    )
+    for dimension, column in DIMENSIONS.items() if dimensions else ():
+        for table, bucket in (("hour", "date_trunc('hour', occurred_at, 'UTC')"), ("day", "day")):
+            name = "bucket" if table == "hour" else "day"
+            database.run(
+                f"""INSERT INTO visit_rollup_{table} (link_id, dimension, {name}, value, humans, bots, uniques)
+                    SELECT link_id, '{dimension}'::visit_dimension, {bucket}, {column}, {sums} FROM visit_log WHERE {column} <> ''
+                    GROUP BY 1, 2, 3, 4"""
+            )
+    database.run("TRUNCATE link_statistics")
+    database.run(
+        """INSERT INTO link_statistics (link_id, visit_count, bot_count, unique_visitors, last_visited_at)
+           SELECT link_id, count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique),
+                  max(occurred_at) FROM visit_log GROUP BY 1"""
+    )
+
+
+def filters_sql(filters):
+    """[("country", "=", "DE"), …] as the API reads them: equalities about one dimension are alternatives."""
+    terms, values = [], []
+    for dimension, group in itertools.groupby(sorted(filters), key=lambda term: term[:2]):
+        operator, column = dimension[1], DIMENSIONS[dimension[0]]
+        wanted = [value for _, _, value in group]
+        terms.append(f"{column} {'= ANY' if operator == '=' else '<> ALL'} (%s)")
+        values.append(wanted)
+    return "".join(f" AND {term}" for term in terms), values

@@ -1,0 +1,38 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "lib/clicks/visit_dimension.h"
+
+static void every_dimension_is_found_by_its_name(void **state)
+{
+	(void)state;
+	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++) {
+		enum visit_dimension found = VISIT_DIMENSION_COUNT;
+		assert_int_equal(visit_dimension_parse(visit_dimension_name(d), &found), OK);
+		assert_int_equal(found, d);
+		assert_non_null(visit_dimension_column(d));
+	}
+	assert_string_equal(visit_dimension_column(VISIT_DIMENSION_REFERRER), "referrer_host");
+}
+
+static void nothing_else_is_one(void **state)
+{
+	(void)state;
+	static const char *const others[] = { "", "total", "Country", "countr", "country ", "referrer_host" };
+	enum visit_dimension found;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(visit_dimension_parse(others[i], &found), ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_dimension_is_found_by_its_name),
+		cmocka_unit_test(nothing_else_is_one),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
