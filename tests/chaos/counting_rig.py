@@ -40,7 +40,7 @@ RATE = 2000
 SESSION_TIMEOUT_S = 2
 FREEZE_S = SESSION_TIMEOUT_S + 1.5
 PROGRESS = 1000  # clicks between two acts, at least
-CUT_EVERY = 16  # commits
+CUT_EVERY = 10  # commits
 RESEND_EVERY = 5000
 CONSUMER_VARIABLES = {
     "SESSION_TIMEOUT_MS": SESSION_TIMEOUT_S * 1000,
@@ -297,7 +297,6 @@ class Hands:
             time.sleep(self.random.uniform(0, 0.3))  # so that it comes at any moment of a batch
             self.do(acts)
         self.wait_for_progress()
-        self.rig.cutter.is_cutting = False
 
     def do(self, acts):
         """The next one; what comes after a freeze happens while they are frozen."""

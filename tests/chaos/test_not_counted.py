@@ -9,9 +9,8 @@ import pytest
 from books import Books
 from counting_rig import COUNT_S, counting_rig, size
 from rig import wait_until
-from topics import DEAD_LETTERS, REDIRECTS, headers, read_all
+from topics import DEAD_LETTERS, REDIRECTS, ends, headers, read_all
 
-PARTITIONS = 4  # of waymark.redirects.v1
 POISON_CLICKS = size("POISON_CLICKS", 20_000, 1_000_000)
 POISON_EVERY = 100  # clicks
 POISON_RATE = 4000
@@ -35,6 +34,7 @@ ZOMBIE_BATCH_S = 8
 @pytest.fixture(scope="module")
 def rig(request):
     with counting_rig("not-counted", request.session) as made:
+        made.partitions = len(ends(made.brokers, REDIRECTS))
         yield made
 
 
@@ -88,7 +88,7 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_proper
         consumer.environment |= {"BATCH_MS": "200", "BATCH_EVENTS": "10000"}  # as they are by default
     rig.start_consumers()
     producer = rig.produce(POISON_CLICKS, POISON_RATE, poison_every=POISON_EVERY)
-    wait_until(lambda: rig.books.ask("SELECT count(*) FROM consumer_offsets") == PARTITIONS, 60, "all to be counted")
+    wait_until(lambda: rig.books.ask("SELECT count(*) FROM consumer_offsets") == rig.partitions, 60, "all to be counted")
     watch = StallWatch(rig.books.url)
     watch.start()
     wait_until(lambda: rig.books.counted() > POISON_CLICKS * 0.9, COUNT_S, "most to be counted")
@@ -128,7 +128,7 @@ def zombies_with_everything(rig):
     for zombie in zombies:
         zombie.start()
     for zombie in zombies:
-        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == PARTITIONS, 60, "a zombie to have all")
+        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == rig.partitions, 60, "a zombie to have all")
     return zombies
 
 
@@ -153,7 +153,7 @@ def test_a_zombie_on_all_partitions_changes_nothing(rig, record_property):
         wait_until(lambda z=zombie: z.events("batch_fenced"), 60 + ZOMBIE_BATCH_S, "a zombie to be fenced")
     assert [zombie.stop() for zombie in zombies] == [0] * ZOMBIES
     fenced = [event["records"] for zombie in zombies for event in zombie.events("batch_fenced")]
-    did = f"{ZOMBIES} zombies, each on all partitions with a batch of {sent} clicks that others have counted meanwhile"
+    did = f"{ZOMBIES} zombies, each on all {rig.partitions} partitions with a batch of {sent} clicks that others have counted meanwhile"
     print(f"\n{did}: fenced {fenced}")
     record_property("did", did)
     record_property("batches fenced", len(fenced))
