@@ -53,6 +53,6 @@ def test_counts_each_click_once_whatever_is_killed_frozen_or_cut(request, record
         record_property("did", did)
         for name, value in figures.items():
             record_property(name, value)
-        rig.books.assert_right(clicks)
+        rig.books.assert_right(clicks, mistakes)
         assert rig.books.event_ids() <= seen
         assert rig.cutter.lost_back >= CUTS
