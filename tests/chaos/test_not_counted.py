@@ -119,7 +119,7 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_proper
         "longest stall of a partition (ms)": round(1000 * stall_s),
         "without poison (ms)": round(1000 * usual_s),
     }
-    did = f"{POISON_CLICKS} clicks at {POISON_RATE}/s with a message among {POISON_EVERY} that is none"
+    did = f"{sent['clicks']} clicks at {POISON_RATE}/s with a message among {POISON_EVERY} that is none"
     print(f"\n{did}: {figures}")
     record_property("did", did)
     for name, value in figures.items():
