@@ -194,11 +194,17 @@ static bool work_through(struct work *work)
 /* --- the command line --- */
 
 static const struct option names[] = {
-	{ "brokers", required_argument, NULL, 'b' },   { "truth", required_argument, NULL, 't' },
-	{ "clicks", required_argument, NULL, 'c' },    { "first-link", required_argument, NULL, 'f' },
-	{ "links", required_argument, NULL, 'l' },     { "visitors", required_argument, NULL, 'v' },
-	{ "seed", required_argument, NULL, 's' },      { "rate", required_argument, NULL, 'r' },
-	{ "poison-every", required_argument, NULL, 'p' }, { "resend-every", required_argument, NULL, 'e' }, { 0 },
+	{ "brokers", required_argument, NULL, 'b' },
+	{ "truth", required_argument, NULL, 't' },
+	{ "clicks", required_argument, NULL, 'c' },
+	{ "first-link", required_argument, NULL, 'f' },
+	{ "links", required_argument, NULL, 'l' },
+	{ "visitors", required_argument, NULL, 'v' },
+	{ "seed", required_argument, NULL, 's' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "poison-every", required_argument, NULL, 'p' },
+	{ "resend-every", required_argument, NULL, 'e' },
+	{ 0 },
 };
 
 static bool take_option(struct work *work, int name)
@@ -285,8 +291,9 @@ int main(int argc, char **argv)
 {
 	struct work *work = mem_zero(sizeof(*work));
 	if (!parse(argc, argv, work)) {
-		fprintf(stderr, "usage: click_producer --brokers LIST --truth FILE --first-link ID [--links N] [--clicks N]"
-		                " [--visitors N] [--seed N] [--rate PER_SECOND] [--poison-every CLICKS] [--resend-every CLICKS]\n");
+		fprintf(stderr,
+		        "usage: click_producer --brokers LIST --truth FILE --first-link ID [--links N] [--clicks N]"
+		        " [--visitors N] [--seed N] [--rate PER_SECOND] [--poison-every CLICKS] [--resend-every CLICKS]\n");
 		free(work);
 		return 64;
 	}

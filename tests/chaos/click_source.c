@@ -24,7 +24,8 @@ static const struct {
 };
 static const char *const referrers[] = { "", "https://www.google.com/", "https://news.example.com/item?id=1" };
 static const char *const languages[] = { "de-DE,de;q=0.9", "en", "fr-FR", "" };
-static const char *const queries[] = { "", "utm_source=letter&utm_medium=email&utm_campaign=spring", "utm_source=poster" };
+static const char *const queries[] = { "", "utm_source=letter&utm_medium=email&utm_campaign=spring",
+	                               "utm_source=poster" };
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */
 static uint64_t mix(uint64_t z)
@@ -110,7 +111,9 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
 	strbuf_reset(value);
 	if (kind != POISON_EMPTY && kind != POISON_LARGE)
 		redirect_event_encode(&click, value);
-	*type = kind == POISON_TYPE ? "waymark.link.v1" : kind == POISON_VERSION ? "waymark.redirect.v2" : REDIRECT_EVENT_TYPE;
+	*type = kind == POISON_TYPE      ? "waymark.link.v1"
+	        : kind == POISON_VERSION ? "waymark.redirect.v2"
+	                                 : REDIRECT_EVENT_TYPE;
 	*content = kind == POISON_CONTENT ? "application/json" : CLOUD_EVENT_PROTOBUF;
 	if (kind == POISON_NUL)
 		spoil(value, "a\0b", 3);

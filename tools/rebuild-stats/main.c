@@ -25,8 +25,9 @@ static size_t check(const void *arg, struct strbuf *problems)
 
 static const struct program program = {
 	.name = "rebuild-stats",
-	.summary = "makes statistics and roll-ups of a link, or of all, say again what the visit log says, while consumers count;\n"
-		   "ends with 0 if they are equal then, with 1 if they are not, with 2 if it could not tell",
+	.summary =
+		"makes statistics and roll-ups of a link, or of all, say again what the visit log says, while consumers count;\n"
+		"ends with 0 if they are equal then, with 1 if they are not, with 2 if it could not tell",
 	.options = "[--check] --link ID | [--check] --all",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),

@@ -101,8 +101,8 @@ static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_wish *wis
 
 static void say(const char *what, const struct rebuild_difference *difference)
 {
-	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64 " of quarters, %" PRId64 " of hours, %" PRId64
-	       " of days\n",
+	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64 " of quarters, %" PRId64
+	       " of hours, %" PRId64 " of days\n",
 	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_QUARTERS],
 	       difference->rows[REBUILD_HOURS], difference->rows[REBUILD_DAYS]);
 }
@@ -110,8 +110,8 @@ static void say(const char *what, const struct rebuild_difference *difference)
 static enum err report(const struct rebuild_wish *wish, const struct tally *tally, const char *begin_of_log)
 {
 	bool is_whole = strcmp(begin_of_log, "-infinity") == 0;
-	printf("rebuild-stats: %" PRId64 " links, the visit log %s%s\n", tally->links, is_whole ? "is whole" : "begins on ",
-	       is_whole ? "" : begin_of_log);
+	printf("rebuild-stats: %" PRId64 " links, the visit log %s%s\n", tally->links,
+	       is_whole ? "is whole" : "begins on ", is_whole ? "" : begin_of_log);
 	say(wish->only_checks ? "differed from the log" : "differed from the log and were made equal", &tally->before);
 	const struct rebuild_difference *left = wish->only_checks ? &tally->before : &tally->after;
 	if (!wish->only_checks)

@@ -41,9 +41,10 @@ static const char days_sql[] =
 static const char quarters_sql[] =
 	"INSERT INTO rebuild_rollup SELECT 1, link_id, bucket, NULL, NULL, " AMOUNTS " FROM "
 	"(SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS " FROM visit_log, rebuild_day "
-	"WHERE " LINKS " AND " HAS_DAY("day") " GROUP BY 1, 2) w FULL JOIN "
-	"(SELECT r.* FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS " AND " HAS_DAY(
-		UTC_DAY("bucket")) ") s USING (link_id, bucket) WHERE " DIFFERS;
+	"WHERE " LINKS
+	" AND " HAS_DAY("day") " GROUP BY 1, 2) w FULL JOIN "
+			       "(SELECT r.* FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
+			       " AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket) WHERE " DIFFERS;
 
 static const char log_hours_sql[] =
 	"INSERT INTO rebuild_hour SELECT link_id, date_bin('1 hour', occurred_at, 'epoch'), dimension, value, " SUMS " "
@@ -53,16 +54,19 @@ static const char log_hours_sql[] =
 	"AS fact (dimension, value) WHERE " LINKS " AND " HAS_DAY("day") " AND value <> '' GROUP BY 1, 2, 3, 4";
 
 static const char hours_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 2, link_id, bucket, dimension, value, " AMOUNTS " FROM rebuild_hour w FULL JOIN "
-	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS " AND " HAS_DAY(
-		UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
+	"INSERT INTO rebuild_rollup SELECT 2, link_id, bucket, dimension, value, " AMOUNTS
+	" FROM rebuild_hour w FULL JOIN "
+	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS
+	" AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
 
 static const char days_of_values_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS " FROM "
-	"(SELECT link_id, " UTC_DAY("bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
-	"sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) w FULL JOIN "
-	"(SELECT r.* FROM visit_rollup_day r, rebuild_day WHERE " LINKS " AND " HAS_DAY(
-		"day") ") s USING (link_id, day, dimension, value) WHERE " DIFFERS;
+	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS
+	" FROM "
+	"(SELECT link_id, " UTC_DAY(
+		"bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
+			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) w FULL JOIN "
+			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day WHERE " LINKS
+			  " AND " HAS_DAY("day") ") s USING (link_id, day, dimension, value) WHERE " DIFFERS;
 
 #define LATENCY                                                                                                        \
 	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                                       \
@@ -86,29 +90,33 @@ static const char days_of_values_sql[] =
 	"coalesce(latency_mean_ms, 0) AS mean, coalesce(latency_m2, 0) AS m2 FROM " ids                                \
 	" LEFT JOIN link_statistics ON link_id = id) "
 
-static const char statistics_sql[] =
-	"WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED("asked") ", "
-	"log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS " AND " HAS_DAY(
-		"day") " GROUP BY 1), "
-	"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM visit_rollup_quarter, rebuild_day "
-	"WHERE " LINKS " AND NOT (" HAS_DAY(UTC_DAY("bucket")) ") GROUP BY 1), "
-	"amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup WHERE book = 1 GROUP BY 1), "
-	"known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= begin_of_log OR begin_of_log = '-infinity') "
-	"AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_whole "
-	"FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
-	"wanted AS (SELECT link_id, coalesce(log.humans, 0) + coalesce(older.humans, 0) AS humans, "
-	"coalesce(log.bots, 0) + coalesce(older.bots, 0) AS bots, "
-	"CASE WHEN is_whole THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
-	"CASE WHEN is_whole THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
-	"CASE WHEN is_whole THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
-	"CASE WHEN is_whole THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
-	"CASE WHEN is_whole THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
-	"FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
-	"LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
+static const char statistics_sql[] = "WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED(
+	"asked") ", "
+		 "log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS
+		 " AND " HAS_DAY(
+			 "day") " GROUP BY 1), "
+				"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM visit_rollup_quarter, rebuild_day "
+				"WHERE " LINKS " AND NOT (" HAS_DAY(UTC_DAY(
+					"bucket")) ") GROUP BY 1), "
+						   "amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup WHERE book = 1 GROUP BY 1), "
+						   "known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= begin_of_log OR begin_of_log = '-infinity') "
+						   "AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_whole "
+						   "FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
+						   "wanted AS (SELECT link_id, coalesce(log.humans, 0) + coalesce(older.humans, 0) AS humans, "
+						   "coalesce(log.bots, 0) + coalesce(older.bots, 0) AS bots, "
+						   "CASE WHEN is_whole THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
+						   "CASE WHEN is_whole THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
+						   "CASE WHEN is_whole THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
+						   "CASE WHEN is_whole THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
+						   "CASE WHEN is_whole THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
+						   "FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
+						   "LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
 
-static const char platform_sql[] = "WITH asked AS (SELECT 0::bigint AS id), " STORED("asked") ", "
-				   "wanted AS (SELECT 0::bigint AS link_id, " SUMS ", " LATENCY
-				   " FROM visit_log) " STATISTICS_DIFFERENCE;
+static const char platform_sql[] =
+	"WITH asked AS (SELECT 0::bigint AS id), " STORED("asked") ", "
+								   "wanted AS (SELECT 0::bigint AS link_id, " SUMS
+								   ", " LATENCY
+								   " FROM visit_log) " STATISTICS_DIFFERENCE;
 
 static enum err begin(struct pg_conn *conn)
 {
@@ -119,7 +127,8 @@ static enum err begin(struct pg_conn *conn)
 	if (err == OK)
 		err = pg_conn_query(conn, "LOCK TABLE visit_log IN ACCESS SHARE MODE", NULL, NULL);
 	if (err == OK)
-		err = pg_conn_query(conn, "TRUNCATE rebuild_rollup, rebuild_statistics, rebuild_hour, rebuild_day", NULL, NULL);
+		err = pg_conn_query(conn, "TRUNCATE rebuild_rollup, rebuild_statistics, rebuild_hour, rebuild_day",
+		                    NULL, NULL);
 	if (err == OK)
 		err = pg_conn_query(conn, days_sql, NULL, NULL);
 	return err;
@@ -167,7 +176,8 @@ enum err rebuild_difference_begin_of_log(struct pg_conn *conn, char *out, size_t
 
 enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
 {
-	static const char *const steps[] = { quarters_sql, log_hours_sql, hours_sql, days_of_values_sql, statistics_sql };
+	static const char *const steps[] = { quarters_sql, log_hours_sql, hours_sql, days_of_values_sql,
+		                             statistics_sql };
 	struct pg_params params = { 0 };
 	struct rebuild_difference found = { 0 };
 	pg_params_int(&params, first);
@@ -189,9 +199,9 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 	int64_t is_whole = 0;
 	enum err err = begin(conn);
 	if (err == OK)
-		err = pg_conn_query_int(conn,
-		                        "SELECT (begin_of_log = '-infinity' AND detached = '{}')::integer FROM rebuild_day",
-		                        NULL, &is_whole);
+		err = pg_conn_query_int(
+			conn, "SELECT (begin_of_log = '-infinity' AND detached = '{}')::integer FROM rebuild_day", NULL,
+			&is_whole);
 	if (err == OK && !is_whole)
 		err = ERR_NOT_FOUND;
 	if (err == OK)

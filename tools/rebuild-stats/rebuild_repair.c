@@ -8,18 +8,17 @@
 #define TRIES 20
 #define PAUSE_MS 50
 
-static const char tables_sql[] =
-	"CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
-	"CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
+static const char tables_sql[] = "CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
+				 "CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
 
 /* The rest of the transaction keeps the links from being purged: a purge would miss what it adds. */
-#define HOLD(step)                                                                                                     \
-	"SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
+#define HOLD(step) "SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
 #define LET_GO(step)                                                                                                   \
 	"DELETE FROM " step " WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link_id)"
 /* A roll-up is never without the row by which the sweep of purged links finds it. */
 #define MAKE_STATISTICS(step)                                                                                          \
-	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step " ORDER BY link_id ON CONFLICT DO NOTHING"
+	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                                     \
+	" ORDER BY link_id ON CONFLICT DO NOTHING"
 #define ADD                                                                                                            \
 	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "                       \
 	"uniques = old.uniques + EXCLUDED.uniques"

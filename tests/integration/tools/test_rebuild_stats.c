@@ -247,8 +247,9 @@ static void keeps_what_retention_has_left_of_days_gone(void **state)
 	int64_t books = test_database_ask(db, books_sql);
 	run(db, DROP_A_DAY);
 	assert_int_equal(rebuild(db, 0, true), OK);
-	run(db, "UPDATE visit_rollup_hour SET humans = humans + 1 WHERE bucket >= date_trunc('day', now()) - interval '1 day';"
-	        "UPDATE link_statistics SET visit_count = visit_count + 1 WHERE link_id > 0");
+	run(db,
+	    "UPDATE visit_rollup_hour SET humans = humans + 1 WHERE bucket >= date_trunc('day', now()) - interval '1 day';"
+	    "UPDATE link_statistics SET visit_count = visit_count + 1 WHERE link_id > 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, books_sql), books);
