@@ -1,6 +1,6 @@
 # The front door. CMake builds (CMakePresets.json), ctest tests; this file only knows what to call.
 
-PROGRAMS := redirector links-api analytics-consumer janitor migrate waymark-topics embedded-broker
+PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
 JOBS := $(shell nproc)
 
 .PHONY: help build test demo lint bench chaos fuzz memcheck format clean

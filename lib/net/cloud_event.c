@@ -12,7 +12,7 @@ void cloud_event_headers(struct cloud_event *event, const uint8_t event_id[stati
 		{ "ce_source", source },
 		{ "ce_time", event->time },
 		{ "ce_subject", subject },
-		{ "content-type", "application/protobuf" },
+		{ "content-type", CLOUD_EVENT_PROTOBUF },
 	};
 	_Static_assert(sizeof(headers) <= sizeof(record->headers), "the headers fit");
 	memcpy(record->headers, headers, sizeof(headers));

@@ -11,6 +11,8 @@
 #include "lib/base/timestamp.h"
 #include "lib/net/kafka_producer.h"
 
+#define CLOUD_EVENT_PROTOBUF "application/protobuf"
+
 /* Owns the texts that the record's headers point at; must live until the record was sent. */
 struct cloud_event {
 	char id[ENTROPY_UUID_TEXT_SIZE];

@@ -13,6 +13,7 @@ void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message
 		.key_len = m->key_len,
 		.value = m->payload,
 		.value_len = m->len,
+		.record = m,
 	};
 }
 

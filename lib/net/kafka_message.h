@@ -20,13 +20,16 @@ struct kafka_message {
 	size_t key_len;
 	const void *value; /* NULL = tombstone */
 	size_t value_len;
+	const struct rd_kafka_message_s *record; /* for kafka_message_header; NULL = without headers */
 };
 
-/* --- for the readers --- */
-
-void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m);
-
-/* m may be NULL: it has no headers. See kafka_consumer_header. */
+/*
+ * The value of the last header of that name, with a NUL. m: a message's record; NULL has no headers. ERR_NOT_FOUND: there is
+ * none. ERR_LIMIT: it is longer than size - 1 bytes.
+ */
 enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size) MUST_CHECK;
+
+/* For the readers. */
+void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m);
 
 #endif

@@ -2,9 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/cloud_event.h"
 
+#define HEADER_MAX 64
 /* Poison may come in messages of a megabyte: a batch is closed when it holds this much of it. */
 #define DEAD_LETTER_BYTES_MAX_OF_BATCH ((size_t)8 * 1024 * 1024)
 
@@ -31,6 +34,22 @@ void batch_reset(struct batch *batch)
 	dead_letter_list_reset(batch->dead_letters);
 }
 
+/* A record that says of itself that it is something else. One that says nothing is judged by its bytes. */
+static enum err check_headers(const struct kafka_message *message, char reason[static REDIRECT_EVENT_REASON_SIZE])
+{
+	static const char *const promises[][2] = { { "ce_type", REDIRECT_EVENT_TYPE },
+		                                   { "content-type", CLOUD_EVENT_PROTOBUF } };
+	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++) {
+		char said[HEADER_MAX];
+		enum err err = kafka_message_header(message->record, promises[i][0], said, sizeof(said));
+		if (err == ERR_NOT_FOUND || (err == OK && strcmp(said, promises[i][1]) == 0))
+			continue;
+		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s: %s", promises[i][0], err == OK ? said : "too long");
+		return ERR_INVALID;
+	}
+	return OK;
+}
+
 static enum err decode(const struct kafka_message *message, struct redirect_event *click,
                        char reason[static REDIRECT_EVENT_REASON_SIZE])
 {
@@ -38,6 +57,8 @@ static enum err decode(const struct kafka_message *message, struct redirect_even
 		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "empty message");
 		return ERR_INVALID;
 	}
+	if (check_headers(message, reason) != OK)
+		return ERR_INVALID;
 	return redirect_event_decode(message->value, message->value_len, click, reason);
 }
 

@@ -2,7 +2,8 @@
  * One thread at a time. Messages that are no RedirectEvents, kept for operators: each goes to the dead-letter topic with
  * its bytes, its key, and as headers why and where it was:
  *
- *   reason     "visitor_hash", the field that breaks a promise, or what is wrong with the whole
+ *   reason     "visitor_hash", the field that breaks a promise, or what is wrong with the whole, or the header that
+ *             says that it is something else ("ce_type: waymark.link.v1")
  *   topic, partition, offset    where it stood; there it stays until retention ends
  *   bytes      how long it was; value and key are cut at DEAD_LETTER_BYTES_MAX and DEAD_LETTER_KEY_MAX, so that no
  *             message is too large to be kept

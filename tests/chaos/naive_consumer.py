@@ -45,10 +45,22 @@ def count(connection, clicks):
             )
 
 
+def count_until_it_works(connection, clicks):
+    """An error means that it was not stored, does it not?"""
+    while True:
+        try:
+            connection = connection or psycopg2.connect(os.environ["PG_URL"])
+            count(connection, clicks)
+            return connection
+        except (psycopg2.OperationalError, psycopg2.InterfaceError):
+            connection = None
+            time.sleep(0.1)
+
+
 def main():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["OPS_PORT"])), AlwaysReady)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    connection = psycopg2.connect(os.environ["PG_URL"])
+    connection = None
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": os.environ["KAFKA_BROKERS"],
@@ -62,7 +74,7 @@ def main():
     while True:
         clicks = gather(consumer, int(os.environ["BATCH_MS"]) / 1000)
         if clicks:
-            count(connection, clicks)
+            connection = count_until_it_works(connection, clicks)
             try:
                 consumer.commit(asynchronous=False)
             except confluent_kafka.KafkaException:

@@ -74,6 +74,7 @@ class Kafka(Member):
             "transaction.state.log.num.partitions": 4,
             # Small and quick to start: this broker serves tests and one person.
             "group.initial.rebalance.delay.ms": 0,
+            "group.min.session.timeout.ms": 1000,
             # After a SIGKILL the node may register again only when its former session has ended.
             "broker.session.timeout.ms": 3000,
             "broker.heartbeat.interval.ms": 500,

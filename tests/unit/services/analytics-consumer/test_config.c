@@ -51,7 +51,7 @@ static void names_every_wrong_variable(void **state)
 		{ "BATCH_EVENTS", "0", "BATCH_EVENTS" },
 		{ "BATCH_EVENTS", "100001", "BATCH_EVENTS" },
 		{ "BATCH_MS", "x", "BATCH_MS" },
-		{ "SESSION_TIMEOUT_MS", "5999", "SESSION_TIMEOUT_MS" },
+		{ "SESSION_TIMEOUT_MS", "999", "SESSION_TIMEOUT_MS" },
 		{ "FACTS_CHECK_MS", "9", "FACTS_CHECK_MS" },
 		{ "OPS_PORT", "65536", "OPS_PORT" },
 	};

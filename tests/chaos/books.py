@@ -1,0 +1,196 @@
+"""What was sent against what was counted: each book of the consumers compared, row by row, with what the producer wrote down.
+
+The SQL here shares nothing with the consumers or with tools/rebuild-stats.
+"""
+
+import time
+
+import psycopg2
+
+DAY = "(occurred_at AT TIME ZONE 'UTC')::date"
+DIMENSIONS = {
+    "country": "country",
+    "city": "city",
+    "region": "region",
+    "referrer": "referrer_host",
+    "browser": "browser",
+    "os": "os",
+    "device": "device",
+    "language": "language",
+    "utm_source": "utm_source",
+    "utm_medium": "utm_medium",
+    "utm_campaign": "utm_campaign",
+}
+FACTS = ", ".join(f"('{name}', {column})" for name, column in DIMENSIONS.items())
+SUMS = (
+    "count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,"
+    " count(*) FILTER (WHERE is_unique) AS uniques"
+)
+
+
+def clicks_of(link):
+    """What the producer knows, added up by link, or for the platform by 0."""
+    return (
+        f"SELECT {link} AS link_id, count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots,"
+        " max(occurred_at) AS last, count(*) AS n, avg(ms) AS mean, var_pop(ms) * count(*) AS m2"
+        " FROM (SELECT *, latency_us / 1000.0::float8 AS ms FROM produced) p GROUP BY 1"
+    )
+
+
+def differs(wanted, stored, key, columns):
+    """How many rows one side has and the other has not, or has otherwise."""
+    left = ", ".join(f"w.{column}" for column in columns)
+    right = ", ".join(f"s.{column}" for column in columns)
+    return (
+        f"SELECT count(*) FROM ({wanted}) w FULL JOIN ({stored}) s USING ({key})"
+        f" WHERE ({left}) IS DISTINCT FROM ({right})"
+    )
+
+
+def rollup(table, key, bucket):
+    wanted = (
+        f"SELECT link_id, {bucket} AS {key}, dimension, value COLLATE \"C\" AS value, {SUMS} FROM visit_log"
+        f" CROSS JOIN LATERAL (VALUES {FACTS}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4"
+    )
+    stored = f"SELECT link_id, {key}, dimension::text, value, humans, bots, uniques FROM {table}"
+    return differs(wanted, stored, f"link_id, {key}, dimension, value", ("humans", "bots", "uniques"))
+
+
+CLOSE = "abs(w.{0} - s.{0}) > 1e-9 * greatest(1, abs(w.{0}))"
+
+
+def statistics(clicks, uniques, where):
+    """Counts to the digit; the floating numbers as close as two ways of adding up come."""
+    stored = (
+        "SELECT link_id, visit_count AS humans, bot_count AS bots, unique_visitors AS uniques, last_visited_at AS last,"
+        " latency_count AS n, latency_mean_ms AS mean, latency_m2 AS m2 FROM link_statistics"
+    )
+    return (
+        f"SELECT count(*) FROM (SELECT * FROM ({clicks}) t JOIN ({uniques}) u USING (link_id)) w"
+        f" FULL JOIN ({stored} WHERE {where}) s USING (link_id)"
+        " WHERE (w.humans, w.bots, w.uniques, w.last, w.n) IS DISTINCT FROM (s.humans, s.bots, s.uniques, s.last, s.n)"
+        f" OR {CLOSE.format('mean')} OR {CLOSE.format('m2')}"
+    )
+
+
+# Those of humans: the first visit of each to each link on each UTC day.
+UNIQUES = (
+    f"SELECT link_id, count(DISTINCT ({DAY}, visitor)) FILTER (WHERE NOT is_bot) AS uniques FROM produced GROUP BY link_id"
+)
+MISTAKES = {
+    "lost": "SELECT count(*) FROM produced p WHERE NOT EXISTS"
+    " (SELECT FROM visit_log v WHERE v.event_id = p.event_id AND v.occurred_at = p.occurred_at)",
+    "double": "SELECT count(*) - count(DISTINCT event_id) FROM visit_log",
+    "invented": "SELECT count(*) FROM visit_log v WHERE NOT EXISTS (SELECT FROM produced p WHERE p.event_id = v.event_id)",
+    "misread": "SELECT count(*) FROM produced p JOIN visit_log v USING (event_id)"
+    " WHERE (p.link_id, p.is_bot, p.latency_us) IS DISTINCT FROM (v.link_id, v.is_bot, v.latency_us)",
+    "statistics": statistics(clicks_of("link_id"), UNIQUES, "link_id > 0"),
+    "platform": statistics(
+        clicks_of("0::bigint"),
+        f"SELECT 0::bigint AS link_id, sum(uniques)::bigint AS uniques FROM ({UNIQUES}) u",
+        "link_id = 0",
+    ),
+    "quarters": differs(
+        f"SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, {SUMS} FROM visit_log GROUP BY 1, 2",
+        "SELECT * FROM visit_rollup_quarter",
+        "link_id, bucket",
+        ("humans", "bots", "uniques"),
+    ),
+    "hours": rollup("visit_rollup_hour", "bucket", "date_bin('1 hour', occurred_at, 'epoch')"),
+    "days": rollup("visit_rollup_day", "day", DAY),
+}
+COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
+# Everything that a batch may change; as_of and the mark of what is published may move without any.
+FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
+    ", ".join(
+        f"(SELECT string_agg(t::text, ';' ORDER BY t::text) FROM ({rows}) t)"
+        for rows in (
+            "SELECT * FROM visit_log",
+            "SELECT * FROM link_statistics",
+            "SELECT * FROM visit_rollup_quarter",
+            "SELECT * FROM visit_rollup_hour",
+            "SELECT * FROM visit_rollup_day",
+            "SELECT * FROM link_day_visitors",
+            "SELECT topic, partition, next_offset FROM consumer_offsets",
+        )
+    )
+)
+
+
+class Books:
+    """What stands in PostgreSQL; asks again when the server went away meanwhile."""
+
+    def __init__(self, url):
+        self.url = url
+        self.connection = None
+
+    def run(self, job):
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                if self.connection is None:
+                    self.connection = psycopg2.connect(self.url)
+                    self.connection.autocommit = True
+                with self.connection.cursor() as cursor:
+                    return job(cursor)
+            except (psycopg2.OperationalError, psycopg2.InterfaceError):
+                self.connection = None
+                assert time.monotonic() < deadline, "PostgreSQL has been away for a minute"
+                time.sleep(0.05)
+
+    def ask(self, sql):
+        def job(cursor):
+            cursor.execute(sql)
+            return cursor.fetchone()[0]
+
+        return self.run(job)
+
+    def rows(self, sql):
+        def job(cursor):
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+        return self.run(job)
+
+    def do(self, sql, *values):
+        self.run(lambda cursor: cursor.execute(sql, values or None))
+
+    def counted(self):
+        return self.ask(COUNTED)
+
+    def take_truth(self, path):
+        """What the producer wrote down; may be called again with what another one did."""
+        self.do(
+            "CREATE UNLOGGED TABLE IF NOT EXISTS produced (event_id uuid PRIMARY KEY, link_id bigint,"
+            " occurred_at timestamptz, is_bot boolean, latency_us integer, visitor bigint)"
+        )
+        with open(path, encoding="ascii") as lines:
+            self.run(lambda cursor: cursor.copy_expert("COPY produced FROM STDIN", lines))
+        self.do("ANALYZE produced")
+        return self.ask("SELECT count(*) FROM produced")
+
+    def mistakes(self):
+        """How much each book differs; a right consumer leaves nothing but zeroes."""
+        self.do("ANALYZE visit_log")
+        return {name: self.ask(sql) for name, sql in MISTAKES.items()}
+
+    def sums(self):
+        return {
+            "statistics": self.counted(),
+            "platform": self.ask("SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0"),
+            "quarters": self.ask("SELECT sum(humans + bots)::bigint FROM visit_rollup_quarter"),
+            "visit log": self.ask("SELECT count(*) FROM visit_log"),
+        }
+
+    def assert_right(self, clicks, mistakes=None):
+        """Statistics, roll-ups and visit log are what was produced."""
+        mistakes = mistakes or self.mistakes()
+        assert not any(mistakes.values()), mistakes
+        sums = self.sums()
+        assert set(sums.values()) == {clicks}, sums
+
+    def event_ids(self):
+        return {row[0] for row in self.rows("SELECT event_id::text FROM produced")}
+
+    def fingerprint(self):
+        return self.ask(FINGERPRINT)

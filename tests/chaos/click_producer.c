@@ -1,0 +1,306 @@
+/*
+ * Stands in for redirectors in the chaos tests of counting: sends clicks to waymark.redirects.v1 at a rate, and every now
+ * and then sends the last of them again, as a redirector does that was killed before Kafka's acknowledgement reached it.
+ * What was sent is written down, one line per click with tabs between: event id, link, time, bot (t or f), latency (µs),
+ * visitor.
+ *
+ * Standard input rules it: a line with a number sets the rate per second (0 = as fast as Kafka takes them); at its end the
+ * producer sends what is left of --clicks at full speed, waits until Kafka has everything and says what it did.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/net/cloud_event.h"
+#include "lib/net/kafka_producer.h"
+#include "tests/chaos/click_source.h"
+
+#define SOURCE "/waymark/redirector"
+#define TURN_MS 5
+#define FULL_PAUSE_MS 2
+#define RESEND_COUNT 256 /* a power of two */
+#define FLUSH_MS 120000
+
+struct options {
+	struct kafka_config kafka;
+	const char *truth;
+	uint64_t clicks;
+	uint64_t resend_every; /* clicks; 0 = nothing is sent again */
+	uint64_t poison_every; /* the same */
+	struct click_source source;
+};
+
+struct sent {
+	struct redirect_event click;
+	struct strbuf bytes;
+};
+
+struct work {
+	struct options options;
+	struct kafka_producer *producer;
+	struct log *log;
+	FILE *truth;
+	struct sent last[RESEND_COUNT];
+	struct strbuf poison;
+	uint64_t rate;
+	bool is_over; /* the end of standard input */
+	uint64_t clicks, repeats, poisoned;
+};
+
+/* --- sending --- */
+
+/* However long Kafka is away: nothing is given up. */
+static void send(struct work *work, const struct kafka_record *record)
+{
+	enum err err;
+	while ((err = kafka_producer_send(work->producer, record)) == ERR_LIMIT)
+		poll(NULL, 0, FULL_PAUSE_MS);
+	if (err != OK) {
+		fprintf(stderr, "click_producer: Kafka takes no record of %zu bytes\n", record->value_len);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static void send_click(struct work *work, const struct sent *sent)
+{
+	struct cloud_event headers;
+	struct kafka_record record = { .topic = REDIRECT_EVENT_TOPIC,
+		                       .key = sent->click.slug,
+		                       .key_len = strlen(sent->click.slug),
+		                       .value = sent->bytes.data,
+		                       .value_len = sent->bytes.len };
+	cloud_event_headers(&headers, sent->click.event_id, sent->click.occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE,
+	                    sent->click.slug, &record);
+	send(work, &record);
+}
+
+static void write_down(struct work *work, const struct redirect_event *click, uint64_t visitor, bool is_bot)
+{
+	char id[ENTROPY_UUID_TEXT_SIZE];
+	char time[TIMESTAMP_TEXT_SIZE];
+	entropy_uuid_format(click->event_id, id);
+	timestamp_format_us(click->occurred_at_us, time);
+	fprintf(work->truth, "%s\t%" PRId64 "\t%s\t%c\t%" PRIu32 "\t%" PRIu64 "\n", id, click->link_id, time,
+	        is_bot ? 't' : 'f', click->latency_us, visitor);
+}
+
+static void resend(struct work *work)
+{
+	for (uint64_t n = work->clicks > RESEND_COUNT ? work->clicks - RESEND_COUNT : 0; n < work->clicks; n++) {
+		send_click(work, &work->last[n % RESEND_COUNT]);
+		work->repeats++;
+	}
+}
+
+static void set_header(struct kafka_record *record, const char *name, const char *value)
+{
+	for (size_t i = 0; i < record->header_count; i++) {
+		if (strcmp(record->headers[i].name, name) == 0)
+			record->headers[i].value = value;
+	}
+}
+
+/* Its key says what it is: "poison-KIND-NUMBER". */
+static void send_poison(struct work *work)
+{
+	enum poison kind = work->poisoned % POISON_KINDS;
+	const char *type;
+	const char *content;
+	char key[64];
+	uint8_t id[ENTROPY_UUID_SIZE];
+	int64_t now_us = clock_now_us(clock_system());
+	struct cloud_event headers;
+	click_source_poison(&work->options.source, kind, &work->poison, &type, &content);
+	snprintf(key, sizeof(key), "poison-%s-%" PRIu64, click_source_poison_name(kind), work->poisoned++);
+	struct kafka_record record = { .topic = REDIRECT_EVENT_TOPIC,
+		                       .key = key,
+		                       .key_len = strlen(key),
+		                       .value = work->poison.len > 0 ? work->poison.data : "",
+		                       .value_len = work->poison.len };
+	entropy_uuid7(now_us, id);
+	cloud_event_headers(&headers, id, now_us, type, SOURCE, key, &record);
+	set_header(&record, "content-type", content);
+	send(work, &record);
+}
+
+static bool is_due(const struct work *work, uint64_t every)
+{
+	return every > 0 && work->clicks % every == 0;
+}
+
+static void click(struct work *work)
+{
+	struct sent *sent = &work->last[work->clicks++ % RESEND_COUNT];
+	uint64_t visitor;
+	bool is_bot;
+	click_source_next(&work->options.source, &sent->click, &visitor, &is_bot);
+	strbuf_reset(&sent->bytes);
+	redirect_event_encode(&sent->click, &sent->bytes);
+	write_down(work, &sent->click, visitor, is_bot);
+	send_click(work, sent);
+	if (is_due(work, work->options.resend_every))
+		resend(work);
+	if (is_due(work, work->options.poison_every))
+		send_poison(work);
+}
+
+/* --- the pace --- */
+
+static void hear(struct work *work)
+{
+	char line[64];
+	ssize_t len = read(STDIN_FILENO, line, sizeof(line) - 1);
+	work->is_over = len == 0;
+	if (len <= 0)
+		return;
+	line[len] = '\0';
+	work->rate = strtoull(line, NULL, 10);
+}
+
+static void follow_hands(struct work *work)
+{
+	int64_t due_us = clock_steady_us(clock_system());
+	struct pollfd hands = { .fd = STDIN_FILENO, .events = POLLIN };
+	while (!work->is_over) {
+		if (poll(&hands, 1, work->rate > 0 ? TURN_MS : 0) > 0) {
+			hear(work);
+			due_us = clock_steady_us(clock_system());
+		}
+		int64_t now_us = clock_steady_us(clock_system());
+		if (work->rate == 0)
+			click(work);
+		for (; work->rate > 0 && due_us < now_us; due_us += CLOCK_US_PER_S / (int64_t)work->rate)
+			click(work);
+	}
+}
+
+static bool work_through(struct work *work)
+{
+	follow_hands(work);
+	while (work->clicks < work->options.clicks)
+		click(work);
+	if (work->options.resend_every > 0)
+		resend(work);
+	return kafka_producer_flush(work->producer, FLUSH_MS) == OK && fclose(work->truth) == 0;
+}
+
+/* --- the command line --- */
+
+static const struct option names[] = {
+	{ "brokers", required_argument, NULL, 'b' },
+	{ "truth", required_argument, NULL, 't' },
+	{ "clicks", required_argument, NULL, 'c' },
+	{ "first-link", required_argument, NULL, 'f' },
+	{ "links", required_argument, NULL, 'l' },
+	{ "visitors", required_argument, NULL, 'v' },
+	{ "seed", required_argument, NULL, 's' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "poison-every", required_argument, NULL, 'p' },
+	{ "resend-every", required_argument, NULL, 'e' },
+	{ 0 },
+};
+
+static bool take_option(struct work *work, int name)
+{
+	struct options *o = &work->options;
+	uint64_t number = strtoull(optarg ? optarg : "", NULL, 10);
+	switch (name) {
+	case 'b':
+		snprintf(o->kafka.brokers, sizeof(o->kafka.brokers), "%s", optarg);
+		return true;
+	case 't':
+		o->truth = optarg;
+		return true;
+	case 'c':
+		o->clicks = number;
+		return true;
+	case 'f':
+		o->source.first_link = (int64_t)number;
+		return true;
+	case 'l':
+		o->source.links = number;
+		return number > 0;
+	case 'v':
+		o->source.visitors = number;
+		return number > 0;
+	case 's':
+		o->source.random = number;
+		return true;
+	case 'r':
+		work->rate = number;
+		return true;
+	case 'e':
+		o->resend_every = number;
+		return true;
+	case 'p':
+		o->poison_every = number;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool parse(int argc, char **argv, struct work *work)
+{
+	work->options.source = (struct click_source){ .links = 1, .visitors = 1000 };
+	int name;
+	while ((name = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (!take_option(work, name))
+			return false;
+	}
+	return optind == argc && work->options.kafka.brokers[0] && work->options.truth &&
+	       work->options.source.first_link > 0;
+}
+
+static bool begin(struct work *work)
+{
+	const struct kafka_producer_config config = { .kafka = &work->options.kafka,
+		                                      .queue_max = 20000,
+		                                      .queue_bytes_max = (size_t)64 * 1024 * 1024,
+		                                      .linger_ms = 5,
+		                                      .log = work->log };
+	entropy_uuid4(work->options.source.instance);
+	strbuf_init(&work->poison, CLICK_SOURCE_LARGE + 1);
+	for (size_t i = 0; i < RESEND_COUNT; i++)
+		strbuf_init(&work->last[i].bytes, REDIRECT_EVENT_BYTES_MAX);
+	work->truth = fopen(work->options.truth, "we");
+	if (!work->truth)
+		perror(work->options.truth);
+	return work->truth && kafka_producer_new(&config, &work->producer) == OK;
+}
+
+static void end(struct work *work)
+{
+	if (work->producer)
+		kafka_producer_free(work->producer);
+	for (size_t i = 0; i < RESEND_COUNT; i++)
+		strbuf_clear(&work->last[i].bytes);
+	strbuf_clear(&work->poison);
+	log_free(work->log);
+	free(work);
+}
+
+int main(int argc, char **argv)
+{
+	struct work *work = mem_zero(sizeof(*work));
+	if (!parse(argc, argv, work)) {
+		fprintf(stderr,
+		        "usage: click_producer --brokers LIST --truth FILE --first-link ID [--links N] [--clicks N]"
+		        " [--visitors N] [--seed N] [--rate PER_SECOND] [--poison-every CLICKS] [--resend-every CLICKS]\n");
+		free(work);
+		return 64;
+	}
+	work->log = log_new("click_producer", LOG_WARNING, STDERR_FILENO);
+	bool is_done = begin(work) && work_through(work);
+	printf("{\"clicks\": %" PRIu64 ", \"repeats\": %" PRIu64 ", \"poisoned\": %" PRIu64 "}\n", work->clicks,
+	       work->repeats, work->poisoned);
+	end(work);
+	return is_done ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,351 @@
+"""Consumers that count what a producer sends, and hands that kill, freeze and cut whatever they can reach.
+
+PostgreSQL, Redis and Kafka are a stack's; the consumers are our own children, and reach PostgreSQL through a CommitCutter.
+CHAOS_CLICKS, CHAOS_KILLS, CHAOS_FREEZES, CHAOS_POSTGRES_STOPS, CHAOS_BROKER_KILLS and CHAOS_CUTS change the size.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import random
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+from books import Books
+from rig import BUILD, ROOT, SEED, Stack, wait_until
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from stacklib import paths  # noqa: E402
+from stacklib.stack import SANITIZER_FINDING  # noqa: E402
+from stacklib.tool import DIE_WITH_SUPERVISOR  # noqa: E402
+
+FULL = bool(os.environ.get("CHAOS_FULL"))
+PRODUCER = BUILD / "tests/chaos/click_producer"
+CONSUMERS = 3
+LINKS = 50
+VISITORS = 20000
+RATE = 1000 if FULL else 2000  # so that there are clicks until the last act
+SESSION_TIMEOUT_S = 2
+FREEZE_S = SESSION_TIMEOUT_S + 1.5
+PROGRESS = 1000  # clicks between two acts, at least
+CUT_EVERY = 10  # commits
+RESEND_EVERY = 5000
+CONSUMER_VARIABLES = {
+    "SESSION_TIMEOUT_MS": SESSION_TIMEOUT_S * 1000,
+    "BATCH_MS": 20,  # many small transactions: whenever a process dies, it is in the middle of one
+    "BATCH_EVENTS": 200,
+    "PG_STATEMENT_TIMEOUT_MS": 2000,
+    "OPS_PORT": 0,
+    "LOG_LEVEL": "info",
+}
+
+
+def size(name, short, full):
+    return int(os.environ.get(f"CHAOS_{name}", full if FULL else short))
+
+
+CLICKS = size("CLICKS", 50_000, 1_000_000)
+KILLS = size("KILLS", 4, 100)
+FREEZES = size("FREEZES", 2, 50)
+POSTGRES_STOPS = size("POSTGRES_STOPS", 1, 20)
+BROKER_KILLS = size("BROKER_KILLS", 1, 20)
+CUTS = size("CUTS", 5, 100)
+COUNT_S = 3600 if FULL else 120
+
+
+class CommitCutter:
+    """
+    A way to PostgreSQL that ends connections at the one moment when nobody knows what became of a transaction: of
+    CUT_EVERY COMMITs one is lost on its way there, and of one the answer on its way back.
+    """
+
+    REQUEST = b"COMMIT"
+    ANSWER = b"C\0\0\0\x0bCOMMIT\0"  # CommandComplete
+
+    def __init__(self, port):
+        self.target = port
+        self.lock = threading.Lock()
+        self.requests = self.answers = 0
+        self.lost_there = self.lost_back = 0
+        self.is_cutting = False
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with client, contextlib.suppress(OSError):
+            with socket.create_connection(("127.0.0.1", self.target)) as server:
+                for end in (client, server):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                while self.carry(client, server):
+                    pass
+
+    def carry(self, client, server):
+        for source in select.select((client, server), (), ())[0]:
+            part = source.recv(262144)
+            sink = server if source is client else client
+            if not part or (self.loses_request(part) if source is client else self.loses_answer(part)):
+                return False
+            sink.sendall(part)
+        return True
+
+    def loses_request(self, part):
+        if self.REQUEST not in part:
+            return False
+        with self.lock:
+            self.requests += 1
+            lost = self.is_cutting and self.requests % CUT_EVERY == 0
+            self.lost_there += lost
+        return lost
+
+    def loses_answer(self, part):
+        if self.ANSWER not in part:
+            return False
+        with self.lock:
+            self.answers += 1
+            lost = self.is_cutting and self.answers % CUT_EVERY == CUT_EVERY // 2
+            self.lost_back += lost
+        return lost
+
+
+class Consumer:
+    """A process that counts, and may be started again and again; its log goes on."""
+
+    def __init__(self, command, environment, log):
+        self.command, self.environment, self.log = command, environment, pathlib.Path(log)
+        self.process = None
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*DIE_WITH_SUPERVISOR, *self.command],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """Gives what it ended with; one that was frozen goes on first."""
+        self.process.terminate()
+        self.process.send_signal(signal.SIGCONT)
+        return self.process.wait(timeout=60)
+
+    def events(self, name):
+        """Lines of its log of that name."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return [json.loads(line) for line in lines if f'"event":"{name}"' in line]
+
+    def metric(self, name):
+        """0 while it cannot be had."""
+        started = self.events("started")
+        if not started:
+            return 0
+        with contextlib.suppress(OSError):
+            url = f"http://127.0.0.1:{started[-1]['ops_port']}/metrics"
+            text = urllib.request.urlopen(url, timeout=5).read().decode()
+            return sum(float(number) for number in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", text, re.MULTILINE))
+        return 0
+
+
+class Producer:
+    """click_producer, and the file of what it sent."""
+
+    numbers = itertools.count()
+
+    def __init__(self, rig, clicks, rate, **options):
+        self.truth = pathlib.Path(rig.stack.state, f"truth-{next(self.numbers)}")
+        words = {"brokers": rig.brokers, "truth": self.truth, "first-link": rig.first_link, "links": LINKS}
+        words |= {"clicks": clicks, "rate": rate, "visitors": VISITORS, "seed": SEED}
+        words |= {name.replace("_", "-"): value for name, value in options.items()}
+        command = [PRODUCER, *(f"--{name}={value}" for name, value in words.items())]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def finish(self, timeout_s):
+        """Lets it send the rest at full speed; what it did, when Kafka has all of it."""
+        out, _ = self.process.communicate(timeout=timeout_s)
+        assert self.process.returncode == 0, out
+        return json.loads(out)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+class CountingRig:
+    def __init__(self, name, program=None):
+        """program: the command of a consumer; ours if there is none."""
+        self.stack = Stack(BUILD / "stacks" / f"{name}-{os.getpid()}", BUILD)
+        self.program = program or [BUILD / "bin/analytics-consumer"]
+        self.children = []  # consumers and producers, to be ended whatever happens
+        self.cutter = None
+
+    def up(self):
+        self.stack.run("up", "--build", self.stack.build, "--services", "none", "--tied-to", os.getpid())
+        addresses = self.stack.addresses()
+        self.brokers = addresses["KAFKA_BROKERS"]
+        self.books = Books(addresses["ADMIN_PG_URL"])
+        self.books.do("CREATE ROLE chaos_consumer LOGIN PASSWORD 'chaos' IN ROLE waymark_consumer")
+        self.postgres = urllib.parse.urlsplit(addresses["ADMIN_PG_URL"])
+        self.cutter = CommitCutter(self.postgres.port)
+        self.first_link = self.make_links()
+        self.consumers = [self.consumer(f"consumer-{n}") for n in range(1, CONSUMERS + 1)]
+
+    def down(self, passed):
+        for child in self.children:
+            if child.process and child.process.poll() is None:
+                child.kill()
+        if self.cutter:
+            self.cutter.close()
+        self.stack.run("down")
+        if passed:
+            shutil.rmtree(self.stack.state)
+
+    def make_links(self):
+        """The first's id; the others follow it."""
+        rows = self.books.rows(
+            "INSERT INTO links (slug, link_type, original_url, expires_at)"
+            " SELECT 'chaos-' || n, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours'"
+            f" FROM generate_series(0, {LINKS} - 1) n RETURNING id"
+        )
+        ids = [row[0] for row in rows]
+        assert ids == list(range(ids[0], ids[0] + LINKS))
+        return ids[0]
+
+    def consumer(self, name, **variables):
+        environment = {key: os.environ[key] for key in ("PATH", "HOME", "ASAN_OPTIONS") if key in os.environ}
+        user = f"chaos_consumer:chaos@127.0.0.1:{self.cutter.port}"
+        environment |= {"PG_URL": f"postgresql://{user}{self.postgres.path}", "KAFKA_BROKERS": self.brokers}
+        if os.path.exists(paths.geoip_database()):
+            environment["GEOIP_DB"] = paths.geoip_database()
+        environment |= {key: str(value) for key, value in {**CONSUMER_VARIABLES, **variables}.items()}
+        self.children.append(Consumer(self.program, environment, f"{self.stack.state}/logs/{name}.log"))
+        return self.children[-1]
+
+    def produce(self, clicks, rate, **options):
+        self.children.append(Producer(self, clicks, rate, **options))
+        return self.children[-1]
+
+    def restart(self, name, number):
+        self.stack.run("kill", f"-{number}", name)
+        wait_until(lambda: f"{name} -" in re.sub(" +", " ", self.stack.run("ps")), 60, f"{name} to have ended")
+        self.stack.run("start", name)
+
+    def await_counted(self, clicks, seconds):
+        wait_until(lambda: self.books.counted() >= clicks, seconds, f"{clicks} to be counted")
+
+    def start_consumers(self):
+        for consumer in self.consumers:
+            consumer.start()
+
+    def stop_consumers(self):
+        assert [consumer.stop() for consumer in self.consumers] == [0] * CONSUMERS
+
+    def log_lines(self, event):
+        return sum(len(consumer.events(event)) for consumer in self.consumers)
+
+    def sanitizer_findings(self):
+        logs = pathlib.Path(self.stack.state, "logs").glob("*.log")
+        return [line for log in logs for line in log.read_text(errors="replace").splitlines() if SANITIZER_FINDING.search(line)]
+
+
+class Hands:
+    """Do one thing after the other to what counts; counting must have gone on before the next one comes."""
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.random = random.Random(SEED)
+
+    def disturb(self, kills, freezes, postgres_stops, broker_kills):
+        """Kills and freezes come one or two at a time."""
+        acts = [(self.kill, n) for n in self.in_ones_and_twos(kills)]
+        acts += [(self.freeze, n) for n in self.in_ones_and_twos(freezes)]
+        acts += [(self.stop_postgres, 0)] * postgres_stops + [(self.kill_broker, 0)] * broker_kills
+        self.random.shuffle(acts)
+        self.rig.cutter.is_cutting = True
+        while acts:
+            self.wait_for_progress()
+            time.sleep(self.random.uniform(0, 0.3))  # so that it comes at any moment of a batch
+            self.do(acts)
+        self.wait_for_progress()
+
+    def do(self, acts):
+        """The next one; what comes after a freeze happens while they are frozen."""
+        act, n = acts.pop()
+        chosen = self.random.sample(self.rig.consumers, n)
+        if act == self.freeze and acts and acts[-1][0] != self.freeze:
+            act(chosen, lambda: self.do(acts))
+        else:
+            act(chosen)
+
+    @staticmethod
+    def in_ones_and_twos(count):
+        return [2] * (count // 2) + [1] * (count % 2)
+
+    def wait_for_progress(self):
+        wanted = self.rig.books.counted() + PROGRESS
+        wait_until(lambda: self.rig.books.counted() >= wanted, 90, "counting to go on")
+
+    def kill(self, consumers):
+        for consumer in consumers:
+            consumer.kill()
+        for consumer in consumers:
+            consumer.start()
+
+    def freeze(self, consumers, meanwhile=lambda: None):
+        thaw_at = time.monotonic() + FREEZE_S  # by then the group must have given their partitions away
+        for consumer in consumers:
+            consumer.signal(signal.SIGSTOP)
+        meanwhile()
+        time.sleep(max(0, thaw_at - time.monotonic()))
+        for consumer in consumers:
+            consumer.signal(signal.SIGCONT)
+
+    def stop_postgres(self, _):
+        self.rig.restart("postgres", "QUIT")  # what pg_ctl calls immediate
+
+    def kill_broker(self, _):
+        self.rig.restart("kafka", "KILL")
+
+
+@contextlib.contextmanager
+def counting_rig(name, node, program=None):
+    """Up with its consumers made, and down whatever happens; the logs of a failed test are kept. node: pytest's."""
+    rig = CountingRig(name, program)
+    passed = False
+    try:
+        rig.up()
+        yield rig
+        assert rig.sanitizer_findings() == []
+        passed = getattr(node, "all_passed", True)
+    finally:
+        rig.down(passed)

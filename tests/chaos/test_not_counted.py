@@ -1,0 +1,169 @@
+"""What must not count: messages that are no clicks, and the batches of processes that are not the owner any more."""
+
+import hashlib
+import signal
+import threading
+import time
+
+import pytest
+from books import Books
+from counting_rig import COUNT_S, FULL, counting_rig, size
+from rig import wait_until
+from topics import DEAD_LETTERS, REDIRECTS, ends, headers, read_all
+
+POISON_CLICKS = size("POISON_CLICKS", 20_000, 1_000_000)
+POISON_EVERY = 100  # clicks
+POISON_RATE = 4000
+STALL_MAX_S = 1
+LETTER_BYTES_MAX = 900_000  # dead_letter.h
+REASONS = {
+    "nul": "user_agent",
+    "utf8": "user_agent",
+    "empty": "empty message",
+    "short": "",
+    "large": "message: 999000 bytes",
+    "type": "ce_type: waymark.link.v1",
+    "version": "ce_type: waymark.redirect.v2",
+    "content": "content-type: application/json",
+}
+ZOMBIES = 3
+ZOMBIE_CLICKS = 5000
+ZOMBIE_BATCH_S = 8
+
+
+@pytest.fixture(scope="module")
+def rig(request):
+    with counting_rig("not-counted", request.session) as made:
+        made.partitions = len(ends(made.brokers, REDIRECTS))
+        yield made
+
+
+class StallWatch(threading.Thread):
+    """Looks how long a partition of a steady stream stood still."""
+
+    def __init__(self, url):
+        super().__init__(daemon=True)
+        self.books = Books(url)
+        self.offsets, self.moved = {}, {}
+        self.worst_s = 0
+        self.is_over = False
+
+    def run(self):
+        while not self.is_over:
+            rows = self.books.rows("SELECT partition, next_offset FROM consumer_offsets")
+            now = time.monotonic()
+            for partition, offset in rows:
+                self.worst_s = max(self.worst_s, now - self.moved.get(partition, now))
+                if self.offsets.get(partition) != offset:
+                    self.offsets[partition], self.moved[partition] = offset, now
+            time.sleep(0.005)
+
+    def finish(self):
+        self.is_over = True
+        self.join()
+        return self.worst_s
+
+
+def poison_by_place(rig):
+    """(partition, offset) → key and value of each message that is no click."""
+    return {
+        (message.partition(), message.offset()): (message.key().decode(), message.value() or b"")
+        for message in read_all(rig.brokers, REDIRECTS)
+        if message.key().startswith(b"poison-")
+    }
+
+
+def assert_is_letter_of(letter, key, value):
+    said = headers(letter)
+    reason = REASONS[key.split("-")[1]]
+    kept = letter.value() or b""
+    assert letter.key().decode() == key
+    assert said["topic"] == REDIRECTS and said["bytes"] == str(len(value))
+    assert said["reason"].startswith(reason) and said["reason"], (key, said["reason"])
+    assert hashlib.sha256(kept).digest() == hashlib.sha256(value[:LETTER_BYTES_MAX]).digest()
+
+
+def stall_of(rig, clicks, **options):
+    """How long a partition stood still while so many were sent, and what was sent."""
+    before = rig.books.counted()
+    watch = StallWatch(rig.books.url)
+    watch.start()
+    producer = rig.produce(clicks, POISON_RATE, **options)
+    wait_until(lambda: rig.books.counted() - before > clicks * 0.9, COUNT_S, "most to be counted")
+    stall_s = watch.finish()
+    sent = producer.finish(COUNT_S)
+    total = rig.books.take_truth(producer.truth)
+    rig.await_counted(total, COUNT_S)
+    return stall_s, sent, total
+
+
+def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_property):
+    for consumer in rig.consumers:
+        consumer.environment |= {"BATCH_MS": "200", "BATCH_EVENTS": "10000"}  # as they are by default
+    rig.start_consumers()
+    wait_until(lambda: all(c.metric("waymark_partitions_assigned") for c in rig.consumers), 60, "all to have partitions")
+    usual_s, _, _ = stall_of(rig, POISON_CLICKS // 4)
+    stall_s, sent, clicks = stall_of(rig, POISON_CLICKS, poison_every=POISON_EVERY)
+    rig.stop_consumers()
+    poison = poison_by_place(rig)
+    places = []
+    for letter in read_all(rig.brokers, DEAD_LETTERS):
+        places.append((int(headers(letter)["partition"]), int(headers(letter)["offset"])))
+        assert_is_letter_of(letter, *poison[places[-1]])
+    figures = {
+        "poison": len(poison),
+        "kinds": len({key.split("-")[1] for key, _ in poison.values()}),
+        "dead letters": len(places),
+        "kept twice": len(places) - len(set(places)),
+        "not kept": len(set(poison) - set(places)),
+        "longest stall of a partition (ms)": round(1000 * stall_s),
+        "without poison (ms)": round(1000 * usual_s),
+    }
+    did = f"{sent['clicks']} clicks at {POISON_RATE}/s with a message among {POISON_EVERY} that is none"
+    print(f"\n{did}: {figures}")
+    record_property("did", did)
+    for name, value in figures.items():
+        record_property(name, value)
+    assert len(poison) == sent["poisoned"] and figures["kinds"] == len(REASONS)
+    assert sorted(places) == sorted(poison)
+    rig.books.assert_right(clicks)
+    assert stall_s <= (STALL_MAX_S if FULL else max(STALL_MAX_S, 2 * usual_s))  # others may take the machine's time
+
+
+def zombies_with_everything(rig):
+    """Each is in a group of its own, so that it believes for ever that all partitions are its own."""
+    variables = {"SESSION_TIMEOUT_MS": 60000, "BATCH_MS": 1000 * ZOMBIE_BATCH_S, "BATCH_EVENTS": 100000}
+    zombies = [rig.consumer(f"zombie-{n}", CONSUMER_GROUP=f"zombie-{n}", **variables) for n in range(ZOMBIES)]
+    for zombie in zombies:
+        zombie.start()
+    for zombie in zombies:
+        wait_until(lambda z=zombie: z.metric("waymark_partitions_assigned") == rig.partitions, 60, "a zombie to have all")
+    return zombies
+
+
+def test_a_zombie_on_all_partitions_changes_nothing(rig, record_property):
+    before = rig.books.counted()
+    zombies = zombies_with_everything(rig)
+    producer = rig.produce(ZOMBIE_CLICKS, 0)
+    sent = producer.finish(60)["clicks"]
+    for zombie in zombies:
+        wait_until(lambda z=zombie: z.metric("waymark_events_read_total") >= sent, 60, "a zombie to have read")
+        zombie.signal(signal.SIGSTOP)
+    assert rig.books.counted() == before, "a zombie stored its batch before it was one"
+    rig.books.take_truth(producer.truth)
+    rig.start_consumers()
+    rig.await_counted(before + sent, 60)
+    rig.stop_consumers()
+    rig.books.assert_right(before + sent)
+    fingerprint = rig.books.fingerprint()
+    for zombie in zombies:
+        zombie.signal(signal.SIGCONT)
+    for zombie in zombies:
+        wait_until(lambda z=zombie: z.events("batch_fenced"), 60 + ZOMBIE_BATCH_S, "a zombie to be fenced")
+    assert [zombie.stop() for zombie in zombies] == [0] * ZOMBIES
+    fenced = [event["records"] for zombie in zombies for event in zombie.events("batch_fenced")]
+    did = f"{ZOMBIES} zombies, each on all {rig.partitions} partitions with a batch of {sent} clicks that others have counted meanwhile"
+    print(f"\n{did}: fenced {fenced}")
+    record_property("did", did)
+    record_property("batches fenced", len(fenced))
+    assert rig.books.fingerprint() == fingerprint, "rows changed"

@@ -1,0 +1,312 @@
+/* The books say what the visit log says, whatever was wrong with them and whoever counts meanwhile. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/mem.h"
+#include "tests/support/test_database.h"
+#include "tools/rebuild-stats/rebuild.h"
+
+#define VISITS 1500
+
+/* Three days of visits to twenty links with all that is rolled up. */
+static const char visits_sql[] =
+	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at) "
+	"SELECT 'rebuild-' || n, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours', now() - interval '9 days' "
+	"FROM generate_series(1, 20) n;"
+	"SELECT visit_log_make_partition((now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 2) n;"
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, country, city, "
+	"region, referrer_host, browser, os, device, language, utm_source, utm_medium, utm_campaign) "
+	"SELECT (at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, (SELECT min(id) FROM links) + n % 20, 'rebuild', 302, "
+	"100 + n * 7 % 5000, n % 5 = 0, n % 5 > 0 AND n % 3 = 0, (ARRAY['DE', 'FR', ''])[1 + n % 3], "
+	"(ARRAY['Berlin', ''])[1 + n % 2], (ARRAY['DE-BE', ''])[1 + n % 2], (ARRAY['', 'news.example.com'])[1 + n % 2], "
+	"(ARRAY['Chrome', 'Firefox', 'Safari'])[1 + n % 3], (ARRAY['Linux', 'Windows'])[1 + n % 2], 'desktop', 'de', "
+	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2] "
+	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '160 seconds' AS at "
+	"FROM generate_series(1, 1500) n) visit;";
+
+/* As the consumer does it: one transaction for the log and for all books. */
+static const char count_visit_sql[] =
+	"CREATE FUNCTION count_visit(link bigint, microseconds integer) RETURNS integer LANGUAGE plpgsql AS $$ "
+	"DECLARE at timestamptz := clock_timestamp(); BEGIN "
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "
+	"VALUES ((at AT TIME ZONE 'UTC')::date, gen_random_uuid(), at, link, 'rebuild', 302, microseconds, false, true, 'Chrome'); "
+	"INSERT INTO visit_rollup_quarter AS old VALUES (link, date_bin('15 minutes', at, 'epoch'), 1, 0, 1) "
+	"ON CONFLICT (link_id, bucket) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
+	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, dimension, value, humans, uniques) "
+	"VALUES (link, date_bin('1 hour', at, 'epoch'), 'browser', 'Chrome', 1, 1) "
+	"ON CONFLICT (link_id, dimension, bucket, value) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
+	"INSERT INTO visit_rollup_day AS old (link_id, day, dimension, value, humans, uniques) "
+	"VALUES (link, (at AT TIME ZONE 'UTC')::date, 'browser', 'Chrome', 1, 1) "
+	"ON CONFLICT (link_id, dimension, day, value) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
+	"INSERT INTO link_statistics AS old (link_id, visit_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms) "
+	"SELECT id, 1, 1, at, 1, microseconds / 1000.0::float8 FROM unnest(ARRAY[0, link]) id ORDER BY id "
+	"ON CONFLICT (link_id) DO UPDATE SET visit_count = old.visit_count + 1, unique_visitors = old.unique_visitors + 1, "
+	"last_visited_at = greatest(old.last_visited_at, EXCLUDED.last_visited_at), latency_count = old.latency_count + 1, "
+	"latency_mean_ms = old.latency_mean_ms + (EXCLUDED.latency_mean_ms - old.latency_mean_ms) / (old.latency_count + 1), "
+	"latency_m2 = old.latency_m2 + (EXCLUDED.latency_mean_ms - old.latency_mean_ms) ^ 2 * old.latency_count "
+	"/ (old.latency_count + 1); "
+	"RETURN 1; END $$;";
+
+/* Each a transaction of its own, so that it waits for whoever counts and never in a circle. */
+static const char *const spoilers[] = {
+	"UPDATE visit_rollup_quarter SET humans = humans + 5 WHERE link_id % 3 = 0",
+	"DELETE FROM visit_rollup_hour WHERE link_id % 4 = 0 AND dimension IN ('browser', 'utm_campaign')",
+	"UPDATE visit_rollup_day SET bots = 0, uniques = 7 WHERE link_id % 5 = 0",
+	"INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	"SELECT min(id), current_date, 'city', 'Atlantis', 3 FROM links ON CONFLICT DO NOTHING",
+	"UPDATE link_statistics SET visit_count = visit_count - 1, latency_m2 = 0 WHERE link_id > 0 AND link_id % 2 = 0",
+	"DELETE FROM link_statistics WHERE link_id = (SELECT max(id) FROM links)",
+	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
+};
+
+/* Everything that a rebuild may change. */
+static const char books_sql[] =
+	"SELECT hashtextextended(concat("
+	"(SELECT string_agg(concat_ws(',', link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, "
+	"round(latency_mean_ms::numeric, 6), round(latency_m2::numeric, 3)), ';' ORDER BY link_id) FROM link_statistics),"
+	"(SELECT string_agg(q::text, ';' ORDER BY link_id, bucket) FROM visit_rollup_quarter q),"
+	"(SELECT string_agg(h::text, ';' ORDER BY link_id, dimension, bucket, value) FROM visit_rollup_hour h),"
+	"(SELECT string_agg(d::text, ';' ORDER BY link_id, dimension, day, value) FROM visit_rollup_day d)), 0)";
+
+static int make_visits(void **state)
+{
+	struct test_database *db = test_database_new();
+	struct pg_conn *owner = test_database_connect(db, NULL);
+	assert_int_equal(pg_conn_script(owner, visits_sql), OK);
+	assert_int_equal(pg_conn_script(owner, count_visit_sql), OK);
+	pg_conn_close(owner);
+	*state = db;
+	return 0;
+}
+
+static int drop(void **state)
+{
+	test_database_drop(*state);
+	return 0;
+}
+
+static enum err rebuild(struct test_database *db, int64_t link_id, bool only_checks)
+{
+	const struct rebuild_wish wish = { .link_id = link_id, .only_checks = only_checks };
+	struct pg_conn *conn = test_database_connect(db, NULL);
+	enum err err = rebuild_run(conn, &wish);
+	if (err != OK && err != ERR_CONFLICT)
+		print_message("%s\n", pg_conn_message(conn));
+	pg_conn_close(conn);
+	return err;
+}
+
+static void run(struct test_database *db, const char *script)
+{
+	struct pg_conn *conn = test_database_connect(db, NULL);
+	assert_int_equal(pg_conn_script(conn, script), OK);
+	pg_conn_close(conn);
+}
+
+static void spoil(struct test_database *db)
+{
+	for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++)
+		run(db, spoilers[i]);
+}
+
+static int64_t some_link(struct test_database *db)
+{
+	return test_database_ask(db, "SELECT min(id) FROM links");
+}
+
+/* Before each test: nothing has been counted. */
+static int forget(void **state)
+{
+	run(*state, "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day;"
+	            "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
+	return 0;
+}
+
+static void makes_empty_books_say_what_the_log_says(void **state)
+{
+	struct test_database *db = *state;
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM link_statistics"), 0);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(rebuild(db, 0, true), OK);
+	static const char *const zeroes[] = {
+		"SELECT count(*) FROM (SELECT link_id, count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), "
+		"count(*) FILTER (WHERE is_unique), max(occurred_at), count(*) FROM visit_log GROUP BY 1 EXCEPT "
+		"SELECT link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count FROM link_statistics) x",
+		"SELECT count(*) FROM (SELECT link_id, round((stddev_samp(latency_us) / 1000)::numeric, 6) FROM visit_log GROUP BY 1 "
+		"EXCEPT SELECT link_id, round(sqrt(latency_m2 / (latency_count - 1))::numeric, 6) FROM link_statistics) x",
+		"SELECT count(*) FROM (SELECT link_id, date_trunc('hour', occurred_at), utm_campaign, "
+		"count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) "
+		"FROM visit_log GROUP BY 1, 2, 3 EXCEPT SELECT link_id, bucket, value, humans, bots, uniques "
+		"FROM visit_rollup_hour WHERE dimension = 'utm_campaign') x",
+		"SELECT count(*) FROM (SELECT link_id, day, city, count(*) FILTER (WHERE NOT is_bot), "
+		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log WHERE city <> '' "
+		"GROUP BY 1, 2, 3 EXCEPT SELECT link_id, day, value, humans, bots, uniques FROM visit_rollup_day "
+		"WHERE dimension = 'city') x",
+		"SELECT count(*) FROM visit_rollup_quarter WHERE extract(minute FROM bucket)::integer % 15 <> 0",
+	};
+	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
+		assert_int_equal(test_database_ask(db, zeroes[i]), 0);
+	assert_int_equal(test_database_ask(db, "SELECT sum(humans + bots)::bigint FROM visit_rollup_quarter"), VISITS);
+	assert_int_equal(test_database_ask(db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"), VISITS);
+}
+
+static void repairs_whatever_was_spoilt(void **state)
+{
+	struct test_database *db = *state;
+	assert_int_equal(rebuild(db, 0, false), OK);
+	int64_t books = test_database_ask(db, books_sql);
+	spoil(db);
+	int64_t spoilt = test_database_ask(db, books_sql);
+	assert_int_not_equal(spoilt, books);
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	assert_int_equal(test_database_ask(db, books_sql), spoilt);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, books_sql), books);
+}
+
+static void repairs_one_link_alone(void **state)
+{
+	struct test_database *db = *state;
+	assert_int_equal(rebuild(db, 0, false), OK);
+	run(db, "UPDATE visit_rollup_quarter SET humans = humans + 1");
+	assert_int_equal(rebuild(db, some_link(db), false), OK);
+	assert_int_equal(rebuild(db, some_link(db), true), OK);
+	assert_int_equal(rebuild(db, some_link(db) + 1, true), ERR_CONFLICT);
+	assert_int_equal(rebuild(db, 4711, false), ERR_NOT_FOUND);
+}
+
+struct counter {
+	struct test_database *db;
+	int64_t first_link;
+	atomic_bool is_over;
+	int64_t counted;
+};
+
+static void *count_visits(void *arg)
+{
+	struct counter *counter = arg;
+	struct pg_conn *conn = test_database_connect(counter->db, NULL);
+	while (!atomic_load(&counter->is_over)) {
+		struct pg_params params = { 0 };
+		int64_t one = 0;
+		pg_params_int(&params, counter->first_link + counter->counted % 20);
+		pg_params_int(&params, 100 + counter->counted * 13 % 3000);
+		/* A deadlock would take it back whole, and the consumer would do it again. */
+		enum err err = pg_conn_query_int(conn, "SELECT count_visit($1, $2::integer)", &params, &one);
+		assert_true(err == OK || err == ERR_CONFLICT);
+		counter->counted += one;
+	}
+	pg_conn_close(conn);
+	return NULL;
+}
+
+static void is_exact_while_others_count(void **state)
+{
+	enum { COUNTERS = 2, ROUNDS = 4 };
+	struct test_database *db = *state;
+	struct counter counters[COUNTERS];
+	pthread_t threads[COUNTERS];
+	assert_int_equal(rebuild(db, 0, false), OK);
+	for (int i = 0; i < COUNTERS; i++) {
+		counters[i] = (struct counter){ .db = db, .first_link = some_link(db) };
+		assert_int_equal(pthread_create(&threads[i], NULL, count_visits, &counters[i]), 0);
+	}
+	for (int round = 0; round < ROUNDS; round++) {
+		spoil(db);
+		assert_int_equal(rebuild(db, 0, false), OK);
+	}
+	int64_t counted = 0;
+	for (int i = 0; i < COUNTERS; i++) {
+		atomic_store(&counters[i].is_over, true);
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		counted += counters[i].counted;
+	}
+	print_message("%d rebuilds while %lld visits were counted\n", ROUNDS, (long long)counted);
+	assert_true(counted > ROUNDS);
+	assert_int_equal(rebuild(db, 0, true), OK);
+	assert_int_equal(test_database_ask(db, "SELECT visit_count + bot_count FROM link_statistics WHERE link_id = 0"),
+	                 VISITS + counted);
+}
+
+/* The schema is a year old, and retention has dropped the first of the three days. */
+#define DROP_A_DAY                                                                                                     \
+	"UPDATE schema_migrations SET applied_at = now() - interval '1 year';"                                         \
+	"DO $$ BEGIN EXECUTE format('DROP TABLE %I', visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 2))); END $$;"
+
+static void keeps_what_retention_has_left_of_days_gone(void **state)
+{
+	struct test_database *db = *state;
+	assert_int_equal(rebuild(db, 0, false), OK);
+	int64_t books = test_database_ask(db, books_sql);
+	run(db, DROP_A_DAY);
+	assert_int_equal(rebuild(db, 0, true), OK);
+	run(db,
+	    "UPDATE visit_rollup_hour SET humans = humans + 1 WHERE bucket >= date_trunc('day', now()) - interval '1 day';"
+	    "UPDATE link_statistics SET visit_count = visit_count + 1 WHERE link_id > 0");
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, books_sql), books);
+}
+
+static void keeps_a_day_whose_partition_was_detached(void **state)
+{
+	struct test_database *db = *state;
+	assert_int_equal(rebuild(db, 0, false), OK);
+	int64_t books = test_database_ask(db, books_sql);
+	run(db, "DO $$ BEGIN EXECUTE format('ALTER TABLE visit_log DETACH PARTITION %I', "
+	        "visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 1))); END $$;");
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, books_sql), books);
+	run(db, "DO $$ DECLARE day date := (now() AT TIME ZONE 'UTC')::date - 1; BEGIN "
+	        "EXECUTE format('ALTER TABLE visit_log ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', "
+	        "visit_log_partition_name(day), day, day + 1); END $$;");
+}
+
+static void brings_no_purged_link_back(void **state)
+{
+	struct test_database *db = *state;
+	run(db, "DELETE FROM links WHERE id = (SELECT min(id) FROM links)");
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM link_statistics WHERE link_id > 0 "
+	                                       "AND NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+	                 0);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM visit_rollup_quarter "
+	                                       "WHERE NOT EXISTS (SELECT FROM links WHERE id = link_id)"),
+	                 0);
+	assert_int_equal(test_database_ask(db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"), VISITS);
+}
+
+static void lets_only_one_at_a_time_work(void **state)
+{
+	struct test_database *db = *state;
+	struct pg_conn *other = test_database_connect(db, NULL);
+	const struct rebuild_wish wish = { .link_id = some_link(db), .only_checks = true };
+	assert_int_equal(rebuild_run(other, &wish), ERR_CONFLICT);
+	enum err err = rebuild(db, 0, true);
+	pg_conn_close(other);
+	assert_int_equal(err, ERR_LIMIT);
+}
+
+int main(void)
+{
+#define ANEW(test) cmocka_unit_test_setup(test, forget)
+	/* The last ones take something away. */
+	const struct CMUnitTest tests[] = {
+		ANEW(makes_empty_books_say_what_the_log_says),
+		ANEW(repairs_whatever_was_spoilt),
+		ANEW(repairs_one_link_alone),
+		ANEW(is_exact_while_others_count),
+		ANEW(lets_only_one_at_a_time_work),
+		ANEW(keeps_a_day_whose_partition_was_detached),
+		ANEW(brings_no_purged_link_back),
+		ANEW(keeps_what_retention_has_left_of_days_gone),
+	};
+	return cmocka_run_group_tests(tests, make_visits, drop);
+}

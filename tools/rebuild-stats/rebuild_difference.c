@@ -1,0 +1,223 @@
+#include "tools/rebuild-stats/rebuild_difference.h"
+
+#include <stdio.h>
+
+static const char tables_sql[] =
+	"CREATE TEMPORARY TABLE rebuild_rollup (book integer, link_id bigint, bucket timestamptz, dimension visit_dimension, "
+	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);"
+	"CREATE INDEX ON rebuild_rollup (book, link_id, dimension, bucket, value);"
+	"CREATE TEMPORARY TABLE rebuild_statistics (link_id bigint, humans bigint, bots bigint, uniques bigint, "
+	"old_last timestamptz, new_last timestamptz, old_n bigint, old_mean float8, old_m2 float8, "
+	"new_n bigint, new_mean float8, new_m2 float8);"
+	"CREATE TEMPORARY TABLE rebuild_day (begin_of_log date, detached date[]);"
+	"CREATE TEMPORARY TABLE rebuild_hour (link_id bigint, bucket timestamptz, dimension visit_dimension, "
+	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
+
+/*
+ * Nothing was ever dropped while the oldest partition is not younger than the schema: then the log begins with the first
+ * click, whatever day that was of. No partition is dropped, made or detached while the transaction holds its lock.
+ */
+static const char days_sql[] =
+	"INSERT INTO rebuild_day SELECT "
+	"CASE WHEN oldest > (SELECT min(applied_at) AT TIME ZONE 'UTC' FROM schema_migrations)::date THEN oldest "
+	"ELSE '-infinity' END, detached FROM (SELECT (SELECT min(day) FROM visit_log_partition_days() AS day) AS oldest, "
+	"ARRAY(SELECT to_date(right(relname, 8), 'YYYYMMDD') FROM pg_class WHERE relname ~ '^visit_log_[0-9]{8}$' "
+	"AND relkind = 'r' AND NOT relispartition AND relnamespace = 'public'::regnamespace) AS detached) AS found";
+
+#define HAS_DAY(day) day " >= begin_of_log AND " day " <> ALL (detached)"
+#define UTC_DAY(time) "(" time " AT TIME ZONE 'UTC')::date"
+#define LINKS "link_id BETWEEN $1 AND $2 AND EXISTS (SELECT FROM links WHERE links.id = link_id)"
+#define SUMS                                                                                                           \
+	"count(*) FILTER (WHERE NOT is_bot) AS humans, count(*) FILTER (WHERE is_bot) AS bots, "                       \
+	"count(*) FILTER (WHERE is_unique) AS uniques"
+#define AMOUNTS                                                                                                        \
+	"coalesce(w.humans, 0) - coalesce(s.humans, 0), coalesce(w.bots, 0) - coalesce(s.bots, 0), "                   \
+	"coalesce(w.uniques, 0) - coalesce(s.uniques, 0)"
+/* A row of zeroes says no more than none. */
+#define DIFFERS                                                                                                        \
+	"(coalesce(w.humans, 0), coalesce(w.bots, 0), coalesce(w.uniques, 0)) <> "                                     \
+	"(coalesce(s.humans, 0), coalesce(s.bots, 0), coalesce(s.uniques, 0))"
+
+static const char quarters_sql[] =
+	"INSERT INTO rebuild_rollup SELECT 1, link_id, bucket, NULL, NULL, " AMOUNTS " FROM "
+	"(SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS " FROM visit_log, rebuild_day "
+	"WHERE " LINKS
+	" AND " HAS_DAY("day") " GROUP BY 1, 2) w FULL JOIN "
+			       "(SELECT r.* FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
+			       " AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket) WHERE " DIFFERS;
+
+static const char log_hours_sql[] =
+	"INSERT INTO rebuild_hour SELECT link_id, date_bin('1 hour', occurred_at, 'epoch'), dimension, value, " SUMS " "
+	"FROM rebuild_day, visit_log CROSS JOIN LATERAL (VALUES ('country'::visit_dimension, country), ('city', city), "
+	"('region', region), ('referrer', referrer_host), ('browser', browser), ('os', os), ('device', device), "
+	"('language', language), ('utm_source', utm_source), ('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) "
+	"AS fact (dimension, value) WHERE " LINKS " AND " HAS_DAY("day") " AND value <> '' GROUP BY 1, 2, 3, 4";
+
+static const char hours_sql[] =
+	"INSERT INTO rebuild_rollup SELECT 2, link_id, bucket, dimension, value, " AMOUNTS
+	" FROM rebuild_hour w FULL JOIN "
+	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS
+	" AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
+
+static const char days_of_values_sql[] =
+	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS
+	" FROM "
+	"(SELECT link_id, " UTC_DAY(
+		"bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
+			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) w FULL JOIN "
+			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day WHERE " LINKS
+			  " AND " HAS_DAY("day") ") s USING (link_id, day, dimension, value) WHERE " DIFFERS;
+
+#define LATENCY                                                                                                        \
+	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                                       \
+	"coalesce(var_pop(latency_us / 1000.0::float8) * count(*), 0) AS m2, max(occurred_at) AS last"
+/* As close as adding up in batches and in one pass come. */
+#define FAR(a, b) "abs(" a " - " b ") > 1e-9 * greatest(1, abs(" a "))"
+
+/*
+ * w: what the log and the quarters of days that it does not have say. `uniques` of those days may be missing from quarters that
+ * are older than the column, so only what differs in the log's days is added.
+ */
+#define STATISTICS_DIFFERENCE                                                                                          \
+	"INSERT INTO rebuild_statistics "                                                                              \
+	"SELECT link_id, w.humans - s.humans, w.bots - s.bots, w.uniques - s.uniques, s.last, w.last, "                \
+	"s.n, s.mean, s.m2, w.n, w.mean, w.m2 FROM wanted w JOIN stored s USING (link_id) "                            \
+	"WHERE (w.humans, w.bots, w.uniques, w.n) <> (s.humans, s.bots, s.uniques, s.n) "                              \
+	"OR w.last IS DISTINCT FROM s.last OR " FAR("w.mean", "s.mean") " OR " FAR("w.m2", "s.m2")
+#define STORED(ids)                                                                                                    \
+	"stored AS (SELECT id AS link_id, coalesce(visit_count, 0) AS humans, coalesce(bot_count, 0) AS bots, "        \
+	"coalesce(unique_visitors, 0) AS uniques, last_visited_at AS last, coalesce(latency_count, 0) AS n, "          \
+	"coalesce(latency_mean_ms, 0) AS mean, coalesce(latency_m2, 0) AS m2 FROM " ids                                \
+	" LEFT JOIN link_statistics ON link_id = id) "
+
+static const char statistics_sql[] = "WITH asked AS (SELECT id, created_at FROM links WHERE id BETWEEN $1 AND $2), " STORED(
+	"asked") ", "
+		 "log AS (SELECT link_id, " SUMS ", " LATENCY " FROM visit_log, rebuild_day WHERE " LINKS
+		 " AND " HAS_DAY(
+			 "day") " GROUP BY 1), "
+				"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM visit_rollup_quarter, rebuild_day "
+				"WHERE " LINKS " AND NOT (" HAS_DAY(UTC_DAY(
+					"bucket")) ") GROUP BY 1), "
+						   "amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup WHERE book = 1 GROUP BY 1), "
+						   "known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= begin_of_log OR begin_of_log = '-infinity') "
+						   "AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_whole "
+						   "FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
+						   "wanted AS (SELECT link_id, coalesce(log.humans, 0) + coalesce(older.humans, 0) AS humans, "
+						   "coalesce(log.bots, 0) + coalesce(older.bots, 0) AS bots, "
+						   "CASE WHEN is_whole THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
+						   "CASE WHEN is_whole THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
+						   "CASE WHEN is_whole THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
+						   "CASE WHEN is_whole THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
+						   "CASE WHEN is_whole THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
+						   "FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
+						   "LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
+
+static const char platform_sql[] =
+	"WITH asked AS (SELECT 0::bigint AS id), " STORED("asked") ", "
+								   "wanted AS (SELECT 0::bigint AS link_id, " SUMS
+								   ", " LATENCY
+								   " FROM visit_log) " STATISTICS_DIFFERENCE;
+
+static enum err begin(struct pg_conn *conn)
+{
+	enum err err = pg_conn_begin(conn);
+	if (err == OK)
+		err = pg_conn_query(conn, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", NULL, NULL);
+	/* Before the snapshot, so that the partitions that it sees are those that there are. */
+	if (err == OK)
+		err = pg_conn_query(conn, "LOCK TABLE visit_log IN ACCESS SHARE MODE", NULL, NULL);
+	if (err == OK)
+		err = pg_conn_query(conn, "TRUNCATE rebuild_rollup, rebuild_statistics, rebuild_hour, rebuild_day",
+		                    NULL, NULL);
+	if (err == OK)
+		err = pg_conn_query(conn, days_sql, NULL, NULL);
+	return err;
+}
+
+static enum err end(struct pg_conn *conn, enum err err)
+{
+	if (err == OK)
+		return pg_conn_commit(conn);
+	if (pg_conn_in_transaction(conn))
+		pg_conn_rollback(conn);
+	return err;
+}
+
+static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn,
+	                             "SELECT count(*) FILTER (WHERE book = 1), count(*) FILTER (WHERE book = 2), "
+	                             "count(*) FILTER (WHERE book = 3), (SELECT count(*) FROM rebuild_statistics) "
+	                             "FROM rebuild_rollup",
+	                             NULL, &rows);
+	for (int book = REBUILD_QUARTERS; err == OK && book < REBUILD_BOOKS; book++)
+		out->rows[book] = pg_result_int(rows, 0, book - 1);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err rebuild_difference_prepare(struct pg_conn *conn)
+{
+	return pg_conn_script(conn, tables_sql);
+}
+
+enum err rebuild_difference_begin_of_log(struct pg_conn *conn, char *out, size_t size)
+{
+	struct pg_result *rows = NULL;
+	enum err err = begin(conn);
+	if (err == OK)
+		err = pg_conn_query(conn, "SELECT begin_of_log FROM rebuild_day", NULL, &rows);
+	if (err == OK)
+		snprintf(out, size, "%s", pg_result_text(rows, 0, 0));
+	pg_result_free(rows);
+	return end(conn, err);
+}
+
+enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
+{
+	static const char *const steps[] = { quarters_sql, log_hours_sql, hours_sql, days_of_values_sql,
+		                             statistics_sql };
+	struct pg_params params = { 0 };
+	struct rebuild_difference found = { 0 };
+	pg_params_int(&params, first);
+	pg_params_int(&params, last);
+	enum err err = begin(conn);
+	for (size_t i = 0; err == OK && i < sizeof(steps) / sizeof(steps[0]); i++)
+		err = pg_conn_query(conn, steps[i], &params, NULL);
+	if (err == OK)
+		err = count(conn, &found);
+	err = end(conn, err);
+	if (err == OK)
+		*out = found;
+	return err;
+}
+
+enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_difference *out)
+{
+	struct rebuild_difference found = { 0 };
+	int64_t is_whole = 0;
+	enum err err = begin(conn);
+	if (err == OK)
+		err = pg_conn_query_int(
+			conn, "SELECT (begin_of_log = '-infinity' AND detached = '{}')::integer FROM rebuild_day", NULL,
+			&is_whole);
+	if (err == OK && !is_whole)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = pg_conn_query(conn, platform_sql, NULL, NULL);
+	if (err == OK)
+		err = count(conn, &found);
+	err = end(conn, err);
+	if (err == OK)
+		*out = found;
+	return err;
+}
+
+int64_t rebuild_difference_sum(const struct rebuild_difference *difference)
+{
+	int64_t sum = 0;
+	for (int book = REBUILD_QUARTERS; book < REBUILD_BOOKS; book++)
+		sum += difference->rows[book];
+	return sum;
+}

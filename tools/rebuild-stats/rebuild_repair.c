@@ -1,0 +1,138 @@
+#include "tools/rebuild-stats/rebuild_repair.h"
+
+#include <poll.h>
+#include <stddef.h>
+
+/* Rows of one transaction. */
+#define STEP "2000"
+#define TRIES 20
+#define PAUSE_MS 50
+
+static const char tables_sql[] = "CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
+				 "CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
+
+/* The rest of the transaction keeps the links from being purged: a purge would miss what it adds. */
+#define HOLD(step) "SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
+#define LET_GO(step)                                                                                                   \
+	"DELETE FROM " step " WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link_id)"
+/* A roll-up is never without the row by which the sweep of purged links finds it. */
+#define MAKE_STATISTICS(step)                                                                                          \
+	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                                     \
+	" ORDER BY link_id ON CONFLICT DO NOTHING"
+#define ADD                                                                                                            \
+	"DO UPDATE SET humans = old.humans + EXCLUDED.humans, bots = old.bots + EXCLUDED.bots, "                       \
+	"uniques = old.uniques + EXCLUDED.uniques"
+#define IS_ZERO "t.humans = 0 AND t.bots = 0 AND t.uniques = 0 AND t.link_id = step.link_id"
+
+static const char *const rollup_steps[] = {
+	"TRUNCATE rebuild_rollup_step",
+	"WITH taken AS (DELETE FROM rebuild_rollup WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_rollup "
+	"ORDER BY book, link_id, dimension, bucket, value LIMIT " STEP ")) RETURNING *) "
+	"INSERT INTO rebuild_rollup_step SELECT * FROM taken",
+	HOLD("rebuild_rollup_step"),
+	LET_GO("rebuild_rollup_step"),
+	MAKE_STATISTICS("rebuild_rollup_step"),
+	"INSERT INTO visit_rollup_quarter AS old (link_id, bucket, humans, bots, uniques) "
+	"SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup_step WHERE book = 1 ORDER BY link_id, bucket "
+	"ON CONFLICT (link_id, bucket) " ADD,
+	"DELETE FROM visit_rollup_quarter t USING rebuild_rollup_step step "
+	"WHERE step.book = 1 AND t.bucket = step.bucket AND " IS_ZERO,
+	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, humans, bots, uniques, dimension, value) "
+	"SELECT link_id, bucket, humans, bots, uniques, dimension, value FROM rebuild_rollup_step WHERE book = 2 "
+	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, bucket, value) " ADD,
+	"DELETE FROM visit_rollup_hour t USING rebuild_rollup_step step WHERE step.book = 2 AND t.bucket = step.bucket "
+	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
+	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) "
+	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques, dimension, value "
+	"FROM rebuild_rollup_step WHERE book = 3 "
+	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, day, value) " ADD,
+	"DELETE FROM visit_rollup_day t USING rebuild_rollup_step step WHERE step.book = 3 "
+	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date "
+	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
+};
+
+/*
+ * What was counted since the look, b, is what the row has beyond its old latency (welford_merge backwards); it is merged with
+ * the new one (welford_merge).
+ */
+static const char set_statistics_sql[] =
+	"UPDATE link_statistics t SET visit_count = t.visit_count + step.humans, bot_count = t.bot_count + step.bots, "
+	"unique_visitors = t.unique_visitors + step.uniques, "
+	"last_visited_at = CASE WHEN t.last_visited_at IS NOT DISTINCT FROM step.old_last THEN step.new_last "
+	"ELSE greatest(t.last_visited_at, step.new_last) END, "
+	"latency_count = step.new_n + b.n, "
+	"latency_mean_ms = CASE WHEN b.n = 0 THEN step.new_mean "
+	"ELSE step.new_mean + (b.mean - step.new_mean) * b.n / (step.new_n + b.n) END, "
+	"latency_m2 = CASE WHEN b.n = 0 THEN step.new_m2 "
+	"ELSE step.new_m2 + b.m2 + (b.mean - step.new_mean) ^ 2 * step.new_n * b.n / (step.new_n + b.n) END, "
+	"updated_at = clock_timestamp() "
+	"FROM rebuild_statistics_step step JOIN link_statistics now USING (link_id) "
+	"CROSS JOIN LATERAL (SELECT now.latency_count - step.old_n AS n, "
+	"(now.latency_mean_ms * now.latency_count - step.old_mean * step.old_n) "
+	"/ nullif(now.latency_count - step.old_n, 0) AS mean) more "
+	"CROSS JOIN LATERAL (SELECT more.n, more.mean, greatest(0, now.latency_m2 - step.old_m2 "
+	"- (more.mean - step.old_mean) ^ 2 * step.old_n * more.n / nullif(now.latency_count, 0)) AS m2) b "
+	"WHERE t.link_id = step.link_id";
+
+static const char *const statistics_steps[] = {
+	"TRUNCATE rebuild_statistics_step",
+	"WITH taken AS (DELETE FROM rebuild_statistics WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_statistics "
+	"ORDER BY link_id LIMIT " STEP ")) RETURNING *) INSERT INTO rebuild_statistics_step SELECT * FROM taken",
+	HOLD("rebuild_statistics_step"),
+	LET_GO("rebuild_statistics_step"),
+	MAKE_STATISTICS("rebuild_statistics_step"),
+	"SELECT FROM link_statistics WHERE link_id IN (SELECT link_id FROM rebuild_statistics_step) "
+	"ORDER BY link_id FOR UPDATE",
+	set_statistics_sql,
+};
+
+#define STEPS(array) (array), sizeof(array) / sizeof((array)[0])
+
+static enum err take_step(struct pg_conn *conn, const char *const *steps, size_t count)
+{
+	enum err err = pg_conn_begin(conn);
+	for (size_t i = 0; err == OK && i < count; i++)
+		err = pg_conn_query(conn, steps[i], NULL, NULL);
+	if (err == OK)
+		return pg_conn_commit(conn);
+	if (pg_conn_in_transaction(conn))
+		pg_conn_rollback(conn);
+	return err;
+}
+
+/* A deadlock with whoever counts took the step back whole; it is in its table again. */
+static enum err insist(struct pg_conn *conn, const char *const *steps, size_t count)
+{
+	enum err err = take_step(conn, steps, count);
+	for (int tries = 1; err == ERR_CONFLICT && tries < TRIES; tries++) {
+		poll(NULL, 0, PAUSE_MS);
+		err = take_step(conn, steps, count);
+	}
+	return err;
+}
+
+/* Until nothing is left of it. */
+static enum err add_all(struct pg_conn *conn, const char *left_sql, const char *const *steps, size_t count)
+{
+	int64_t left = 0;
+	enum err err = pg_conn_query_int(conn, left_sql, NULL, &left);
+	while (err == OK && left > 0) {
+		err = insist(conn, steps, count);
+		if (err == OK)
+			err = pg_conn_query_int(conn, left_sql, NULL, &left);
+	}
+	return err;
+}
+
+enum err rebuild_repair_prepare(struct pg_conn *conn)
+{
+	return pg_conn_script(conn, tables_sql);
+}
+
+enum err rebuild_repair_add(struct pg_conn *conn)
+{
+	enum err err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_rollup)::integer", STEPS(rollup_steps));
+	if (err == OK)
+		err = add_all(conn, "SELECT EXISTS (SELECT FROM rebuild_statistics)::integer", STEPS(statistics_steps));
+	return err;
+}
