@@ -1,9 +1,25 @@
 #include "lib/base/shutdown.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
+#include "lib/links/link_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
 #include "services/analytics-consumer/ingest.h"
+#include "services/analytics-consumer/purge_follower.h"
+
+static enum err follow_purges(const struct config *config, struct pg_pool *pool, const struct log *log,
+                              struct metrics *metrics, struct purge_follower **out)
+{
+	const struct purge_follower_config following = { .kafka = &config->kafka,
+		                                         .group = config->consumer_group,
+		                                         .topic = LINK_EVENT_TOPIC,
+		                                         .session_timeout_ms = config->session_timeout_ms,
+		                                         .pool = pool,
+		                                         .clock = clock_system(),
+		                                         .log = log,
+		                                         .metrics = metrics };
+	return purge_follower_start(&following, out);
+}
 
 int main(int argc, char **argv)
 {
@@ -17,7 +33,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	const struct pg_pool_config pg = { .url = config.pg_url,
 		                           .application_name = config_program.name,
-		                           .max = 1,
+		                           .max = 2, /* ingest and purges */
 		                           .wait_ms = 1000,
 		                           .connect_timeout_ms = 5000,
 		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
@@ -28,6 +44,7 @@ int main(int argc, char **argv)
 	struct geoip *geoip = NULL;
 	struct user_agent_parser *user_agents = NULL;
 	struct ingest *ingest = NULL;
+	struct purge_follower *purges = NULL;
 	struct ops_server *ops = NULL;
 	enum err err = geoip_open(config.geoip_db, log, &geoip);
 	if (err == OK)
@@ -48,6 +65,8 @@ int main(int argc, char **argv)
 
 	if (err == OK)
 		err = ingest_start(&counting, &ingest);
+	if (err == OK)
+		err = follow_purges(&config, pool, log, metrics, &purges);
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
 		                                   { "kafka", ingest_kafka_is_reachable, ingest },
 		                                   { "partitions", ingest_has_no_stranded_partition, ingest },
@@ -68,6 +87,7 @@ int main(int argc, char **argv)
 	}
 
 	ops_server_stop(ops);
+	purge_follower_stop(purges);
 	ingest_stop(ingest);
 	user_agent_parser_free(user_agents);
 	geoip_close(geoip);
