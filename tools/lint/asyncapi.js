@@ -6,12 +6,12 @@ const { Parser } = require('@asyncapi/parser');
 
 const DOCUMENT = 'docs/api/asyncapi.yaml';
 const SCALARS = {
-  TYPE_INT64: { type: 'integer', format: 'int64' },
-  TYPE_UINT64: { type: 'integer', format: 'uint64' },
-  TYPE_UINT32: { type: 'integer', format: 'uint32' },
-  TYPE_BOOL: { type: 'boolean' },
-  TYPE_STRING: { type: 'string' },
-  TYPE_BYTES: { type: 'string', format: 'byte' },
+  TYPE_INT64: ['integer', 'int64'],
+  TYPE_UINT64: ['integer', 'uint64'],
+  TYPE_UINT32: ['integer', 'uint32'],
+  TYPE_BOOL: ['boolean', null],
+  TYPE_STRING: ['string', null],
+  TYPE_BYTES: ['string', 'byte'],
 };
 
 const problems = [];
@@ -36,7 +36,7 @@ function compareValue(where, schema, field, types) {
   } else if (field.type === 'TYPE_ENUM') {
     expect(`${where}, values`, schema.enum, types.enums[field.typeName].value.map((value) => value.name));
   } else {
-    expect(`${where}, type`, { type: schema.type, format: schema.format }, { format: undefined, ...SCALARS[field.type] });
+    expect(`${where}, type`, [schema.type, schema.format ?? null], SCALARS[field.type]);
   }
 }
 
