@@ -136,7 +136,8 @@ static void take(const rd_kafka_message_t *record)
 		return;
 	Waymark__V1__VisitEvent *visit = waymark__v1__visit_event__unpack(NULL, record->len, record->payload);
 	if (!visit || visit->event_id.len != sizeof(event_id))
-		fprintf(stderr, "not a visit: partition %" PRId32 ", offset %" PRId64 "\n", record->partition, record->offset);
+		fprintf(stderr, "not a visit: partition %" PRId32 ", offset %" PRId64 "\n", record->partition,
+		        record->offset);
 	else if (!is_repeat(&visit->event_id))
 		print_visit(visit);
 	if (visit)
@@ -208,7 +209,8 @@ int main(void)
 				fail("stdout", "cannot be written");
 			rd_kafka_offset_store(record->rkt, record->partition, record->offset);
 		} else {
-			fprintf(stderr, "kafka: %s\n", rd_kafka_message_errstr(record)); /* librdkafka goes on by itself */
+			fprintf(stderr, "kafka: %s\n",
+			        rd_kafka_message_errstr(record)); /* librdkafka goes on by itself */
 		}
 		rd_kafka_message_destroy(record);
 	}

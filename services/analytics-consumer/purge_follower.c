@@ -280,9 +280,9 @@ static void register_metrics(struct purge_follower *f, struct metrics *metrics)
 {
 	if (!metrics)
 		return;
-	f->purges = metrics_counter(metrics, "waymark_purges_followed_total",
-	                            "Records of waymark.links.v1 that say that a link was purged, repeats included",
-	                            NULL);
+	f->purges =
+		metrics_counter(metrics, "waymark_purges_followed_total",
+	                        "Records of waymark.links.v1 that say that a link was purged, repeats included", NULL);
 	f->rows = metrics_counter(metrics, "waymark_purged_rows_total",
 	                          "Rows of statistics, roll-ups and known visitors deleted after purges", NULL);
 	f->lag = metrics_gauge(metrics, "waymark_purges_lag",

@@ -48,10 +48,9 @@ static int open_world(void **state)
 		return -1;
 	w->db = test_database_new();
 	test_database_url(w->db, "waymark_consumer", w->pg_url);
-	const struct kafka_producer_config producer = { .kafka = &w->f->kafka,
-		                                        .queue_max = 10000,
-		                                        .queue_bytes_max = (size_t)16 << 20,
-		                                        .log = w->f->log };
+	const struct kafka_producer_config producer = {
+		.kafka = &w->f->kafka, .queue_max = 10000, .queue_bytes_max = (size_t)16 << 20, .log = w->f->log
+	};
 	assert_int_equal(kafka_producer_new(&producer, &w->producer), OK);
 	*state = w;
 	return 0;
@@ -115,8 +114,9 @@ static void count_clicks(struct world *w)
 	                         "SELECT id, 'os', current_date, 'x', 2 FROM links");
 	test_database_run(w->db, "INSERT INTO link_statistics (link_id, visit_count) "
 	                         "SELECT id, 2 FROM links UNION SELECT 0, 18");
-	test_database_run(w->db, "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
-	                         "SELECT current_date, gen_random_uuid(), now(), id, slug, 302, 1, false FROM links");
+	test_database_run(
+		w->db, "INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
+		       "SELECT current_date, gen_random_uuid(), now(), id, slug, 302, 1, false FROM links");
 }
 
 static void bury(struct world *w, const char *slug)
@@ -144,10 +144,13 @@ static void send_change(struct world *w, const char *slug, enum link_change chan
 	struct link_event *event = mem_zero(sizeof(*event));
 	struct strbuf bytes;
 	*event = (struct link_event){ .event_id = { 1 }, .occurred_at_us = 1, .change = change };
-	event->link = (struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
-	event->link.entry = (struct link_entry){
-		.id = 1, .version = 2, .state = LINK_STATE_DELETED, .redirect_status = 302, .original_url = "https://example.com/"
-	};
+	event->link =
+		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
+	event->link.entry = (struct link_entry){ .id = 1,
+		                                 .version = 2,
+		                                 .state = LINK_STATE_DELETED,
+		                                 .redirect_status = 302,
+		                                 .original_url = "https://example.com/" };
 	snprintf(event->link.entry.slug, sizeof(event->link.entry.slug), "%s", slug);
 	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
 	link_event_encode(event, &bytes);
@@ -226,7 +229,9 @@ static void forgets_what_was_purged_while_nobody_followed(void **state)
 		send_change(w, slug, LINK_CHANGE_PURGED);
 	}
 	/* What is behind the stored place is not asked for again. */
-	test_database_run(w->db, "INSERT INTO link_statistics (link_id) SELECT link_id FROM link_tombstones WHERE slug = 'link-6'");
+	test_database_run(
+		w->db,
+		"INSERT INTO link_statistics (link_id) SELECT link_id FROM link_tombstones WHERE slug = 'link-6'");
 	start(w);
 	test_database_await(w->db, COUNTED(PURGED), 1, DEADLINE_MS);
 	test_database_await(w->db, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 6, DEADLINE_MS);
@@ -240,8 +245,8 @@ static void reads_from_the_beginning_where_its_place_is_gone(void **state)
 	kafka_fixture_make_topic(w->f, 1);
 	count_clicks(w);
 	char sql[300];
-	snprintf(sql, sizeof(sql), "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000)",
-	         w->f->unique);
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000)", w->f->unique);
 	test_database_run(w->db, sql);
 	bury(w, "link-9");
 	send_change(w, "link-9", LINK_CHANGE_PURGED);
@@ -316,9 +321,10 @@ static void leaves_a_click_that_is_counted_meanwhile_where_the_sweep_finds_it(vo
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	pg_conn_close(forgetter);
 	pg_conn_close(counter);
-	assert_int_equal(test_database_ask(w->db, "SELECT count(*) FROM visit_rollup_hour AS r WHERE " PURGED
-	                                          " AND EXISTS (SELECT FROM link_statistics AS s WHERE s.link_id = r.link_id)"),
-	                 1);
+	assert_int_equal(
+		test_database_ask(w->db, "SELECT count(*) FROM visit_rollup_hour AS r WHERE " PURGED
+	                                 " AND EXISTS (SELECT FROM link_statistics AS s WHERE s.link_id = r.link_id)"),
+		1);
 	assert_int_equal(test_database_ask(w->db, "SELECT statistics_forget_purged(1000)"), 2);
 	assert_int_equal(test_database_ask(w->db, COUNTED(PURGED)), 0);
 	assert_untouched(w, 8);
