@@ -11,9 +11,8 @@ static const struct env_var vars[] = {
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "10000", 100, 600000,
 	        "longest statement; a consumer frozen in a transaction holds its locks for twice as long"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
-	ENV_TEXT(
-		"CONSUMER_GROUP", struct config, consumer_group, "waymark-analytics",
-		"Kafka consumer group; consumers of one group share the partitions; purges are followed in GROUP-purges"),
+	ENV_TEXT("CONSUMER_GROUP", struct config, consumer_group, "waymark-analytics",
+	         "Kafka consumer group; consumers of one group share the partitions (purges: NAME-purges)"),
 	ENV_INT("SESSION_TIMEOUT_MS", struct config, session_timeout_ms, "45000", 6000, 1800000,
 	        "after so much silence a consumer's partitions go to others"),
 	ENV_INT("BATCH_EVENTS", struct config, batch_events, "10000", 1, 100000,
