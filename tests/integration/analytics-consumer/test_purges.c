@@ -223,7 +223,7 @@ static void forgets_what_was_purged_while_nobody_followed(void **state)
 	assert_int_equal(test_database_ask(w->db, COUNTED(PURGED)), 0);
 	stop(w);
 	for (int i = 1; i <= 5; i++) {
-		char slug[16];
+		char slug[SLUG_SIZE];
 		snprintf(slug, sizeof(slug), "link-%d", i);
 		bury(w, slug);
 		send_change(w, slug, LINK_CHANGE_PURGED);
