@@ -101,7 +101,8 @@ async function main() {
     logLevel: logLevel.ERROR,
     ...credentials(),
   });
-  const consumer = kafka.consumer({ groupId: env('KAFKA_GROUP', 'example-node') });
+  // kafkajs ends when its last fetch has: no fetch lasts longer than half a second.
+  const consumer = kafka.consumer({ groupId: env('KAFKA_GROUP', 'example-node'), maxWaitTimeInMs: 500 });
   const take = makeTaker();
   await consumer.connect();
   // A new group begins with the oldest visit that Kafka still has.
