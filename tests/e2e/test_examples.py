@@ -115,13 +115,13 @@ def as_printed(visit):
     return {**fields, "event_id": str(uuid.UUID(bytes=visit.event_id))}
 
 
-def tell_again(brokers, records):
-    """What a crash of the consumer does; with a record of another type and one that does not decode between them."""
+def tell_again(brokers, records, foreign):
+    """What a crash of the consumer does; with records of another type, and of none that decodes, between them."""
     producer = confluent_kafka.Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
     key = records[0].key()
     for record in records:
         producer.produce(TOPIC, key=key, value=record.value(), headers=record.headers())
-        producer.produce(TOPIC, key=key, value=record.value(), headers={"ce_type": "waymark.visit.v9"})
+        producer.produce(TOPIC, key=key, value=foreign, headers={"ce_type": "waymark.visit.v9"})
         producer.produce(TOPIC, key=key, value=b"\xff\xff", headers={"ce_type": "waymark.visit.v1"})
     assert producer.flush(30) == 0
 
@@ -135,7 +135,9 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
     running = start()
     wait_for(running, slug, 12)
 
-    tell_again(env["KAFKA_BROKERS"], records[:5])
+    foreign = messages.VisitEvent.FromString(records[0].value())
+    foreign.event_id = secrets.token_bytes(16)
+    tell_again(env["KAFKA_BROKERS"], records[:5], foreign.SerializeToString())
     click(user, visitor, link, [CHROME] * 3)
     wait_for(running, slug, 15)
     for language, each in running.items():
