@@ -12,7 +12,7 @@ static const struct env_var vars[] = {
 	        "longest statement; a consumer frozen in a transaction holds its locks for twice as long"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("CONSUMER_GROUP", struct config, consumer_group, "waymark-analytics",
-	         "Kafka consumer group; consumers of one group share the partitions"),
+	         "Kafka consumer group; consumers of one group share the partitions (purges: NAME-purges)"),
 	ENV_INT("SESSION_TIMEOUT_MS", struct config, session_timeout_ms, "45000", 1000, 1800000,
 	        "after so much silence a consumer's partitions go to others; below 6000 brokers refuse it by default"),
 	ENV_INT("BATCH_EVENTS", struct config, batch_events, "10000", 1, 100000,

@@ -1,9 +1,25 @@
 #include "lib/base/shutdown.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
+#include "lib/links/link_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
 #include "services/analytics-consumer/lanes.h"
+#include "services/analytics-consumer/purge_follower.h"
+
+static enum err follow_purges(const struct config *config, struct pg_pool *pool, const struct log *log,
+                              struct metrics *metrics, struct purge_follower **out)
+{
+	const struct purge_follower_config following = { .kafka = &config->kafka,
+		                                         .group = config->consumer_group,
+		                                         .topic = LINK_EVENT_TOPIC,
+		                                         .session_timeout_ms = config->session_timeout_ms,
+		                                         .pool = pool,
+		                                         .clock = clock_system(),
+		                                         .log = log,
+		                                         .metrics = metrics };
+	return purge_follower_start(&following, out);
+}
 
 int main(int argc, char **argv)
 {
@@ -17,7 +33,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	const struct pg_pool_config pg = { .url = config.pg_url,
 		                           .application_name = config_program.name,
-		                           .max = (size_t)config.lanes,
+		                           .max = (size_t)config.lanes + 1, /* and the purges */
 		                           .wait_ms = 1000,
 		                           .connect_timeout_ms = 5000,
 		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
@@ -32,6 +48,7 @@ int main(int argc, char **argv)
 		                                   .log = log,
 		                                   .metrics = metrics };
 	struct lanes *lanes = NULL;
+	struct purge_follower *purges = NULL;
 	struct ops_server *ops = NULL;
 	const struct ingest_config counting = { .kafka = &config.kafka,
 		                                .group = config.consumer_group,
@@ -48,6 +65,8 @@ int main(int argc, char **argv)
 
 	const struct lanes_config side_by_side = { .count = (size_t)config.lanes, .ingest = counting, .facts = facts };
 	enum err err = lanes_start(&side_by_side, &lanes);
+	if (err == OK)
+		err = follow_purges(&config, pool, log, metrics, &purges);
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
 		                                   { "kafka", lanes_reach_kafka, lanes },
 		                                   { "partitions", lanes_have_no_stranded_partition, lanes },
@@ -68,6 +87,7 @@ int main(int argc, char **argv)
 	}
 
 	ops_server_stop(ops);
+	purge_follower_stop(purges);
 	lanes_stop(lanes);
 	pg_pool_free(pool);
 	shutdown_free(shutdown);

@@ -6,7 +6,7 @@ import secrets
 import time
 
 import pytest
-from doors import wait_until
+from doors import ask, wait_until
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
 
@@ -207,8 +207,14 @@ def test_changes_are_published_in_order(user, topic, messages):
     assert [e.link.version for e in events] == [1, 2, 3, 4]
 
 
+def forgotten_rows(env):
+    lines = ask(env["CONSUMER_OPS_URL"], "GET", "/metrics").body.decode().splitlines()
+    return sum(float(line.split()[1]) for line in lines if line.startswith("waymark_purged_rows_total "))
+
+
 def test_an_expired_link_is_410_then_404_and_never_back(user, visitor, env):
     """The stack of these tests runs its janitor every second with a grace of two seconds."""
+    forgotten = forgotten_rows(env)
     link = user.create(expires_at=rfc3339(now() + datetime.timedelta(milliseconds=500)))
     seen = []
     deadline = time.monotonic() + 20
@@ -220,3 +226,4 @@ def test_an_expired_link_is_410_then_404_and_never_back(user, visitor, env):
     assert seen == [302, 410, 404]
     again = user.call("POST", "/api/links", {"original_url": "https://example.com/", "slug": link["slug"]})
     assert again.status == 409, "a purged slug is never issued again"
+    wait_until(lambda: forgotten_rows(env) > forgotten, 20, "what was counted of the link to be forgotten")

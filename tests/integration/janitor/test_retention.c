@@ -53,13 +53,19 @@ static void keeps_what_was_counted_of_days_that_it_drops(void **state)
 	add_visits(f, -KEEP_DAYS);
 	test_database_run(f->db, "INSERT INTO links (slug, link_type, original_url, expires_at) "
 	                         "VALUES ('a', 'TEMPORARY', 'https://example.com/', clock_timestamp())");
+	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
+	                         "SELECT id, '2023-08-31T08:00:00Z', 100 FROM links");
 	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-	                         "SELECT id, '2023-08-31T08:00:00Z', 'total', '', 100 FROM links");
+	                         "SELECT id, '2023-08-31T08:00:00Z', 'country', 'DE', 90 FROM links");
+	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	                         "SELECT id, '2023-08-31', 'country', 'DE', 90 FROM links");
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
 	janitor_fixture_do(f, partitions_run);
 	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_hour"), 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_quarter"), 100);
+	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_hour"), 90);
+	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_day"), 90);
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics"), 100);
 }
 
@@ -148,23 +154,42 @@ static void forgets_the_statistics_of_purged_links_and_of_no_other(void **state)
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 1 FROM links");
-	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
-	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 'total', '', 1 "
+	test_database_run(f->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
+	                         "SELECT id, clock_timestamp() + i * interval '1 hour', 1 "
 	                         "FROM links, generate_series(1, 4) AS i");
+	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	                         "SELECT id, current_date, 'os', 'x', 1 FROM links");
+	test_database_run(f->db, "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
+	                         "SELECT current_date - i, id, 1 FROM links, generate_series(0, 1) AS i");
 	/* The platform's row, and a link with many roll-ups among those that go. */
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
 	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
 	                         "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
 	                         "FROM links, generate_series(1, 2000) AS i GROUP BY i");
 	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
-	int64_t gone = 500 + 500 * 4 + 2000;
+	int64_t gone = 500 + 500 * (4 + 1 + 2) + 2000;
 	assert_int_equal(janitor_fixture_do(f, retention_run), gone);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 2001);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
 	                 2000);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 8000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_quarter"), 8000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_day"), 2000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 4000);
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics WHERE link_id = 0"), 2500);
 	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+}
+
+static void forgets_again_what_a_late_click_has_brought_back(void **state)
+{
+	struct janitor_fixture *f = *state;
+	for (int night = 0; night < 2; night++) {
+		test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
+		                         "VALUES (77, clock_timestamp(), 'country', 'DE', 1)");
+		test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (77, 1)");
+		assert_int_equal(janitor_fixture_do(f, retention_run), 2);
+		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
+	}
 }
 
 int main(void)
@@ -178,6 +203,7 @@ int main(void)
 		TEST(gives_up_on_a_drop_rather_than_make_ingestion_queue),
 		TEST(leaves_a_day_alone_that_an_operator_has_detached),
 		TEST(forgets_the_statistics_of_purged_links_and_of_no_other),
+		TEST(forgets_again_what_a_late_click_has_brought_back),
 		TEST(changes_nothing_when_its_clock_has_gone_astray),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

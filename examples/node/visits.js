@@ -1,0 +1,120 @@
+#!/usr/bin/env node
+/*
+ * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds on.
+ *
+ *   npm ci
+ *   KAFKA_BROKERS=127.0.0.1:9092 node visits.js
+ *
+ * Offsets are committed only after a visit has been printed, so that none is lost whatever happens to this program, and
+ * visits that Kafka brings again are known by their event_id.
+ */
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs');
+const lz4 = require('lz4js');
+const protobuf = require('protobufjs');
+
+const TOPIC = 'waymark.visits.v1';
+const TYPE = 'waymark.visit.v1';
+const PROTO = process.env.WAYMARK_PROTO || path.join(__dirname, '../../proto');
+// How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key instead.
+const REMEMBERED = 100000;
+
+const env = (name, otherwise) => process.env[name] || otherwise;
+
+// Waymark's batches are LZ4 frames, which kafkajs leaves to others.
+CompressionCodecs[CompressionTypes.LZ4] = () => ({
+  compress: async (encoder) => Buffer.from(lz4.compress(encoder.buffer)),
+  decompress: async (buffer) => Buffer.from(lz4.decompress(buffer)),
+});
+
+function credentials() {
+  const protocol = env('KAFKA_SECURITY_PROTOCOL', 'plaintext').toLowerCase();
+  const authority = env('KAFKA_SSL_CA_FILE');
+  return {
+    ssl: protocol.endsWith('ssl') && { ca: authority ? [fs.readFileSync(authority)] : undefined },
+    sasl: protocol.startsWith('sasl')
+      ? {
+          mechanism: env('KAFKA_SASL_MECHANISM', 'SCRAM-SHA-512').toLowerCase(),
+          username: env('KAFKA_SASL_USERNAME'),
+          password: env('KAFKA_SASL_PASSWORD'),
+        }
+      : undefined,
+  };
+}
+
+// The latest event_ids, at most REMEMBERED: a Set keeps them in the order in which they came.
+class Seen {
+  #ids = new Set();
+
+  // False for one that is there already.
+  add(eventId) {
+    if (this.#ids.has(eventId)) return false;
+    this.#ids.add(eventId);
+    if (this.#ids.size > REMEMBERED) this.#ids.delete(this.#ids.values().next().value);
+    return true;
+  }
+}
+
+function uuid(bytes) {
+  const hex = Buffer.from(bytes).toString('hex');
+  if (hex.length !== 32) throw new Error('event_id is no UUID');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+function makeDecoder() {
+  const root = new protobuf.Root();
+  root.resolvePath = (_, target) => path.join(PROTO, target);
+  root.loadSync('waymark/v1/visit_event.proto', { keepCase: true });
+  const VisitEvent = root.lookupType('waymark.v1.VisitEvent');
+  // All fields that the .proto names. Microseconds fit into a double's 53 bits until the year 2255.
+  return (value) => {
+    const fields = VisitEvent.toObject(VisitEvent.decode(value), { defaults: true, longs: Number });
+    return { ...fields, event_id: uuid(fields.event_id) };
+  };
+}
+
+function makeTaker() {
+  const decode = makeDecoder();
+  const seen = new Seen();
+  return (partition, message) => {
+    // Records of other types may join the topic one day: they are for others.
+    if (String(message.headers?.ce_type) !== TYPE) return;
+    let visit;
+    try {
+      visit = decode(message.value);
+    } catch (error) {
+      console.error(`not a visit: partition ${partition}, offset ${message.offset}: ${error.message}`);
+      return;
+    }
+    // Synchronous, so that it is out before its offset is committed.
+    if (seen.add(visit.event_id)) fs.writeSync(1, `${JSON.stringify(visit)}\n`);
+  };
+}
+
+async function main() {
+  const kafka = new Kafka({
+    clientId: 'example-node',
+    brokers: env('KAFKA_BROKERS', '127.0.0.1:9092').split(','),
+    logLevel: logLevel.ERROR,
+    ...credentials(),
+  });
+  // kafkajs ends when its last fetch has: no fetch lasts longer than half a second.
+  const consumer = kafka.consumer({ groupId: env('KAFKA_GROUP', 'example-node'), maxWaitTimeInMs: 500 });
+  const take = makeTaker();
+  await consumer.connect();
+  // A new group begins with the oldest visit that Kafka still has.
+  await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
+  const stop = () => consumer.disconnect().then(() => process.exit(0)); // finishes the message in hand, and leaves the group
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  // The offset after a message is committed when this has returned for it.
+  await consumer.run({ eachMessage: async ({ partition, message }) => take(partition, message) });
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds on.
+
+    pip install -r requirements.txt        # or Debian's python3-confluent-kafka, python3-protobuf
+    protoc -I ../../proto --python_out=. ../../proto/waymark/v1/visit_event.proto
+    KAFKA_BROKERS=127.0.0.1:9092 ./visits.py
+
+Offsets are committed only after a visit has been printed, so that none is lost whatever happens to this program, and visits
+that Kafka brings again are known by their event_id.
+"""
+
+import collections
+import json
+import os
+import signal
+import sys
+import uuid
+
+import confluent_kafka
+from google.protobuf.message import DecodeError
+from waymark.v1.visit_event_pb2 import VisitEvent
+
+TOPIC = "waymark.visits.v1"
+TYPE = b"waymark.visit.v1"
+# How many visits back a repeat is recognised. Who keeps visits in a table makes event_id its key instead.
+REMEMBERED = 100_000
+
+
+def settings():
+    chosen = {
+        "bootstrap.servers": os.environ.get("KAFKA_BROKERS", "127.0.0.1:9092"),
+        "group.id": os.environ.get("KAFKA_GROUP", "example-python"),
+        # A new group begins with the oldest visit that Kafka still has.
+        "auto.offset.reset": "earliest",
+        # Committed every few seconds is what store_offsets has been told.
+        "enable.auto.offset.store": False,
+    }
+    optional = {
+        "security.protocol": "KAFKA_SECURITY_PROTOCOL",
+        "sasl.mechanism": "KAFKA_SASL_MECHANISM",
+        "sasl.username": "KAFKA_SASL_USERNAME",
+        "sasl.password": "KAFKA_SASL_PASSWORD",
+        "ssl.ca.location": "KAFKA_SSL_CA_FILE",
+    }
+    chosen.update({name: os.environ[variable] for name, variable in optional.items() if os.environ.get(variable)})
+    return chosen
+
+
+class Seen:
+    """The latest event_ids, at most REMEMBERED."""
+
+    def __init__(self):
+        self.ids = collections.OrderedDict()
+
+    def add(self, event_id):
+        """False for one that is there already."""
+        if event_id in self.ids:
+            return False
+        self.ids[event_id] = True
+        if len(self.ids) > REMEMBERED:
+            self.ids.popitem(last=False)
+        return True
+
+
+def as_dict(visit):
+    """All fields that the .proto names, whichever version of it this was generated from."""
+    fields = {field.name: getattr(visit, field.name) for field in VisitEvent.DESCRIPTOR.fields}
+    fields["event_id"] = str(uuid.UUID(bytes=visit.event_id))
+    return fields
+
+
+def take(record, seen):
+    # Records of other types may join the topic one day: they are for others.
+    if dict(record.headers() or []).get("ce_type") != TYPE:
+        return
+    try:
+        visit = VisitEvent.FromString(record.value())
+        fields = as_dict(visit)
+    except (DecodeError, ValueError) as error:
+        print(f"not a visit: partition {record.partition()}, offset {record.offset()}: {error}", file=sys.stderr)
+        return
+    if seen.add(visit.event_id):
+        print(json.dumps(fields, ensure_ascii=False), flush=True)
+
+
+def main():
+    stopping = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.append(True))
+    consumer = confluent_kafka.Consumer(settings())
+    consumer.subscribe([TOPIC])
+    seen = Seen()
+    while not stopping:
+        record = consumer.poll(0.2)
+        if record is None:
+            continue
+        if record.error():
+            print(f"kafka: {record.error()}", file=sys.stderr)  # the client goes on by itself
+            continue
+        take(record, seen)
+        consumer.store_offsets(message=record)
+    consumer.close()  # commits, and leaves the group
+
+
+if __name__ == "__main__":
+    main()

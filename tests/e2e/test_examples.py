@@ -1,0 +1,153 @@
+"""The subscribers of examples/, as somebody else would build and run them: Kafka and the .proto are all that they get."""
+
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+
+import confluent_kafka
+import pytest
+from doors import CHROME, FIREFOX, GOOGLEBOT, IPHONE, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path.home() / ".cache/waymark")
+TOPIC = "waymark.visits.v1"
+LANGUAGES = ["c", "python", "node"]
+# A sanitizer's build of Waymark is slow, and so is a first join of a group.
+SECONDS = 60
+
+
+class Subscriber:
+    """One run of an example; lines is what it has printed, as dicts."""
+
+    def __init__(self, argv, environment):
+        self.lines = []
+        self.process = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+
+    def of(self, slug):
+        return [line for line in list(self.lines) if line["slug"] == slug]
+
+    def stop(self):
+        """Its exit status, and with that all that it has printed."""
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=SECONDS)
+        self.reader.join()
+        return status
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def node_modules():
+    modules = CACHE / "examples-node/node_modules"
+    lock = EXAMPLES / "node/package-lock.json"
+    installed = modules.parent / "package-lock.json"
+    if not modules.is_dir() or not installed.is_file() or installed.read_bytes() != lock.read_bytes():
+        pytest.skip("no npm packages for the example in Node; tools/setup fetches them")
+    return modules
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Per language: how to start it, and what it needs in its environment."""
+    built = tmp_path_factory.mktemp("examples")
+    proto = str(ROOT / "proto")
+    subprocess.run(["make", "-s", "-C", EXAMPLES / "c", f"OUT={built}/c", f"PROTO={proto}", "CFLAGS=-O1 -Wall -Wextra -Werror"], check=True)
+    (built / "python").mkdir()
+    message = "waymark/v1/visit_event.proto"
+    subprocess.run(["protoc", "-I", proto, f"--python_out={built}/python", f"{proto}/{message}"], check=True)
+    return {
+        "c": ([f"{built}/c/visits"], {}),
+        "python": ([sys.executable, "-B", EXAMPLES / "python/visits.py"], {"PYTHONPATH": f"{built}/python"}),
+        "node": (["node", EXAMPLES / "node/visits.js"], {"NODE_PATH": str(node_modules()), "WAYMARK_PROTO": proto}),
+    }
+
+
+@pytest.fixture
+def start(env, programs):
+    group = f"examples-{secrets.token_hex(4)}"
+    started = []
+
+    def start_all():
+        running = {}
+        for language, (argv, own) in programs.items():
+            settings = {"KAFKA_BROKERS": env["KAFKA_BROKERS"], "KAFKA_GROUP": f"{group}-{language}", "PATH": os.environ["PATH"]}
+            running[language] = Subscriber(argv, {**settings, **own})
+        started.extend(running.values())
+        return running
+
+    yield start_all
+    for each in started:
+        each.kill()
+
+
+def click(user, visitor, link, agents):
+    """Clicks of so many visitors, who all are counted when it returns."""
+    before = user.stats(link["id"])
+    bots = sum(agent == GOOGLEBOT for agent in agents)
+    for agent in agents:
+        path = f"/{link['slug']}?utm_source=letter&utm_medium=mail"
+        headers = {"Referer": "https://news.example/today", "Accept_Language": "de-DE,de;q=0.8"}
+        assert visitor.follow(link["slug"], path=path, agent=agent, **headers).status == 302
+    user.wait_for_visits(link["id"], before["visit_count"] + len(agents) - bots, before["bot_count"] + bots)
+
+
+def wait_for(subscribers, slug, count):
+    for language, each in subscribers.items():
+        wait_until(lambda each=each: len(each.of(slug)) >= count, SECONDS, f"{count} visits by {language}")
+
+
+def as_printed(visit):
+    fields = {field.name: getattr(visit, field.name) for field in visit.DESCRIPTOR.fields}
+    return {**fields, "event_id": str(uuid.UUID(bytes=visit.event_id))}
+
+
+def tell_again(brokers, records, foreign):
+    """What a crash of the consumer does; with records of another type, and of none that decodes, between them."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
+    key = records[0].key()
+    for record in records:
+        producer.produce(TOPIC, key=key, value=record.value(), headers=record.headers())
+        producer.produce(TOPIC, key=key, value=foreign, headers={"ce_type": "waymark.visit.v9"})
+        producer.produce(TOPIC, key=key, value=b"\xff\xff", headers={"ce_type": "waymark.visit.v1"})
+    assert producer.flush(30) == 0
+
+
+def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages, start):
+    link = user.create()
+    slug = link["slug"]
+    visits = topic(TOPIC)
+    click(user, visitor, link, [CHROME, FIREFOX, IPHONE, GOOGLEBOT] * 3)
+    records = visits.wait_for(lambda record: record.key() == slug.encode(), count=12)
+    running = start()
+    wait_for(running, slug, 12)
+
+    foreign = messages.VisitEvent.FromString(records[0].value())
+    foreign.event_id = secrets.token_bytes(16)
+    tell_again(env["KAFKA_BROKERS"], records[:5], foreign.SerializeToString())
+    click(user, visitor, link, [CHROME] * 3)
+    wait_for(running, slug, 15)
+    for language, each in running.items():
+        assert each.stop() == 0, language
+    click(user, visitor, link, [FIREFOX] * 4)
+    again = start()
+    wait_for(again, slug, 4)
+    records += visits.wait_for(lambda record: record.key() == slug.encode(), count=5 * 3 + 3 + 4)[15:]
+    expected = [as_printed(messages.VisitEvent.FromString(record.value())) for record in records]
+    for language, each in again.items():
+        assert each.stop() == 0, language
+        # In the order of the topic, no repeat, and nothing of what was printed before the stop.
+        assert running[language].of(slug) + each.of(slug) == expected, language
