@@ -17,6 +17,7 @@ struct word {
 };
 
 struct user_agent_filter {
+	bool is_caseless;
 	size_t count;
 	struct word words[];
 };
@@ -255,13 +256,14 @@ static struct word word_of(const char *text)
 	return word;
 }
 
-struct user_agent_filter *user_agent_filter_new(const char *regex)
+struct user_agent_filter *user_agent_filter_new(const char *regex, bool is_caseless)
 {
 	struct reader r = { .at = regex };
 	struct need need = read_branches(&r);
 	if (r.failed || *r.at != '\0' || need.count == 0)
 		return NULL;
 	struct user_agent_filter *filter = mem_zero(sizeof(*filter) + need.count * sizeof(filter->words[0]));
+	filter->is_caseless = is_caseless;
 	filter->count = need.count;
 	for (size_t i = 0; i < need.count; i++)
 		filter->words[i] = word_of(need.words[i]);
@@ -295,7 +297,7 @@ static bool has_word(const struct user_agent_filter_text *text, const struct wor
 
 bool user_agent_filter_lets_through(const struct user_agent_filter *filter, const struct user_agent_filter_text *text)
 {
-	if (!filter || !text->is_ascii)
+	if (!filter || (filter->is_caseless && !text->is_ascii))
 		return true;
 	for (size_t i = 0; i < filter->count; i++) {
 		if (has_word(text, &filter->words[i]))

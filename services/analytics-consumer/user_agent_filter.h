@@ -18,13 +18,13 @@
 /* The words that an expression needs, one of them at least. */
 struct user_agent_filter;
 
-/* NULL: any text may match. regex: of any flags. */
-struct user_agent_filter *user_agent_filter_new(const char *regex);
+/* NULL: any text may match. is_caseless: the expression matches letters in any case. */
+struct user_agent_filter *user_agent_filter_new(const char *regex, bool is_caseless);
 void user_agent_filter_free(struct user_agent_filter *filter);
 
 /* The runs that a text has. */
 struct user_agent_filter_text {
-	bool is_ascii; /* if not, letters beyond ASCII may equal others, and everything may match */
+	bool is_ascii; /* if not, letters beyond ASCII may equal others in another case */
 	uint64_t bits[USER_AGENT_FILTER_BITS / 64];
 };
 

@@ -66,6 +66,12 @@ static void add_compile_problem(struct strbuf *problem, const struct yaml_record
 	strbuf_add_format(problem, "line %zu: %s", record->line, message);
 }
 
+static bool is_caseless(const struct yaml_record *record)
+{
+	const char *flag = yaml_records_value(record, "regex_flag");
+	return flag && strchr(flag, 'i');
+}
+
 /*
  * Characters, not bytes, so that no field ends within one; \d and \w stay ASCII, as in the languages that the rules are
  * written for.
@@ -73,12 +79,11 @@ static void add_compile_problem(struct strbuf *problem, const struct yaml_record
 static enum err compile(const struct yaml_record *record, struct strbuf *problem, pcre2_code **out)
 {
 	const char *regex = yaml_records_value(record, "regex");
-	const char *flag = yaml_records_value(record, "regex_flag");
 	if (!regex) {
 		strbuf_add_format(problem, "line %zu: a rule without regex", record->line);
 		return ERR_INVALID;
 	}
-	uint32_t options = PCRE2_UTF | (flag && strchr(flag, 'i') ? PCRE2_CASELESS : 0);
+	uint32_t options = PCRE2_UTF | (is_caseless(record) ? PCRE2_CASELESS : 0);
 	int error = 0;
 	PCRE2_SIZE at = 0;
 	pcre2_code *code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, options, &error, &at, NULL);
@@ -114,7 +119,7 @@ static enum err add_rule(void *ctx, const struct yaml_record *record)
 	enum err err = compile(record, loading->problem, &rule.code);
 	if (err != OK)
 		return err;
-	rule.filter = user_agent_filter_new(yaml_records_value(record, "regex"));
+	rule.filter = user_agent_filter_new(yaml_records_value(record, "regex"), is_caseless(record));
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement; f++) {
 		const char *replacement = yaml_records_value(record, shapes[i].fields[f].replacement);
 		rule.replacements[f] = replacement ? mem_text(replacement) : NULL;

@@ -134,6 +134,7 @@ static void tells_region_and_city_from_a_city_database(void **state)
 		                            "2001:db8:1::/48,BR,SP,S\xc3\xa3o Paulo",
 		                            "2001:db8:2::/48,US,california,Los Angeles",
 		                            "2001:db8:3::/48,FR,75,Paris",
+		                            "2001:db8:5::/48,US,CALIFORNIA,",
 		                            NULL };
 	struct geoip *geoip = open_cities(*state, rows);
 	assert_place(geoip, "192.0.2.0/24", "DE", "DE-BY", "M\xc3\xbcnchen");
@@ -144,6 +145,7 @@ static void tells_region_and_city_from_a_city_database(void **state)
 	assert_place(geoip, "2001:db8:2::/48", "US", "", "Los Angeles");
 	assert_place(geoip, "2001:db8:3::/48", "FR", "FR-75", "Paris");
 	assert_place(geoip, "2001:db8:4::/48", "", "", "");
+	assert_place(geoip, "2001:db8:5::/48", "US", "", "");
 	geoip_close(geoip);
 }
 
