@@ -302,17 +302,18 @@ def measure(folder, stage, options):
 
 def growth(bench, options):
     rows = []
+    rounds = max(1, options.rounds // 2)
     for consumers in (2, 3):
-        rows.append(row(f"{options.events:,}, 1,000, {consumers}", pairs_of(bench, options.events, 2, consumers=consumers)))
+        rows.append(row(f"{options.events:,}, 1,000, {consumers}", pairs_of(bench, options.events, rounds, consumers=consumers)))
     for links in (100, 10_000):
         bench.flood(options.events, links)
-        rows.append(row(f"{options.events:,}, {links:,}, 1", pairs_of(bench, options.events, 2)))
+        rows.append(row(f"{options.events:,}, {links:,}, 1", pairs_of(bench, options.events, rounds)))
     if options.history:
         bench.flood(options.events, 1000)
         bench.database.empty()
         bench.add_history(options.history, 1000)
         keeps = ("visit_rollup_quarter", "visit_rollup_hour", "visit_rollup_day")
-        rows.append(row(f"{options.events:,}, 1,000, 1, behind {options.history:,} in the roll-ups", pairs_of(bench, options.events, 2, keeps=keeps)))
+        rows.append(row(f"{options.events:,}, 1,000, 1, behind {options.history:,} in the roll-ups", pairs_of(bench, options.events, rounds, keeps=keeps)))
         bench.database.empty()
     if options.grow > 1:
         bench.flood(options.events * options.grow, 1000)
