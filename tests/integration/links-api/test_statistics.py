@@ -324,7 +324,8 @@ def test_top_shows_the_callers_links_of_the_last_day(new_user, database):
     assert list(answer) == ["from", "to", "links", "as_of", "lag_ms"]
     assert len(carol.call("GET", "/api/stats/top?limit=2").json["links"]) == 2
     week = carol.call("GET", f"/api/stats/top?from={text(now - datetime.timedelta(days=7))}").json["links"]
-    assert [link["id"] for link in week] == [links[i]["id"] for i in (0, 1, 2)] and week[0]["visits"] == sum(counts[:1]) + 500
+    assert [link["id"] for link in week] == [links[i]["id"] for i in (0, 1, 2)]
+    assert week[0]["visits"] == counts[0] + 500
     assert dave.call("GET", "/api/stats/top").json["links"] == []
     assert dave.call("GET", "/api/stats/top?bots=only").json["links"][0]["visits"] == 90
 

@@ -272,7 +272,7 @@ def test_old_clients_get_it_until_the_connection_ends(service, ann, link):
 
 
 def test_it_drains_while_exports_are_under_way(spawn, ann, big):
-    service = spawn(DRAIN_MS=1000)
+    service = spawn(DRAIN_MS=200)
     api = Api(service.url)
     api.token = ann.token
     readers = [Reader(service, api, big) for _ in range(3)]

@@ -37,11 +37,11 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
                                    {", ".join(columns)})
             SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, 'slug', 302, 1500, bot, CASE WHEN bot THEN 'agent' ELSE '' END,
                    NOT bot AND random() < 0.6, {", ".join(choices)}
-            FROM (SELECT CASE WHEN n %% 10 = 0 THEN date_bin('15 minutes', moment, 'epoch') ELSE moment END AS t, bot
+            FROM (SELECT CASE WHEN n %% 10 = 0 THEN greatest(date_bin('15 minutes', moment, 'epoch'), %s) ELSE moment END AS t, bot
                   FROM (SELECT n, %s::timestamptz + random() * (%s::timestamptz - %s::timestamptz) AS moment, random() < %s AS bot
                         FROM generate_series(1, %s) AS n) AS drawn
-                 ) AS made WHERE t >= %s""",
-        link_id, first, last, first, bots, count, first,
+                 ) AS made""",
+        link_id, first, first, last, first, bots, count,
     )  # fmt: skip
 
 
