@@ -32,8 +32,8 @@ REASONS = {
 ZOMBIES = 3
 ZOMBIE_CLICKS = 5000
 ZOMBIE_BATCH_S = 8
-REBUILD_CLICKS = 10_000
-REBUILD_RATE = 2000
+REBUILD_CLICKS = 2_000
+REBUILD_RATE = 400
 SPOILERS = (
     "UPDATE visit_rollup_quarter SET humans = humans + 3 WHERE link_id % 2 = 0",
     "DELETE FROM visit_rollup_hour WHERE dimension = 'browser' AND link_id % 3 = 0",
