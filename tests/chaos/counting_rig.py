@@ -263,6 +263,12 @@ class CountingRig:
     def await_counted(self, clicks, seconds):
         wait_until(lambda: self.books.counted() >= clicks, seconds, f"{clicks} to be counted")
 
+    def rebuild_stats(self, *words):
+        command = [BUILD / "bin/rebuild-stats", *words]
+        return subprocess.run(
+            command, env={**os.environ, "PG_URL": self.books.url}, capture_output=True, text=True, timeout=COUNT_S, check=False
+        )
+
     def start_consumers(self):
         for consumer in self.consumers:
             consumer.start()
