@@ -9,30 +9,32 @@ CREATE FUNCTION statistics_forget_links(asked bigint[], at_most integer) RETURNS
 DECLARE
     purged bigint[] := ARRAY(SELECT DISTINCT id FROM unnest(asked) AS link (id)
                              WHERE id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link.id) ORDER BY id);
-    forgotten bigint;
+    next_day date := (SELECT min(day) FROM link_day_visitors);
+    forgotten bigint := 0;
     changed bigint;
 BEGIN
-    -- By day, because the key begins with it; there are few days.
-    DELETE FROM link_day_visitors WHERE (day, link_id, visitor_hash) IN (
-        WITH RECURSIVE days AS (
-            SELECT min(day) AS day FROM link_day_visitors
-            UNION ALL SELECT (SELECT min(v.day) FROM link_day_visitors AS v WHERE v.day > days.day) FROM days WHERE days.day IS NOT NULL)
-        SELECT v.day, v.link_id, v.visitor_hash FROM days JOIN link_day_visitors AS v ON v.day = days.day AND v.link_id = ANY (purged)
-        ORDER BY v.day, v.link_id, v.visitor_hash LIMIT at_most);
-    GET DIAGNOSTICS forgotten = ROW_COUNT;
-    DELETE FROM visit_rollup_quarter WHERE (link_id, bucket) IN (
-        SELECT link_id, bucket FROM visit_rollup_quarter WHERE link_id = ANY (purged)
-        ORDER BY link_id, bucket LIMIT at_most - forgotten);
+    -- By address: a join would be free to read a whole table. A row that somebody changes meanwhile may stay for the next call.
+    WHILE next_day IS NOT NULL LOOP -- its key begins with the day; there are few
+        DELETE FROM link_day_visitors WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM link_day_visitors WHERE day = next_day AND link_id = ANY (purged)
+            ORDER BY link_id, visitor_hash LIMIT at_most - forgotten));
+        GET DIAGNOSTICS changed = ROW_COUNT;
+        forgotten := forgotten + changed;
+        next_day := (SELECT min(day) FROM link_day_visitors WHERE day > next_day);
+    END LOOP;
+    DELETE FROM visit_rollup_quarter WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_rollup_quarter WHERE link_id = ANY (purged)
+        ORDER BY link_id, bucket LIMIT at_most - forgotten));
     GET DIAGNOSTICS changed = ROW_COUNT;
     forgotten := forgotten + changed;
-    DELETE FROM visit_rollup_hour WHERE (link_id, dimension, bucket, value) IN (
-        SELECT link_id, dimension, bucket, value FROM visit_rollup_hour WHERE link_id = ANY (purged)
-        ORDER BY link_id, dimension, bucket, value LIMIT at_most - forgotten);
+    DELETE FROM visit_rollup_hour WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_rollup_hour WHERE link_id = ANY (purged)
+        ORDER BY link_id, dimension, bucket, value LIMIT at_most - forgotten));
     GET DIAGNOSTICS changed = ROW_COUNT;
     forgotten := forgotten + changed;
-    DELETE FROM visit_rollup_day WHERE (link_id, dimension, day, value) IN (
-        SELECT link_id, dimension, day, value FROM visit_rollup_day WHERE link_id = ANY (purged)
-        ORDER BY link_id, dimension, day, value LIMIT at_most - forgotten);
+    DELETE FROM visit_rollup_day WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_rollup_day WHERE link_id = ANY (purged)
+        ORDER BY link_id, dimension, day, value LIMIT at_most - forgotten));
     GET DIAGNOSTICS changed = ROW_COUNT;
     forgotten := forgotten + changed;
     IF forgotten >= at_most THEN

@@ -1,7 +1,7 @@
 #include "services/analytics-consumer/purge_store.h"
 
 /* As many as a statement deletes in a fraction of its time-out. */
-#define ROWS_MAX 1000
+#define ROWS_MAX 5000
 
 enum err purge_store_forget_some(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows)
 {
