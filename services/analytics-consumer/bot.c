@@ -215,7 +215,7 @@ static bool names_no_system(const char *text, enum device_class device)
 static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGENT_MAX + 1])
 {
 	size_t len = 0;
-	for (; text[len] != '\0' && len < REDIRECT_EVENT_USER_AGENT_MAX; len++)
+	for (; len < REDIRECT_EVENT_USER_AGENT_MAX && text[len] != '\0'; len++)
 		out[len] = (char)tolower((unsigned char)text[len]);
 	out[len] = '\0';
 }

@@ -37,6 +37,13 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
+/* At once: a watch that looks meanwhile sees the old file or the new one. */
+static void replace_file(const struct fixture *f, const char *text)
+{
+	write_file(f->other, text);
+	assert_int_equal(rename(f->other, f->path), 0);
+}
+
 static enum err reread(void *ctx)
 {
 	struct fixture *f = ctx;
@@ -90,11 +97,9 @@ static void sees_a_file_that_is_renamed_over(void **state)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
-	write_file(f->other, "22");
-	assert_int_equal(rename(f->other, f->path), 0);
+	replace_file(f, "22");
 	await_size(f, 2);
-	write_file(f->other, "333");
-	assert_int_equal(rename(f->other, f->path), 0);
+	replace_file(f, "333");
 	await_size(f, 3);
 }
 
@@ -133,7 +138,7 @@ static void reads_nothing_that_has_not_changed(void **state)
 	for (int i = 0; i < 10; i++)
 		pause_for_an_interval();
 	assert_int_equal(atomic_load(&f->read), 0);
-	write_file(f->path, "22");
+	replace_file(f, "22");
 	await_size(f, 2);
 	for (int i = 0; i < 10; i++)
 		pause_for_an_interval();
@@ -145,13 +150,13 @@ static void tries_a_refused_file_again_only_when_it_changes(void **state)
 	struct fixture *f = *state;
 	atomic_store(&f->refuses, true);
 	file_watch_start(f->watch);
-	write_file(f->path, "22");
+	replace_file(f, "22");
 	await_size(f, 2);
 	for (int i = 0; i < 10; i++)
 		pause_for_an_interval();
 	assert_int_equal(atomic_load(&f->read), 1);
 	atomic_store(&f->refuses, false);
-	write_file(f->path, "333");
+	replace_file(f, "333");
 	await_size(f, 3);
 }
 
