@@ -80,6 +80,32 @@ static void deletes_clicks_that_come_too_late_for_any_partition(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
 }
 
+/* -1: nothing was ever dropped. */
+static int64_t days_until_the_log_is_whole(struct janitor_fixture *f)
+{
+	return test_database_ask(f->db, "SELECT coalesce(since - DATE '2023-08-31', -1) FROM visit_log_reach");
+}
+
+static void remembers_since_when_the_log_is_whole(void **state)
+{
+	struct janitor_fixture *f = *state;
+	add_visits(f, -KEEP_DAYS);
+	add_visits(f, -KEEP_DAYS + 2);
+	janitor_fixture_do(f, partitions_run);
+	assert_int_equal(days_until_the_log_is_whole(f), -1);
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(days_until_the_log_is_whole(f), 1);
+	/* What comes too late is gone as well: with it, everything up to what is kept. */
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	add_visits(f, -KEEP_DAYS + 1);
+	janitor_fixture_do(f, partitions_run);
+	assert_int_equal(days_until_the_log_is_whole(f), 2);
+	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(days_until_the_log_is_whole(f), 3);
+}
+
 static void lets_clicks_from_the_future_wait_until_their_day_is_near(void **state)
 {
 	struct janitor_fixture *f = *state;
@@ -198,6 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(drops_days_whole_when_they_are_older_than_what_is_kept),
 		TEST(keeps_what_was_counted_of_days_that_it_drops),
+		TEST(remembers_since_when_the_log_is_whole),
 		TEST(deletes_clicks_that_come_too_late_for_any_partition),
 		TEST(lets_clicks_from_the_future_wait_until_their_day_is_near),
 		TEST(gives_up_on_a_drop_rather_than_make_ingestion_queue),

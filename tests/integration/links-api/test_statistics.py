@@ -18,7 +18,7 @@ ZONES = [
 SPRING = (datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 4, 12, tzinfo=UTC))
 AUTUMN = (datetime.datetime(2026, 10, 1, tzinfo=UTC), datetime.datetime(2026, 11, 8, tzinfo=UTC))
 SUMS = """count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"""
-QUESTIONS = int(os.environ.get("STATISTICS_QUESTIONS", "300"))
+QUESTIONS = int(os.environ.get("STATISTICS_QUESTIONS", "200"))
 
 
 def text(moment):
@@ -45,7 +45,7 @@ def world(ann, database):
         database.run("SELECT visit_log_make_partition(%s)", (SPRING[0] + datetime.timedelta(days=i)).date())
     for when, seed in ((SPRING, 0.25), (AUTUMN, 0.75)):
         link = ann.create()
-        add_visits(database, link["id"], 5000, *when, seed=seed)
+        add_visits(database, link["id"], 4000, *when, seed=seed)
         links[link["id"]] = (link, when)
     add_visits(database, ann.create()["id"], 3000, *SPRING, seed=0.1)
     roll_up(database)
