@@ -12,7 +12,7 @@
 #include "tests/support/test_database.h"
 #include "tools/rebuild-stats/rebuild.h"
 
-#define VISITS 1500
+#define VISITS 600
 
 /* Three days of visits to twenty links with all that is rolled up. */
 static const char visits_sql[] =
@@ -27,8 +27,8 @@ static const char visits_sql[] =
 	"(ARRAY['Berlin', ''])[1 + n % 2], (ARRAY['DE-BE', ''])[1 + n % 2], (ARRAY['', 'news.example.com'])[1 + n % 2], "
 	"(ARRAY['Chrome', 'Firefox', 'Safari'])[1 + n % 3], (ARRAY['Linux', 'Windows'])[1 + n % 2], 'desktop', 'de', "
 	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2] "
-	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '160 seconds' AS at "
-	"FROM generate_series(1, 1500) n) visit;";
+	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
+	"FROM generate_series(1, 600) n) visit;";
 
 /* As the consumer does it: one transaction for the log and for all books. */
 static const char count_visit_sql[] =
