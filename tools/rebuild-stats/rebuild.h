@@ -19,7 +19,8 @@ struct rebuild_wish {
 
 /*
  * OK: everything is equal now. ERR_CONFLICT: it is not (only_checks: nothing was changed). ERR_NOT_FOUND: there is no such
- * link. ERR_LIMIT: another rebuild is at work. Anything else: PostgreSQL is away, or refuses; pg_conn_message says why.
+ * link. ERR_LIMIT: another rebuild is at work, and has been for two seconds; checks disturb nobody. Anything else: PostgreSQL
+ * is away, or refuses; pg_conn_message says why.
  */
 enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish) MUST_CHECK;
 
