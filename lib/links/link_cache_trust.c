@@ -1,9 +1,9 @@
 #include "lib/links/link_cache_trust.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/base/background.h"
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache_generation.h"
@@ -23,10 +23,7 @@ static const char *const doubt_labels[DOUBTS] = {
 
 struct link_cache_trust {
 	struct link_cache_trust_config config;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t stopped;
-	bool stopping; /* under the mutex */
+	struct background *background;
 
 	_Atomic int64_t required;
 	_Atomic int64_t seen;
@@ -181,21 +178,14 @@ static void look(struct link_cache_trust *t)
 	take_answer(t, err, &g, server, asked_us);
 }
 
-static void *run(void *arg)
+static void run(void *ctx)
 {
-	struct link_cache_trust *t = arg;
-	pthread_setname_np(pthread_self(), "redis-trust");
-	pthread_mutex_lock(&t->mutex);
-	while (!t->stopping) {
-		struct timespec next = deadline_in_ms(LINK_CACHE_TRUST_LOOK_MS);
-		pthread_mutex_unlock(&t->mutex);
+	struct link_cache_trust *t = ctx;
+	struct timespec next;
+	do {
+		next = deadline_in_ms(LINK_CACHE_TRUST_LOOK_MS);
 		look(t);
-		pthread_mutex_lock(&t->mutex);
-		while (!t->stopping && pthread_cond_timedwait(&t->stopped, &t->mutex, &next) == 0)
-			continue;
-	}
-	pthread_mutex_unlock(&t->mutex);
-	return NULL;
+	} while (!background_wait_until(t->background, next));
 }
 
 /* --- the handle --- */
@@ -232,10 +222,8 @@ struct link_cache_trust *link_cache_trust_new(const struct link_cache_trust_conf
 	t->is_doubtful = true;
 	t->doubtful_beat = NO_BEAT;
 	register_metrics(t, config->metrics);
-	deadline_cond_init(&t->stopped);
-	pthread_mutex_init(&t->mutex, NULL);
-	if (pthread_create(&t->thread, NULL, run, t) != 0)
-		abort();
+	t->background = background_new();
+	background_start(t->background, "redis-trust", run, t);
 	return t;
 }
 
@@ -243,12 +231,6 @@ void link_cache_trust_free(struct link_cache_trust *trust)
 {
 	if (!trust)
 		return;
-	pthread_mutex_lock(&trust->mutex);
-	trust->stopping = true;
-	pthread_cond_signal(&trust->stopped);
-	pthread_mutex_unlock(&trust->mutex);
-	pthread_join(trust->thread, NULL);
-	pthread_cond_destroy(&trust->stopped);
-	pthread_mutex_destroy(&trust->mutex);
+	background_free(trust->background);
 	free(trust);
 }

@@ -1,11 +1,10 @@
 #include "services/analytics-consumer/file_watch.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 
 /* What tells one content of a file from another. All zeroes: there is no file. */
@@ -31,11 +30,7 @@ struct file_watch {
 	struct metric *read_total;
 	struct metric *broken;
 
-	bool started;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	bool stopping; /* under the mutex */
+	struct background *background;
 };
 
 static struct stamp look(const char *path)
@@ -82,25 +77,11 @@ static void look_at_all(struct file_watch *watch)
 	metrics_set(watch->broken, broken);
 }
 
-/* True when the end has been asked for. */
-static bool wait_for_next(struct file_watch *watch)
+static void run(void *ctx)
 {
-	struct timespec until = deadline_in_ms(watch->interval_ms);
-	int rc = 0;
-	pthread_mutex_lock(&watch->mutex);
-	while (!watch->stopping && rc == 0)
-		rc = pthread_cond_timedwait(&watch->wake, &watch->mutex, &until);
-	bool stopping = watch->stopping;
-	pthread_mutex_unlock(&watch->mutex);
-	return stopping;
-}
-
-static void *run(void *arg)
-{
-	struct file_watch *watch = arg;
-	while (!wait_for_next(watch))
+	struct file_watch *watch = ctx;
+	while (!background_wait_ms(watch->background, watch->interval_ms))
 		look_at_all(watch);
-	return NULL;
 }
 
 struct file_watch *file_watch_new(const struct file_watch_config *config)
@@ -112,8 +93,7 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 		watch->files[i].file = config->files[i];
 		watch->files[i].taken = watch->files[i].seen = look(config->files[i].path);
 	}
-	pthread_mutex_init(&watch->mutex, NULL);
-	deadline_cond_init(&watch->wake);
+	watch->background = background_new();
 	if (config->metrics) {
 		watch->read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
 		                                    "Times that a file of facts was read again", NULL);
@@ -125,24 +105,13 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 
 void file_watch_start(struct file_watch *watch)
 {
-	if (pthread_create(&watch->thread, NULL, run, watch) != 0)
-		abort();
-	pthread_setname_np(watch->thread, "file_watch");
-	watch->started = true;
+	background_start(watch->background, "file-watch", run, watch);
 }
 
 void file_watch_free(struct file_watch *watch)
 {
 	if (!watch)
 		return;
-	if (watch->started) {
-		pthread_mutex_lock(&watch->mutex);
-		watch->stopping = true;
-		pthread_cond_signal(&watch->wake);
-		pthread_mutex_unlock(&watch->mutex);
-		pthread_join(watch->thread, NULL);
-	}
-	pthread_cond_destroy(&watch->wake);
-	pthread_mutex_destroy(&watch->mutex);
+	background_free(watch->background);
 	free(watch);
 }

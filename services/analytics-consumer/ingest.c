@@ -1,9 +1,8 @@
 #include "services/analytics-consumer/ingest.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 #include "lib/net/kafka_consumer.h"
 #include "lib/net/kafka_producer.h"
@@ -40,36 +39,12 @@ struct ingest {
 	atomic_bool kafka_reachable;
 	atomic_bool refused;
 
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	bool stopping; /* under the mutex */
+	struct background *background;
 };
 
 static int64_t steady_us(const struct ingest *in)
 {
 	return clock_steady_us(in->config.clock);
-}
-
-/* Waits; true when the end has been asked for. */
-static bool pause_ms(struct ingest *in, int64_t ms)
-{
-	struct timespec until = deadline_in_ms(ms);
-	int rc = 0;
-	pthread_mutex_lock(&in->mutex);
-	while (!in->stopping && rc == 0)
-		rc = pthread_cond_timedwait(&in->wake, &in->mutex, &until);
-	bool stopping = in->stopping;
-	pthread_mutex_unlock(&in->mutex);
-	return stopping;
-}
-
-static bool is_stopping(struct ingest *in)
-{
-	pthread_mutex_lock(&in->mutex);
-	bool stopping = in->stopping;
-	pthread_mutex_unlock(&in->mutex);
-	return stopping;
 }
 
 /* --- gather --- */
@@ -95,7 +70,7 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 static enum err gather(struct ingest *in)
 {
 	int64_t deadline_us = 0;
-	while (!batch_is_full(&in->batch) && !is_stopping(in)) {
+	while (!batch_is_full(&in->batch) && !background_is_ending(in->background)) {
 		int64_t left_ms = IDLE_POLL_MS;
 		if (!batch_is_empty(&in->batch)) {
 			int64_t now_us = steady_us(in);
@@ -125,10 +100,10 @@ static enum err wait_published(struct ingest *in)
 		int64_t acked = visit_publisher_acked(in->publisher);
 		metrics_add(in->metrics.visits_published, acked - in->published_seen);
 		in->published_seen = acked;
-	} while (err == ERR_UNAVAILABLE && !is_stopping(in));
+	} while (err == ERR_UNAVAILABLE && !background_is_ending(in->background));
 	if (err == ERR_INTERNAL) {
 		log_error(in->config.log, "visits_refused");
-		pause_ms(in, REFUSED_PAUSE_MS);
+		background_wait_ms(in->background, REFUSED_PAUSE_MS);
 		ownership_rejoin(&in->ownership);
 	}
 	return err;
@@ -154,7 +129,7 @@ static enum err store(struct ingest *in)
 		metrics_add(in->metrics.batches_retried, 1);
 		if (!is_passing(err))
 			log_error(in->config.log, "batch_refused", LOG_TEXT("result", err_name(err)));
-		if (pause_ms(in, next_pause_ms))
+		if (background_wait_ms(in->background, next_pause_ms))
 			return err;
 		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
 	}
@@ -194,7 +169,7 @@ static void publish(struct ingest *in)
 	do {
 		err = visit_publisher_send(in->publisher, in->batch.visits, in->batch.count, &done);
 		/* What is left over when we end is published by the next owner. */
-	} while (err == ERR_LIMIT && !pause_ms(in, QUEUE_PAUSE_MS));
+	} while (err == ERR_LIMIT && !background_wait_ms(in->background, QUEUE_PAUSE_MS));
 	if (err == OK) {
 		progress_publish(&in->ownership.progress);
 	} else if (err != ERR_LIMIT) {
@@ -276,14 +251,14 @@ static void renew_consumer(struct ingest *in)
 	kafka_consumer_free(in->consumer);
 	in->consumer = NULL;
 	ownership_throw_batch_away(&in->ownership);
-	while (make_consumer(in) != OK && !pause_ms(in, PAUSE_MAX_MS))
+	while (make_consumer(in) != OK && !background_wait_ms(in->background, PAUSE_MAX_MS))
 		continue;
 }
 
-static void *run(void *arg)
+static void run(void *ctx)
 {
-	struct ingest *in = arg;
-	while (!is_stopping(in)) {
+	struct ingest *in = ctx;
+	while (!background_is_ending(in->background)) {
 		if (gather(in) != OK) {
 			renew_consumer(in);
 			continue;
@@ -292,7 +267,6 @@ static void *run(void *arg)
 		if (batch_is_empty(&in->batch) || count_batch(in))
 			note_caught_up(in);
 	}
-	return NULL;
 }
 
 static enum err make_producer(struct ingest *in)
@@ -310,16 +284,10 @@ static enum err make_producer(struct ingest *in)
 	return kafka_producer_new(&config, &in->producer);
 }
 
-static void init_waiting(struct ingest *in)
-{
-	deadline_cond_init(&in->wake);
-	pthread_mutex_init(&in->mutex, NULL);
-}
-
 static enum err make_parts(struct ingest *in)
 {
 	const struct ingest_config *config = &in->config;
-	init_waiting(in);
+	in->background = background_new();
 	ingest_metrics_register(&in->metrics, config->metrics);
 	batch_init(&in->batch, config->batch_events, config->topic, config->dead_letter_topic);
 	enum err err = make_producer(in);
@@ -351,8 +319,7 @@ static void free_parts(struct ingest *in)
 	visit_store_free(in->store);
 	ownership_clear(&in->ownership);
 	batch_clear(&in->batch);
-	pthread_cond_destroy(&in->wake);
-	pthread_mutex_destroy(&in->mutex);
+	background_free(in->background);
 	free(in);
 }
 
@@ -365,29 +332,22 @@ enum err ingest_start(const struct ingest_config *config, struct ingest **out)
 		free_parts(in);
 		return err;
 	}
-	if (pthread_create(&in->thread, NULL, run, in) != 0)
-		abort();
-	pthread_setname_np(in->thread, "ingest");
+	background_start(in->background, "ingest", run, in);
 	*out = in;
 	return OK;
 }
 
 void ingest_end(struct ingest *ingest)
 {
-	if (!ingest)
-		return;
-	pthread_mutex_lock(&ingest->mutex);
-	ingest->stopping = true;
-	pthread_cond_signal(&ingest->wake);
-	pthread_mutex_unlock(&ingest->mutex);
+	if (ingest)
+		background_ask_to_end(ingest->background);
 }
 
 void ingest_stop(struct ingest *ingest)
 {
 	if (!ingest)
 		return;
-	ingest_end(ingest);
-	pthread_join(ingest->thread, NULL);
+	background_end(ingest->background);
 	free_parts(ingest);
 }
 

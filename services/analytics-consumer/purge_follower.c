@@ -1,11 +1,10 @@
 #include "services/analytics-consumer/purge_follower.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_event.h"
 #include "lib/links/slug.h"
@@ -39,32 +38,8 @@ struct purge_follower {
 	struct metric *rows;
 	struct metric *lag;
 
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t wake;
-	bool stopping; /* under the mutex */
+	struct background *background;
 };
-
-/* Waits; true when the end has been asked for. */
-static bool pause_ms(struct purge_follower *f, int64_t ms)
-{
-	struct timespec until = deadline_in_ms(ms);
-	int rc = 0;
-	pthread_mutex_lock(&f->mutex);
-	while (!f->stopping && rc == 0)
-		rc = pthread_cond_timedwait(&f->wake, &f->mutex, &until);
-	bool stopping = f->stopping;
-	pthread_mutex_unlock(&f->mutex);
-	return stopping;
-}
-
-static bool is_stopping(struct purge_follower *f)
-{
-	pthread_mutex_lock(&f->mutex);
-	bool stopping = f->stopping;
-	pthread_mutex_unlock(&f->mutex);
-	return stopping;
-}
 
 /* --- whose turn it is --- */
 
@@ -216,7 +191,7 @@ static void finish_surely(struct purge_follower *f)
 	while ((err = finish(f)) != OK && err != ERR_CONFLICT) {
 		if (err != ERR_UNAVAILABLE && err != ERR_LIMIT)
 			log_error(f->config.log, "purges_refused", LOG_TEXT("result", err_name(err)));
-		if (pause_ms(f, next_pause_ms))
+		if (background_wait_ms(f->background, next_pause_ms))
 			return;
 		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
 	}
@@ -251,14 +226,14 @@ static void renew_consumer(struct purge_follower *f)
 {
 	kafka_consumer_free(f->consumer);
 	f->consumer = NULL;
-	while (make_consumer(f) != OK && !pause_ms(f, PAUSE_MAX_MS))
+	while (make_consumer(f) != OK && !background_wait_ms(f->background, PAUSE_MAX_MS))
 		continue;
 }
 
-static void *run(void *arg)
+static void run(void *ctx)
 {
-	struct purge_follower *f = arg;
-	while (!is_stopping(f)) {
+	struct purge_follower *f = ctx;
+	while (!background_is_ending(f->background)) {
 		struct kafka_message message;
 		enum err err = kafka_consumer_poll(f->consumer, POLL_MS, &message);
 		if (err == ERR_INTERNAL) {
@@ -273,7 +248,6 @@ static void *run(void *arg)
 		if (is_due(f))
 			finish_surely(f);
 	}
-	return NULL;
 }
 
 static void register_metrics(struct purge_follower *f, struct metrics *metrics)
@@ -294,8 +268,7 @@ static void free_parts(struct purge_follower *f)
 	kafka_consumer_free(f->consumer);
 	progress_clear(&f->progress);
 	sql_column_clear(&f->slugs);
-	pthread_cond_destroy(&f->wake);
-	pthread_mutex_destroy(&f->mutex);
+	background_free(f->background);
 	free(f);
 }
 
@@ -304,8 +277,7 @@ enum err purge_follower_start(const struct purge_follower_config *config, struct
 	struct purge_follower *f = mem_zero(sizeof(*f));
 	f->config = *config;
 	snprintf(f->group, sizeof(f->group), "%s-purges", config->group);
-	deadline_cond_init(&f->wake);
-	pthread_mutex_init(&f->mutex, NULL);
+	f->background = background_new();
 	sql_column_init(&f->slugs, SQL_COLUMN_TEXT, SLUGS_BYTES_MAX);
 	register_metrics(f, config->metrics);
 	enum err err = make_consumer(f);
@@ -313,9 +285,7 @@ enum err purge_follower_start(const struct purge_follower_config *config, struct
 		free_parts(f);
 		return err;
 	}
-	if (pthread_create(&f->thread, NULL, run, f) != 0)
-		abort();
-	pthread_setname_np(f->thread, "purges");
+	background_start(f->background, "purges", run, f);
 	*out = f;
 	return OK;
 }
@@ -324,10 +294,6 @@ void purge_follower_stop(struct purge_follower *follower)
 {
 	if (!follower)
 		return;
-	pthread_mutex_lock(&follower->mutex);
-	follower->stopping = true;
-	pthread_cond_signal(&follower->wake);
-	pthread_mutex_unlock(&follower->mutex);
-	pthread_join(follower->thread, NULL);
+	background_end(follower->background);
 	free_parts(follower);
 }

@@ -1,13 +1,11 @@
 #include "services/links-api/outbox_relay.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
@@ -31,10 +29,7 @@
 
 struct outbox_relay {
 	struct outbox_relay_config config;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t stopped;
-	bool stopping; /* under mutex */
+	struct background *background;
 	atomic_bool active;
 	_Atomic int64_t held_steady_us; /* when the lock was last known to be ours: before we asked */
 	_Atomic int64_t oldest_us;
@@ -60,25 +55,6 @@ struct outbox_relay {
 static int64_t steady_us(const struct outbox_relay *relay)
 {
 	return clock_steady_us(relay->config.clock);
-}
-
-/* --- stopping and waiting --- */
-
-static bool is_stopping(struct outbox_relay *relay)
-{
-	pthread_mutex_lock(&relay->mutex);
-	bool stopping = relay->stopping;
-	pthread_mutex_unlock(&relay->mutex);
-	return stopping;
-}
-
-static void rest(struct outbox_relay *relay, int64_t ms)
-{
-	struct timespec until = deadline_in_ms(ms);
-	pthread_mutex_lock(&relay->mutex);
-	while (!relay->stopping && pthread_cond_timedwait(&relay->stopped, &relay->mutex, &until) != ETIMEDOUT)
-		continue;
-	pthread_mutex_unlock(&relay->mutex);
 }
 
 /* --- PostgreSQL and the lock --- */
@@ -193,7 +169,7 @@ static enum err settle(struct outbox_relay *relay)
 {
 	for (;;) {
 		enum err err = outbox_publisher_settle(relay->publisher, SETTLE_MS);
-		if (err != ERR_LIMIT || is_stopping(relay))
+		if (err != ERR_LIMIT || background_is_ending(relay->background))
 			return err;
 		enum err kept = keep(relay);
 		if (kept == OK)
@@ -262,7 +238,7 @@ static enum err publish_all(struct outbox_relay *relay)
 {
 	bool more = true;
 	enum err err = OK;
-	while (err == OK && more && !is_stopping(relay)) {
+	while (err == OK && more && !background_is_ending(relay->background)) {
 		struct outbox_batch batch = { 0 };
 		err = hold(relay);
 		if (err == OK)
@@ -326,24 +302,22 @@ static void work_once(struct outbox_relay *relay)
 	} else if (err == ERR_CONFLICT) {
 		/* What is meant for the other one must not pile up here. */
 		err = pg_conn_wait_notification(relay->conn, 0);
-		rest(relay, POLL_MS);
+		background_wait_ms(relay->background, POLL_MS);
 	}
 	if (err != OK && err != ERR_NOT_FOUND)
-		rest(relay, RETRY_MS);
+		background_wait_ms(relay->background, RETRY_MS);
 }
 
-static void *run(void *arg)
+static void run(void *ctx)
 {
-	struct outbox_relay *relay = arg;
-	pthread_setname_np(pthread_self(), "outbox-relay");
-	while (!is_stopping(relay))
+	struct outbox_relay *relay = ctx;
+	while (!background_is_ending(relay->background))
 		work_once(relay);
 	if (relay->conn && pg_conn_usable(relay->conn) && relay->lock.fence) {
 		enum err err = fenced_lock_release(&relay->lock, relay->conn, 0);
 		(void)err; /* it runs out by itself */
 	}
 	disconnect(relay);
-	return NULL;
 }
 
 /* --- the handle --- */
@@ -388,17 +362,10 @@ static enum err name_lock(struct outbox_relay *relay)
 	return fenced_lock_init(&relay->lock, OUTBOX_RELAY_LOCK, holder);
 }
 
-static void init_waiting(struct outbox_relay *relay)
-{
-	deadline_cond_init(&relay->stopped);
-	pthread_mutex_init(&relay->mutex, NULL);
-}
-
 static void free_relay(struct outbox_relay *relay)
 {
 	outbox_publisher_free(relay->publisher);
-	pthread_cond_destroy(&relay->stopped);
-	pthread_mutex_destroy(&relay->mutex);
+	background_free(relay->background);
 	free(relay);
 }
 
@@ -412,7 +379,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 	                       config->metrics);
 	outbox_pace_init(&relay->pace, config->patient_per_second, OUTBOX_PUBLISHER_ROWS_MAX, steady_us(relay));
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
-	init_waiting(relay);
+	relay->background = background_new();
 	enum err err = name_lock(relay);
 	if (err == OK)
 		err = outbox_publisher_new(config->kafka, config->log, config->metrics, &relay->publisher);
@@ -422,8 +389,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 	}
 	register_metrics(relay, config->metrics);
 	outbox_progress_init(&relay->progress, relay->publisher, config->metrics);
-	if (pthread_create(&relay->thread, NULL, run, relay) != 0)
-		abort();
+	background_start(relay->background, "outbox-relay", run, relay);
 	*out = relay;
 	return OK;
 }
@@ -437,10 +403,6 @@ void outbox_relay_stop(struct outbox_relay *relay)
 {
 	if (!relay)
 		return;
-	pthread_mutex_lock(&relay->mutex);
-	relay->stopping = true;
-	pthread_cond_signal(&relay->stopped);
-	pthread_mutex_unlock(&relay->mutex);
-	pthread_join(relay->thread, NULL);
+	background_end(relay->background);
 	free_relay(relay);
 }

@@ -1,11 +1,9 @@
 #include "services/redirector/filter_loader.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 #include "lib/links/issued_slugs.h"
 
@@ -18,26 +16,12 @@
 
 struct filter_loader {
 	struct filter_loader_config config;
-	pthread_t thread;
-	pthread_mutex_t mutex;
-	pthread_cond_t stopped;
-	bool stopping; /* under mutex */
+	struct background *background;
 	bool told_overfull;
 	struct issued_slugs *page;
 	int64_t newest_id;
 	int64_t looked_us; /* steady; for new links */
 };
-
-static bool rest(struct filter_loader *loader, int64_t ms)
-{
-	struct timespec until = deadline_in_ms(ms);
-	pthread_mutex_lock(&loader->mutex);
-	while (!loader->stopping && pthread_cond_timedwait(&loader->stopped, &loader->mutex, &until) != ETIMEDOUT)
-		continue;
-	bool stopping = loader->stopping;
-	pthread_mutex_unlock(&loader->mutex);
-	return !stopping;
-}
 
 static int64_t covered_since_us(const struct filter_loader *loader)
 {
@@ -80,7 +64,7 @@ static enum err load_all(struct filter_loader *loader)
 	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE) {
 		if (slug_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
-		e = rest(loader, 0) ? turn_page(loader, TURN_NEXT) : ERR_UNAVAILABLE;
+		e = background_is_ending(loader->background) ? ERR_UNAVAILABLE : turn_page(loader, TURN_NEXT);
 	}
 	return e == OK && slug_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
 }
@@ -90,7 +74,7 @@ static void load_new(struct filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
 	enum err e = turn_page(loader, TURN_NEW);
-	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE && rest(loader, 0))
+	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE && !background_wait_ms(loader->background, 0))
 		e = turn_page(loader, TURN_NEW);
 }
 
@@ -130,12 +114,11 @@ static int64_t load_once(struct filter_loader *loader)
 	return LOOK_MS;
 }
 
-static void *load(void *arg)
+static void load(void *ctx)
 {
-	struct filter_loader *loader = arg;
-	for (int64_t pause_ms = LOOK_MS; rest(loader, pause_ms);)
+	struct filter_loader *loader = ctx;
+	for (int64_t pause_ms = LOOK_MS; !background_wait_ms(loader->background, pause_ms);)
 		pause_ms = load_once(loader);
-	return NULL;
 }
 
 static double is_complete_value(void *ctx)
@@ -167,8 +150,7 @@ struct filter_loader *filter_loader_start(const struct filter_loader_config *con
 	struct metrics *m = config->metrics;
 	loader->config = *config;
 	loader->page = mem_zero(sizeof(*loader->page));
-	deadline_cond_init(&loader->stopped);
-	pthread_mutex_init(&loader->mutex, NULL);
+	loader->background = background_new();
 	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.",
 	                       NULL, is_complete_value, loader);
 	metrics_gauge_callback(m, "waymark_slug_filter_is_overfull",
@@ -178,9 +160,7 @@ struct filter_loader *filter_loader_start(const struct filter_loader_config *con
 	                       config->filter);
 	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory that the filter takes.", NULL, bytes_value,
 	                       config->filter);
-	if (pthread_create(&loader->thread, NULL, load, loader) != 0)
-		abort();
-	pthread_setname_np(loader->thread, "filter-loader");
+	background_start(loader->background, "filter-loader", load, loader);
 	return loader;
 }
 
@@ -188,13 +168,7 @@ void filter_loader_stop(struct filter_loader *loader)
 {
 	if (!loader)
 		return;
-	pthread_mutex_lock(&loader->mutex);
-	loader->stopping = true;
-	pthread_cond_signal(&loader->stopped);
-	pthread_mutex_unlock(&loader->mutex);
-	pthread_join(loader->thread, NULL);
-	pthread_cond_destroy(&loader->stopped);
-	pthread_mutex_destroy(&loader->mutex);
+	background_free(loader->background);
 	free(loader->page);
 	free(loader);
 }

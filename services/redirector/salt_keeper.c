@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
 
@@ -16,10 +16,8 @@ struct salt_keeper {
 	struct pg_pool *postgres;
 	const struct clock *clock;
 	const struct log *log;
-	pthread_t thread;
-	pthread_cond_t wake;
+	struct background *background;
 	pthread_mutex_t lock; /* of what follows */
-	bool is_ending;
 	bool is_missing; /* today's salt, as last said in the log */
 	size_t count;
 	struct ready_salt {
@@ -103,21 +101,13 @@ static bool refresh(struct salt_keeper *keeper)
 	return has_today && salt_keeper_get(keeper, now_us + CLOCK_US_PER_DAY, &salt);
 }
 
-static void *keep(void *arg)
+static void keep(void *ctx)
 {
-	struct salt_keeper *keeper = arg;
-	pthread_mutex_lock(&keeper->lock);
-	while (!keeper->is_ending) {
-		pthread_mutex_unlock(&keeper->lock);
-		bool is_complete = refresh(keeper);
-		struct timespec until = deadline_in_ms(is_complete ? READ_EVERY_MS : RETRY_EVERY_MS);
-		pthread_mutex_lock(&keeper->lock);
-		int waited = 0;
-		while (!keeper->is_ending && waited == 0)
-			waited = pthread_cond_timedwait(&keeper->wake, &keeper->lock, &until);
-	}
-	pthread_mutex_unlock(&keeper->lock);
-	return NULL;
+	struct salt_keeper *keeper = ctx;
+	bool is_complete;
+	do
+		is_complete = refresh(keeper);
+	while (!background_wait_ms(keeper->background, is_complete ? READ_EVERY_MS : RETRY_EVERY_MS));
 }
 
 struct salt_keeper *salt_keeper_new(const struct salt_keeper_config *config)
@@ -127,10 +117,8 @@ struct salt_keeper *salt_keeper_new(const struct salt_keeper_config *config)
 	keeper->clock = config->clock;
 	keeper->log = config->log;
 	pthread_mutex_init(&keeper->lock, NULL);
-	deadline_cond_init(&keeper->wake);
-	if (pthread_create(&keeper->thread, NULL, keep, keeper) != 0)
-		abort();
-	pthread_setname_np(keeper->thread, "salt-keeper");
+	keeper->background = background_new();
+	background_start(keeper->background, "salt-keeper", keep, keeper);
 	return keeper;
 }
 
@@ -138,12 +126,7 @@ void salt_keeper_free(struct salt_keeper *keeper)
 {
 	if (!keeper)
 		return;
-	pthread_mutex_lock(&keeper->lock);
-	keeper->is_ending = true;
-	pthread_cond_signal(&keeper->wake);
-	pthread_mutex_unlock(&keeper->lock);
-	pthread_join(keeper->thread, NULL);
-	pthread_cond_destroy(&keeper->wake);
+	background_free(keeper->background);
 	pthread_mutex_destroy(&keeper->lock);
 	free(keeper);
 }
