@@ -39,16 +39,16 @@ INSERT INTO link_statistics AS old (link_id, visit_count, last_visited_at)
 UPDATE consumer_offsets SET next_offset = :n WHERE topic = 'naive' AND partition = 0;
 COMMIT;
 """
-# What 100 clicks leave in the roll-ups of one hour of a link: as many rows as the clicks of flood.c leave per click.
+# A day of visits: three of each value in each hour of each link.
 HISTORY = """
 INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value)
- SELECT link, {day}::date + h * interval '1 hour', 3, 0, 2, 'country', 'value ' || v
+ SELECT link, ({day}) + h * interval '1 hour', 3, 0, 2, 'country', 'value ' || v
  FROM generate_series(1, {links}) link, generate_series(0, 23) h, generate_series(1, {values}) v;
 INSERT INTO visit_rollup_day (link_id, day, humans, bots, uniques, dimension, value)
- SELECT link, {day}::date, 72, 0, 48, 'country', 'value ' || v
+ SELECT link, ({day}), 72, 0, 48, 'country', 'value ' || v
  FROM generate_series(1, {links}) link, generate_series(1, {values}) v;
 INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
- SELECT link, {day}::date + q * interval '15 minutes', 18, 0, 12
+ SELECT link, ({day}) + q * interval '15 minutes', 9, 0, 6
  FROM generate_series(1, {links}) link, generate_series(0, 95) q;
 """
 
