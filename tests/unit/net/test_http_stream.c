@@ -193,6 +193,26 @@ static void makes_no_piece_before_the_one_before_it_was_taken(void **state)
 	http_fixture_stop(&spring.f, 1000);
 }
 
+/* It takes enough to keep the kernel content, and not enough for us. */
+static void a_client_that_takes_a_piece_too_slowly_is_cut(void **state)
+{
+	(void)state;
+	struct spring spring = { .pieces = 1000, .piece_bytes = 8 * BIG_PIECE };
+	struct http_server_config config = http_fixture_config();
+	config.idle_ms = 1000;
+	start(&spring, config);
+	int fd = connect_and_ask(&spring, ASK);
+	int64_t begun_ms = http_fixture_now_ms();
+	char bytes[16384];
+	while (atomic_load(&spring.ended) == 0 && http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS) {
+		ssize_t len = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		poll(NULL, 0, len >= 0 ? 20 : 5);
+	}
+	assert_int_equal(atomic_load(&spring.ended), 1);
+	close(fd);
+	http_fixture_stop(&spring.f, 1000);
+}
+
 static void a_client_that_takes_each_piece_in_time_may_take_long(void **state)
 {
 	(void)state;
@@ -289,6 +309,7 @@ int main(void)
 		cmocka_unit_test(a_broken_body_has_no_end),
 		cmocka_unit_test(an_old_client_reads_until_the_connection_ends),
 		cmocka_unit_test(makes_no_piece_before_the_one_before_it_was_taken),
+		cmocka_unit_test(a_client_that_takes_a_piece_too_slowly_is_cut),
 		cmocka_unit_test(a_client_that_takes_each_piece_in_time_may_take_long),
 		cmocka_unit_test(a_client_may_hang_up_while_a_piece_is_being_made),
 		cmocka_unit_test(bodies_wait_in_line_when_too_many_jobs_do),
