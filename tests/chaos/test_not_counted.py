@@ -138,7 +138,7 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_proper
     assert len(poison) == sent["poisoned"] and figures["kinds"] == len(REASONS)
     assert sorted(places) == sorted(poison)
     rig.books.assert_right(clicks)
-    assert stall_s <= (STALL_MAX_S if FULL else max(STALL_MAX_S, 2 * usual_s))  # others may take the machine's time
+    assert stall_s <= (STALL_MAX_S if FULL else STALL_MAX_S + 3 * usual_s)  # others may take the machine's time
 
 
 def zombies_with_everything(rig):
