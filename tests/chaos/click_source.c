@@ -105,6 +105,7 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
                          const char **content)
 {
 	struct redirect_event click;
+	static const char filling[] = "far too much of the same ";
 	uint64_t visitor;
 	bool is_bot;
 	click_source_next(source, &click, &visitor, &is_bot);
@@ -122,5 +123,5 @@ void click_source_poison(struct click_source *source, enum poison kind, struct s
 	else if (kind == POISON_TRUNCATED)
 		value->len -= 7;
 	while (kind == POISON_LARGE && value->len < CLICK_SOURCE_LARGE)
-		strbuf_add_char(value, (char)('a' + value->len % 26));
+		strbuf_add(value, filling, sizeof(filling) - 1); /* which goes into it without a rest */
 }
