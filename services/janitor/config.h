@@ -32,7 +32,7 @@ struct config {
 	struct task_times destinations;
 
 	int64_t expiry_links_per_s; /* 0 = no limit */
-	int64_t expired_grace_s; /* from the mark to the purge */
+	int64_t expired_grace_s;    /* from the mark to the purge */
 	int64_t deleted_grace_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visitors_keep_s;

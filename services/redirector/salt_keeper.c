@@ -18,7 +18,7 @@ struct salt_keeper {
 	const struct log *log;
 	struct background *background;
 	pthread_mutex_t lock; /* of what follows */
-	bool is_missing; /* today's salt, as last said in the log */
+	bool is_missing;      /* today's salt, as last said in the log */
 	size_t count;
 	struct ready_salt {
 		int32_t day;

@@ -64,8 +64,8 @@ static void leaves_others_their_turn_between_batches(void **state)
 	assert_int_equal(janitor_fixture_do(f, expiry_run), 2500);
 	assert_true(clock_steady_us(clock_system()) - began_us >= 250 * CLOCK_US_PER_MS);
 	assert_int_equal(
-		test_database_ask(
-			f->db, "SELECT max(n) FROM (SELECT count(*) AS n FROM links GROUP BY xmin::text) AS batch"),
+		test_database_ask(f->db,
+	                          "SELECT max(n) FROM (SELECT count(*) AS n FROM links GROUP BY xmin::text) AS batch"),
 		500);
 }
 
