@@ -159,7 +159,7 @@ static bool is_due(const struct purge_follower *f)
 static enum err forget(struct purge_follower *f, struct pg_conn *conn)
 {
 	int64_t rows = 0;
-	enum err err;
+	enum err err = OK;
 	if (f->slugs.count == 0)
 		return OK;
 	do {
