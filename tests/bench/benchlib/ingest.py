@@ -167,7 +167,7 @@ class Bench:
 
         def is_counted():
             samples.append(sum(each.resident_bytes() for each in members))
-            return self.database.ask("SELECT coalesce(sum(next_offset), 0) FROM consumer_offsets WHERE topic <> 'naive'") >= events
+            return self.database.ask("SELECT coalesce(sum(next_offset), 0) FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'") >= events
 
         wait_until(is_counted, deadline, members)
         seconds = time.monotonic() - began
