@@ -37,19 +37,20 @@ static const struct program program = {
 /* False: it is none of ours. */
 static bool read_wish(int argc, char **argv, struct rebuild_wish *wish)
 {
-	bool is_clear = false;
+	int named = 0; /* which links: once, and no more */
 	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--check") == 0)
+		if (strcmp(argv[i], "--check") == 0) {
 			wish->only_checks = true;
-		else if (strcmp(argv[i], "--all") == 0 && !is_clear)
-			is_clear = true;
-		else if (strcmp(argv[i], "--link") == 0 && !is_clear && i + 1 < argc &&
-		         number_parse(argv[++i], 1, INT64_MAX, &wish->link_id) == OK)
-			is_clear = true;
-		else
+			continue;
+		}
+		bool is_link = strcmp(argv[i], "--link") == 0 && i + 1 < argc &&
+		               number_parse(argv[i + 1], 1, INT64_MAX, &wish->link_id) == OK;
+		if (!is_link && strcmp(argv[i], "--all") != 0)
 			return false;
+		i += is_link;
+		named++;
 	}
-	return is_clear;
+	return named == 1;
 }
 
 static int exit_status(enum err err, struct pg_conn *conn)

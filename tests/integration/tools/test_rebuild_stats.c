@@ -58,8 +58,8 @@ static const char *const spoilers[] = {
 	"UPDATE visit_rollup_quarter SET humans = humans + 5 WHERE link_id % 3 = 0",
 	"DELETE FROM visit_rollup_hour WHERE link_id % 4 = 0 AND dimension IN ('browser', 'utm_campaign')",
 	"UPDATE visit_rollup_day SET bots = 0, uniques = 7 WHERE link_id % 5 = 0",
-	"INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
-	"SELECT min(id), current_date, 'city', 'Atlantis', 3 FROM links ON CONFLICT DO NOTHING",
+	("INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	 "SELECT min(id), current_date, 'city', 'Atlantis', 3 FROM links ON CONFLICT DO NOTHING"),
 	"UPDATE link_statistics SET visit_count = visit_count - 1, latency_m2 = 0 WHERE link_id > 0 AND link_id % 2 = 0",
 	"DELETE FROM link_statistics WHERE link_id = (SELECT max(id) FROM links)",
 	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
