@@ -35,6 +35,7 @@ struct kafka_producer {
 	pthread_mutex_t mutex; /* of everything below */
 	pthread_cond_t idle;   /* nothing is queued any more */
 	rd_kafka_t *rk;        /* changed by the thread only */
+	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; the thread's */
 	bool broken;           /* rk has to be replaced */
 	bool diverting;        /* accepted entries go to the backlog */
 	bool closing;
@@ -218,6 +219,22 @@ static void purge(rd_kafka_t *rk)
 	} while (rd_kafka_outq_len(rk) > 0);
 }
 
+/* Makes librdkafka ask where they are, and keep that up to date. */
+static void open_topics(struct kafka_producer *p)
+{
+	for (size_t i = 0; i < KAFKA_PRODUCER_TOPICS_MAX && p->config.topics[i]; i++)
+		p->topics[i] = rd_kafka_topic_new(p->rk, p->config.topics[i], NULL);
+}
+
+static void close_topics(struct kafka_producer *p)
+{
+	for (size_t i = 0; i < KAFKA_PRODUCER_TOPICS_MAX; i++) {
+		if (p->topics[i])
+			rd_kafka_topic_destroy(p->topics[i]);
+		p->topics[i] = NULL;
+	}
+}
+
 static void renew(struct kafka_producer *p)
 {
 	rd_kafka_t *rk = NULL;
@@ -227,11 +244,13 @@ static void renew(struct kafka_producer *p)
 	if (new_instance(p, &rk) != OK)
 		return;
 	rd_kafka_t *old = p->rk;
+	close_topics(p);
 	pthread_mutex_lock(&p->mutex);
 	p->rk = rk;
 	p->broken = false;
 	kafka_entry_merge(&p->backlog, &p->back);
 	pthread_mutex_unlock(&p->mutex);
+	open_topics(p);
 	rd_kafka_destroy(old);
 	metrics_add(p->renewals, 1);
 	log_info(p->client.log, "kafka_producer_renewed");
@@ -342,6 +361,7 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 		return err;
 	}
 	register_metrics(p, config->metrics);
+	open_topics(p);
 	start(p);
 	*out = p;
 	return OK;
@@ -415,6 +435,7 @@ void kafka_producer_free(struct kafka_producer *p)
 	p->closing = true;
 	pthread_mutex_unlock(&p->mutex);
 	pthread_join(p->thread, NULL);
+	close_topics(p);
 	rd_kafka_destroy(p->rk);
 	pthread_cond_destroy(&p->idle);
 	pthread_mutex_destroy(&p->mutex);

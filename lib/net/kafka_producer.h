@@ -18,6 +18,7 @@
 #include "lib/net/kafka_config.h"
 
 #define KAFKA_HEADERS_MAX 10
+#define KAFKA_PRODUCER_TOPICS_MAX 3
 
 struct kafka_producer;
 
@@ -49,6 +50,8 @@ typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 
 struct kafka_producer_config {
 	const struct kafka_config *kafka;
+	/* Asked for at the start, and borrowed; the first record to any other waits for up to a second until its topic is known. */
+	const char *topics[KAFKA_PRODUCER_TOPICS_MAX];
 	size_t queue_max; /* records accepted but not acked */
 	size_t queue_bytes_max;
 	int64_t linger_ms;

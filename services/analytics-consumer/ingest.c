@@ -273,6 +273,7 @@ static enum err make_producer(struct ingest *in)
 {
 	const struct kafka_producer_config config = {
 		.kafka = in->config.kafka,
+		.topics = { in->config.visits_topic, in->config.dead_letter_topic },
 		.queue_max = QUEUE_MAX,
 		.queue_bytes_max = QUEUE_BYTES_MAX,
 		.linger_ms = LINGER_MS,

@@ -40,6 +40,7 @@ enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log
 	snprintf(p->kafka.client_id, sizeof(p->kafka.client_id), "waymark-links-api");
 	struct kafka_producer_config producer = {
 		.kafka = &p->kafka,
+		.topics = { LINK_EVENT_TOPIC },
 		.queue_max = QUEUE_MAX,
 		.queue_bytes_max = QUEUE_MAX * LINK_EVENT_BYTES_MAX,
 		.linger_ms = 0,

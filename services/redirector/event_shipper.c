@@ -232,6 +232,7 @@ static void *make_producer(void *arg)
 	be_nice();
 	struct kafka_producer_config producer = {
 		.kafka = config->kafka,
+		.topics = { REDIRECT_EVENT_TOPIC },
 		.queue_max = (size_t)LANES * IN_FLIGHT_MAX,
 		.queue_bytes_max = PRODUCER_BYTES_MAX,
 		.linger_ms = LINGER_MS,

@@ -95,6 +95,28 @@ static void delivers_key_value_and_headers(void **state)
 	assert_string_equal(got[1].value, "(tombstone)");
 }
 
+/* librdkafka looks for topics that it has just heard of once a second. */
+static void knows_its_topics_before_the_first_record(void **state)
+{
+	enum { PRODUCERS = 4 };
+	const struct net_fixture *f = *state;
+	int64_t waited_us = 0;
+	kafka_fixture_make_topic(f, 1);
+	for (int i = 0; i < PRODUCERS; i++) {
+		struct reports reports = { 0 };
+		struct kafka_producer_config config = config_of(f, &reports);
+		config.topics[0] = f->unique;
+		struct kafka_producer *p = new_producer(&config);
+		net_fixture_wait(kafka_producer_is_reachable, p, PATIENCE_MS);
+		int64_t began_us = clock_steady_us(clock_system());
+		assert_int_equal(send_text(p, f->unique, "first", "record", 0), OK);
+		assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+		waited_us += clock_steady_us(clock_system()) - began_us;
+		kafka_producer_free(p);
+	}
+	assert_true(waited_us < CLOCK_US_PER_S);
+}
+
 /* Keys and their hashes as org.apache.kafka.common.utils.UtilsTest has them. */
 static const struct {
 	const char *key;
@@ -226,7 +248,7 @@ static void knows_whether_a_broker_is_connected(void **state)
 	struct reports reports = { 0 };
 	struct kafka_producer_config config = config_of(f, &reports);
 	struct kafka_producer *p = new_producer(&config);
-	net_fixture_wait(is_reachable, p, PATIENCE_MS);
+	net_fixture_wait(kafka_producer_is_reachable, p, PATIENCE_MS);
 	kafka_producer_free(p);
 	struct kafka_config nowhere = { .brokers = "127.0.0.1:1" };
 	config.kafka = &nowhere;
@@ -394,6 +416,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(delivers_key_value_and_headers),
+		WITH_FIXTURE(knows_its_topics_before_the_first_record),
 		WITH_FIXTURE(chooses_the_partition_that_java_chooses),
 		WITH_FIXTURE(refuses_what_does_not_fit_into_the_queue),
 		WITH_FIXTURE(bounds_the_bytes_of_the_queue),
