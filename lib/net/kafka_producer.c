@@ -32,12 +32,12 @@ struct kafka_producer {
 	pthread_t thread;
 	atomic_size_t queued; /* not under the mutex, so that reports do not wait for senders */
 	atomic_size_t queued_bytes;
-	pthread_mutex_t mutex; /* of everything below */
-	pthread_cond_t idle;   /* nothing is queued any more */
-	rd_kafka_t *rk;        /* changed by the thread only */
+	pthread_mutex_t mutex;                               /* of everything below */
+	pthread_cond_t idle;                                 /* nothing is queued any more */
+	rd_kafka_t *rk;                                      /* changed by the thread only */
 	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; the thread's */
-	bool broken;           /* rk has to be replaced */
-	bool diverting;        /* accepted entries go to the backlog */
+	bool broken;                                         /* rk has to be replaced */
+	bool diverting;                                      /* accepted entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
 	struct kafka_entry_list backlog; /* to be sent as soon as there is a good instance */

@@ -23,9 +23,9 @@ from doors import ask  # noqa: E402
 RATE = int(os.environ.get("CHAOS_RATE", "2000"))
 KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(20, 1000)))
 KILLS_WITHOUT_KAFKA = size(5, 50)
-BEFORE_S = size(8, 60)
+BEFORE_S = size(5, 60)
 OUTAGE_S = int(os.environ.get("CHAOS_OUTAGE_S", size(20, 900)))
-STORE_OUTAGE_S = size(8, 60)
+STORE_OUTAGE_S = size(5, 60)
 STAMPEDE = 10_000
 DRIPPERS = 2000
 CONNECTIONS = 64

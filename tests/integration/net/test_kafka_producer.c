@@ -8,6 +8,7 @@
 #include <librdkafka/rdkafka_mock.h>
 #include <stdatomic.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/net/cloud_event.h"
 #include "tests/integration/net/kafka_fixture.h"
@@ -230,11 +231,6 @@ static void refuses_settings_that_make_no_sense_without_showing_them(void **stat
 	assert_null(p);
 	assert_int_equal(net_fixture_logged(f, "security.protocol"), 1);
 	assert_int_equal(net_fixture_logged(f, "sesame"), 0);
-}
-
-static bool is_reachable(void *p)
-{
-	return kafka_producer_is_reachable(p);
 }
 
 static bool is_unreachable(void *p)
