@@ -1,5 +1,6 @@
 /*
- * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds on.
+ * Prints each visit on waymark.visits.v1 once, as one line of JSON. See docs/integrations.md for the promises it builds
+ * on.
  *
  *   KAFKA_BROKERS=127.0.0.1:9092 ./visits
  *

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread, but for new, start, end and free, which are the owner's. A thread of its owner's that works until it is
- * asked to end, and whose waits are over then.
+ * Safe from any thread, but for new, start, end and free, which are the owner's. A thread of its owner's that works
+ * until it is asked to end, and whose waits are over then.
  */
 #ifndef WAYMARK_LIB_BASE_BACKGROUND_H
 #define WAYMARK_LIB_BASE_BACKGROUND_H

@@ -8,8 +8,8 @@
  *       ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port that visitors ask; 0 = any free one"),
  *   };
  *
- * fallback NULL = required. A variable that is set but empty counts as not set. Each variable NAME may come as NAME_FILE
- * instead, the path of a file whose content (without one trailing newline) is the value; both set is wrong.
+ * fallback NULL = required. A variable that is set but empty counts as not set. Each variable NAME may come as
+ * NAME_FILE instead, the path of a file whose content (without one trailing newline) is the value; both set is wrong.
  */
 #ifndef WAYMARK_LIB_BASE_ENV_H
 #define WAYMARK_LIB_BASE_ENV_H

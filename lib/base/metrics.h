@@ -1,8 +1,9 @@
 /*
  * Safe from any thread after registration; registration is one thread at a time, at start. Counters, gauges and
  * histograms, rendered in Prometheus' text format 0.0.4. Names follow its conventions: waymark_ prefix, base units
- * (seconds, bytes), _total on counters. Metrics of one name with different labels are registered one after the other. Who
- * registers a counter, gauge or histogram again gets the same series: parts of which a process has several share them.
+ * (seconds, bytes), _total on counters. Metrics of one name with different labels are registered one after the other.
+ * Who registers a counter, gauge or histogram again gets the same series: parts of which a process has several share
+ * them.
  */
 #ifndef WAYMARK_LIB_BASE_METRICS_H
 #define WAYMARK_LIB_BASE_METRICS_H

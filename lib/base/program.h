@@ -16,15 +16,18 @@ struct program {
 	const struct env_var *vars;
 	size_t var_count;
 	const char *options; /* more of them, which the program reads itself: "--once"; NULL if none */
-	/* Checks that span variables or need parsing; appends one line per wrong variable and gives their number. May be NULL. */
+	/*
+	 * Checks that span variables or need parsing; appends one line per wrong variable and gives their number. May
+	 * be NULL.
+	 */
 	size_t (*check)(const void *config, struct strbuf *problems);
 };
 
 /*
  * Fills config from the environment. Gives the number of wrong variables and appends one line for each to problems.
  *
- * check also sees the members of wrong variables, as zeroes. What it says about those is left out; a check that compares
- * two members passes over a zero.
+ * check also sees the members of wrong variables, as zeroes. What it says about those is left out; a check that
+ * compares two members passes over a zero.
  */
 size_t program_read(const struct program *program, void *config, struct strbuf *problems);
 

@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. Days, weeks and months as clocks in a time zone show them. PostgreSQL's own copy of the
- * IANA database decides; zones are named as in it. A zone must be one of local_calendar_read_zones.
+ * One thread at a time per connection. Days, weeks and months as clocks in a time zone show them. PostgreSQL's own copy
+ * of the IANA database decides; zones are named as in it. A zone must be one of local_calendar_read_zones.
  */
 #ifndef WAYMARK_LIB_CLICKS_LOCAL_CALENDAR_H
 #define WAYMARK_LIB_CLICKS_LOCAL_CALENDAR_H
@@ -29,8 +29,9 @@ enum local_calendar_interval {
 const char *local_calendar_interval_name(enum local_calendar_interval interval);
 
 /*
- * All zones, at most LOCAL_CALENDAR_ZONES_MAX of them, sorted by strcmp, for which zones has room. Takes the server a tenth of
- * a second: it looks through its files. Without those names that it also knows as abbreviations with another meaning (EST, CET).
+ * All zones, at most LOCAL_CALENDAR_ZONES_MAX of them, sorted by strcmp, for which zones has room. Takes the server a
+ * tenth of a second: it looks through its files. Without those names that it also knows as abbreviations with another
+ * meaning (EST, CET).
  */
 enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE],
                                    size_t *count) MUST_CHECK;
@@ -44,8 +45,8 @@ enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zo
                              enum local_calendar_interval interval, int64_t back, int64_t *start_us) MUST_CHECK;
 
 /*
- * When the intervals begin of which some part is in span; the first may begin before it. Where clocks are set by less than an
- * hour, an hour begins there, too, so that each is of one offset. ERR_LIMIT: there are more than max.
+ * When the intervals begin of which some part is in span; the first may begin before it. Where clocks are set by less
+ * than an hour, an hour begins there, too, so that each is of one offset. ERR_LIMIT: there are more than max.
  */
 enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span, const char *zone,
                                enum local_calendar_interval interval, int64_t *starts, size_t max,

@@ -1,6 +1,6 @@
 /*
- * Pure. Click path 3/9. RedirectEvent (proto/waymark/v1/redirect_event.proto), written by the redirector and read by the
- * analytics-consumer. Topic waymark.redirects.v1, key = slug.
+ * Pure. Click path 3/9. RedirectEvent (proto/waymark/v1/redirect_event.proto), written by the redirector and read by
+ * the analytics-consumer. Topic waymark.redirects.v1, key = slug.
  */
 #ifndef WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
 #define WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
@@ -57,8 +57,9 @@ struct redirect_event {
 void redirect_event_encode(const struct redirect_event *event, struct strbuf *out);
 
 /*
- * ERR_INVALID: the bytes are no RedirectEvent, or one that breaks a promise of the .proto (lengths, ranges, UTF-8 without
- * NUL, zero ids: zero bytes parse to a default message); reason names the field. Behind the end of a text, out is left as it was.
+ * ERR_INVALID: the bytes are no RedirectEvent, or one that breaks a promise of the .proto (lengths, ranges, UTF-8
+ * without NUL, zero ids: zero bytes parse to a default message); reason names the field. Behind the end of a text, out
+ * is left as it was.
  */
 enum err redirect_event_decode(const void *bytes, size_t len, struct redirect_event *out,
                                char reason[static REDIRECT_EVENT_REASON_SIZE]) MUST_CHECK;

@@ -57,8 +57,8 @@ static enum err ask_once(struct pg_conn *conn, writer write, const struct writin
 }
 
 /*
- * Who reads the log waits for a drop that is under way and then finds less of it: so the reach is looked at again behind the
- * statement, and what was counted counts only if it is still the same.
+ * Who reads the log waits for a drop that is under way and then finds less of it: so the reach is looked at again
+ * behind the statement, and what was counted counts only if it is still the same.
  */
 static enum err ask(struct pg_conn *conn, struct statistics_question *question, int64_t bucket_us, writer write,
                     const struct writing *writing, struct pg_result **rows)
@@ -134,7 +134,10 @@ static void add_visits(struct visit_query *query, const char *named, const struc
 	visit_query_add_log(query, writing->link, span, writing->question->filter);
 }
 
-/* Everything in the range, a row per quarter of an hour or visit. named_bucket, named_visit: a first column, with its comma. */
+/*
+ * Everything in the range, a row per quarter of an hour or visit. named_bucket, named_visit: a first column, with its
+ * comma.
+ */
 static void add_everything(struct visit_query *query, const char *named_bucket, const char *named_visit,
                            const struct writing *writing)
 {

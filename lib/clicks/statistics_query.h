@@ -1,13 +1,14 @@
 /*
- * One thread at a time per connection. Counts of a link's visits over a range of time: from the roll-ups visit_rollup_quarter,
- * _hour and _day, and at the range's edges from visit_log, so that any range is exact. Counts with a filter come from visit_log
- * alone. Each answer is one statement: all of it is of one moment.
+ * One thread at a time per connection. Counts of a link's visits over a range of time: from the roll-ups
+ * visit_rollup_quarter, _hour and _day, and at the range's edges from visit_log, so that any range is exact. Counts
+ * with a filter come from visit_log alone. Each answer is one statement: all of it is of one moment.
  *
- * Where the log does not reach back any more, ends of the range move down to whole buckets (a quarter of an hour for totals and
- * series, an hour for dimensions); counted says which range it was.
+ * Where the log does not reach back any more, ends of the range move down to whole buckets (a quarter of an hour for
+ * totals and series, an hour for dimensions); counted says which range it was.
  *
- * Errors beside those of pg_conn_query. ERR_NOT_FOUND: there is a filter, and the log does not reach back to the range's start;
- * log_since_us says since when it does. ERR_LIMIT: also, there are too many visits for the filter to be looked at in time.
+ * Errors beside those of pg_conn_query. ERR_NOT_FOUND: there is a filter, and the log does not reach back to the
+ * range's start; log_since_us says since when it does. ERR_LIMIT: also, there are too many visits for the filter to be
+ * looked at in time.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_QUERY_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_QUERY_H
@@ -56,8 +57,8 @@ struct statistics_value {
 };
 
 /*
- * The most frequent values of a dimension, at most limit (to STATISTICS_QUERY_VALUES_MAX), for which values has room; equal
- * ones by their bytes. total: of all values.
+ * The most frequent values of a dimension, at most limit (to STATISTICS_QUERY_VALUES_MAX), for which values has room;
+ * equal ones by their bytes. total: of all values.
  */
 enum err statistics_query_values(struct pg_conn *conn, struct statistics_question *question,
                                  enum visit_dimension dimension, size_t limit, struct statistics_value *values,
@@ -71,8 +72,9 @@ struct statistics_top {
 };
 
 /*
- * The owner's most visited links, at most limit (to STATISTICS_QUERY_TOP_MAX), for which links has room: none that is deleted,
- * none without visits of those that the filter's who means; equal ones by id. The filter has no terms; link_id means nothing.
+ * The owner's most visited links, at most limit (to STATISTICS_QUERY_TOP_MAX), for which links has room: none that is
+ * deleted, none without visits of those that the filter's who means; equal ones by id. The filter has no terms; link_id
+ * means nothing.
  */
 enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id,
                               size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;

@@ -1,6 +1,7 @@
 /*
- * Pure. How a range of time is put together from what is stored: whole days and hours of the roll-ups, quarters of an hour for
- * totals, and single visits of the log at the edges. Times are microseconds since 1970-01-01T00:00:00Z, ends are exclusive.
+ * Pure. How a range of time is put together from what is stored: whole days and hours of the roll-ups, quarters of an
+ * hour for totals, and single visits of the log at the edges. Times are microseconds since 1970-01-01T00:00:00Z, ends
+ * are exclusive.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_RANGE_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_RANGE_H
@@ -26,8 +27,8 @@ struct statistics_range {
 bool statistics_range_is_empty(const struct statistics_span *span);
 
 /*
- * The range as it can be counted: an end that is before log_since_us, where only roll-ups are left, moves down to the start of
- * its bucket, so that ranges that meet still meet. bucket_us divides a day.
+ * The range as it can be counted: an end that is before log_since_us, where only roll-ups are left, moves down to the
+ * start of its bucket, so that ranges that meet still meet. bucket_us divides a day.
  */
 struct statistics_span statistics_range_countable(struct statistics_span asked, int64_t bucket_us,
                                                   int64_t log_since_us);

@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. Totals per link and for the platform: the table link_statistics, and the progress
- * of counting in consumer_offsets. Written by the analytics-consumer, read by links-api.
+ * One thread at a time per connection. Totals per link and for the platform: the table link_statistics, and the
+ * progress of counting in consumer_offsets. Written by the analytics-consumer, read by links-api.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_STORE_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_STORE_H

@@ -1,6 +1,6 @@
 /*
- * Pure. What visits are told apart by: the type visit_dimension of PostgreSQL. The same words in SQL, in the API's paths and
- * in its filters.
+ * Pure. What visits are told apart by: the type visit_dimension of PostgreSQL. The same words in SQL, in the API's
+ * paths and in its filters.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_DIMENSION_H
 #define WAYMARK_LIB_CLICKS_VISIT_DIMENSION_H

@@ -1,6 +1,6 @@
 /*
- * Pure. Which visits are meant: people or bots, and what must be known of them. Terms about one dimension that are equalities
- * are alternatives (country=DE or AT); everything else must hold together.
+ * Pure. Which visits are meant: people or bots, and what must be known of them. Terms about one dimension that are
+ * equalities are alternatives (country=DE or AT); everything else must hold together.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_FILTER_H
 #define WAYMARK_LIB_CLICKS_VISIT_FILTER_H

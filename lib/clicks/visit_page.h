@@ -1,6 +1,7 @@
 /*
- * One thread at a time per connection. Visits one by one, the newest first, page by page: the table visit_log. What a visit is
- * told by stands in one table of columns, for SQL, JSON and CSV. Hashes, networks and the place that served are not told.
+ * One thread at a time per connection. Visits one by one, the newest first, page by page: the table visit_log. What a
+ * visit is told by stands in one table of columns, for SQL, JSON and CSV. Hashes, networks and the place that served
+ * are not told.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_PAGE_H
 #define WAYMARK_LIB_CLICKS_VISIT_PAGE_H
@@ -44,8 +45,8 @@ struct visit_page_question {
 };
 
 /*
- * At most limit visits; rows has the columns in their order. Fewer than limit: there are no more. Looks at the newest days
- * first, so that a page costs the same however long the log is.
+ * At most limit visits; rows has the columns in their order. Fewer than limit: there are no more. Looks at the newest
+ * days first, so that a page costs the same however long the log is.
  */
 enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *question,
                          struct pg_result **rows) MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
- * One thread at a time. A statement about visits while it is being written: its text is made of literals of ours and of $n,
- * whatever callers send is a parameter. Not prepared: planned for its own parameters, it reads the partitions that it needs
- * and no others.
+ * One thread at a time. A statement about visits while it is being written: its text is made of literals of ours and of
+ * $n, whatever callers send is a parameter. Not prepared: planned for its own parameters, it reads the partitions that
+ * it needs and no others.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_QUERY_H
 #define WAYMARK_LIB_CLICKS_VISIT_QUERY_H
@@ -32,8 +32,8 @@ int visit_query_day(struct visit_query *query, int32_t day);
 int visit_query_text(struct visit_query *query, const char *text);
 
 /*
- * "FROM visit_log WHERE …": the link's visits of the span that the filter's terms let pass; not who they are. link is an
- * expression of ours, "$1::bigint" or "links.id". More conditions may follow.
+ * "FROM visit_log WHERE …": the link's visits of the span that the filter's terms let pass; not who they are. link is
+ * an expression of ours, "$1::bigint" or "links.id". More conditions may follow.
  */
 void visit_query_add_log(struct visit_query *query, const char *link, struct statistics_span span,
                          const struct visit_filter *filter);

@@ -1,6 +1,6 @@
 /*
- * Pure. Who a visitor is, without keeping who they are: HMAC-SHA-256(salt of the UTC day, address, user agent). The salt
- * is deleted after its day, then nobody can tell to whom a hash belonged.
+ * Pure. Who a visitor is, without keeping who they are: HMAC-SHA-256(salt of the UTC day, address, user agent). The
+ * salt is deleted after its day, then nobody can tell to whom a hash belonged.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISITOR_H
 #define WAYMARK_LIB_CLICKS_VISITOR_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. All slugs of the table links, in pages that are short statements each. A slug that
- * is issued while somebody turns the pages may or may not be in them.
+ * One thread at a time per connection. All slugs of the table links, in pages that are short statements each. A slug
+ * that is issued while somebody turns the pages may or may not be in them.
  */
 #ifndef WAYMARK_LIB_LINKS_ISSUED_SLUGS_H
 #define WAYMARK_LIB_LINKS_ISSUED_SLUGS_H

@@ -42,7 +42,10 @@
 
 enum put { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
 
-/* ARGV: generation, version, value, seconds to live, mark. What memory has no room for goes: something older may be there. */
+/*
+ * ARGV: generation, version, value, seconds to live, mark. What memory has no room for goes: something older may be
+ * there.
+ */
 static const char put_entry[] =
 	READ_OLD "if not old then return 2 end "
 		 "if age and age < 0 then return 3 end "
@@ -56,8 +59,8 @@ static const char put_entry[] =
 		 "return 2";
 
 /*
- * ARGV: generation, mark, value, seconds to live. An entry of what is not there was purged, or comes at this moment; who
- * is about to put one has read it before.
+ * ARGV: generation, mark, value, seconds to live. An entry of what is not there was purged, or comes at this moment;
+ * who is about to put one has read it before.
  */
 static const char put_unknown[] = READ_OLD
 	"if kind == '2' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Links in Redis: key link:{slug}. Everything is best effort: Redis may lose any of it at any time.
- * What is old never stays there, and never comes back (docs/decisions/0012-generation-of-redis.md):
+ * Safe from any thread. Links in Redis: key link:{slug}. Everything is best effort: Redis may lose any of it at any
+ * time. What is old never stays there, and never comes back (docs/decisions/0012-generation-of-redis.md):
  *
  *   - A value carries the generation of Redis' content; one of another generation is none, and Redis is asked only while
  *     it can be trusted (link_cache_trust.h).
@@ -34,7 +34,10 @@ struct link_cache_config {
 	struct metrics *metrics;
 };
 
-/* Begins to look whether Redis can be trusted; it is not before the relay of links-api has been seen at work, 0.2 s later. */
+/*
+ * Begins to look whether Redis can be trusted; it is not before the relay of links-api has been seen at work, 0.2 s
+ * later.
+ */
 struct link_cache *link_cache_new(const struct link_cache_config *config);
 void link_cache_free(struct link_cache *cache);
 
@@ -65,9 +68,9 @@ enum link_cache_answer link_cache_get_last_resort(struct link_cache *cache, cons
 typedef void (*link_cache_told)(void *ctx, enum link_cache_answer answer, struct link_entry *entry);
 
 /*
- * As link_cache_get, without waiting: told is called once, later, in the pipeline's thread. ERR_UNAVAILABLE: Redis cannot
- * be trusted now, or through this pipeline. With it and the other errors of redis_pipeline_call Redis was not asked, told
- * is not called.
+ * As link_cache_get, without waiting: told is called once, later, in the pipeline's thread. ERR_UNAVAILABLE: Redis
+ * cannot be trusted now, or through this pipeline. With it and the other errors of redis_pipeline_call Redis was not
+ * asked, told is not called.
  */
 enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
                         link_cache_told told, void *ctx) MUST_CHECK;
@@ -81,17 +84,17 @@ struct link_cache_reservation {
 };
 
 /*
- * Before PostgreSQL is read for an entry that Redis does not have; *out is all zero when Redis is away, cannot be trusted,
- * or has something by now.
+ * Before PostgreSQL is read for an entry that Redis does not have; *out is all zero when Redis is away, cannot be
+ * trusted, or has something by now.
  */
 void link_cache_reserve(struct link_cache *cache, const char *slug, struct link_cache_reservation *out);
 /* Before a change is committed; takes the place of "unknown" as well. */
 void link_cache_reserve_for_change(struct link_cache *cache, const char *slug, struct link_cache_reservation *out);
 
 /*
- * Puts an entry in the place of its reservation, or of an older version. Anything else that is there is no entry any more
- * afterwards. Deleted, disabled and expired links are entries too: they say so in state. When this succeeds, Redis has
- * nothing older. ERR_CONFLICT: it holds the same or a newer version, and nothing older either. Otherwise errors of
+ * Puts an entry in the place of its reservation, or of an older version. Anything else that is there is no entry any
+ * more afterwards. Deleted, disabled and expired links are entries too: they say so in state. When this succeeds, Redis
+ * has nothing older. ERR_CONFLICT: it holds the same or a newer version, and nothing older either. Otherwise errors of
  * redis_pool_script; ERR_UNAVAILABLE also: nobody has announced a generation yet.
  */
 enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reservation *reservation,
@@ -101,16 +104,16 @@ enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reser
 enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry) MUST_CHECK;
 
 /*
- * As link_cache_set, for the relay, which knows the generation better. ERR_UNAVAILABLE also: another server than that one
- * answered, or it has come to a higher generation.
+ * As link_cache_set, for the relay, which knows the generation better. ERR_UNAVAILABLE also: another server than that
+ * one answered, or it has come to a higher generation.
  */
 enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *to,
                          const struct link_entry *entry) MUST_CHECK;
 
 /*
- * Remembers for LINK_CACHE_UNKNOWN_TTL_S that PostgreSQL has no such slug, in the place of the reservation only. An entry
- * that is there goes, and so does a place that others keep for one, with or without a reservation: the link was purged, and
- * who has been told 404 must not be told 410 then.
+ * Remembers for LINK_CACHE_UNKNOWN_TTL_S that PostgreSQL has no such slug, in the place of the reservation only. An
+ * entry that is there goes, and so does a place that others keep for one, with or without a reservation: the link was
+ * purged, and who has been told 404 must not be told 410 then.
  */
 enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
                                  const char *slug) MUST_CHECK;

@@ -14,9 +14,9 @@
 #define WORD_MAX 20
 
 /*
- * The value: "<number> <server> <beat>", the server in 16 hexadecimal digits. KEYS[1]. ARGV: number, server, not_after_us.
- * The reply: the verdict, the number that is there, the time. allow-oom: the value takes the place of one as long, and
- * without it nobody could use what a full Redis holds.
+ * The value: "<number> <server> <beat>", the server in 16 hexadecimal digits. KEYS[1]. ARGV: number, server,
+ * not_after_us. The reply: the verdict, the number that is there, the time. allow-oom: the value takes the place of one
+ * as long, and without it nobody could use what a full Redis holds.
  */
 static const char announce[] = "#!lua flags=allow-oom\n"
 			       "local time = redis.call('TIME') "

@@ -1,7 +1,7 @@
 /*
  * Safe from any thread. The generation of Redis' content: a number that rises whenever Redis may hold something old, so
- * that everything of before reads as a miss (docs/decisions/0012-generation-of-redis.md). Redis key link_cache:generation,
- * written by the relay of links-api, read by whoever reads links from Redis.
+ * that everything of before reads as a miss (docs/decisions/0012-generation-of-redis.md). Redis key
+ * link_cache:generation, written by the relay of links-api, read by whoever reads links from Redis.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CACHE_GENERATION_H
 #define WAYMARK_LIB_LINKS_LINK_CACHE_GENERATION_H
@@ -18,8 +18,8 @@ struct link_cache_generation {
 };
 
 /*
- * *server: who answered. ERR_NOT_FOUND: nothing was announced there, or something that is not of that form. Otherwise as
- * redis_pool_call.
+ * *server: who answered. ERR_NOT_FOUND: nothing was announced there, or something that is not of that form. Otherwise
+ * as redis_pool_call.
  */
 enum err link_cache_generation_read(struct redis_pool *redis, struct link_cache_generation *out,
                                     uint64_t *server) MUST_CHECK;
@@ -39,8 +39,8 @@ struct link_cache_generation_answer {
 
 /*
  * Announces a generation for a server with a new beat, unless Redis' clock says that it is past not_after_us: what lay
- * in the socket of a frozen Redis, or comes from a relay that overslept, must not count. Works when Redis' memory is full.
- * Errors of redis_pool_call.
+ * in the socket of a frozen Redis, or comes from a relay that overslept, must not count. Works when Redis' memory is
+ * full. Errors of redis_pool_call.
  */
 enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number, uint64_t server, int64_t not_after_us,
                                         struct link_cache_generation_answer *out) MUST_CHECK;

@@ -28,7 +28,10 @@ struct link_cache_trust {
 	_Atomic int64_t required;
 	_Atomic int64_t seen;
 
-	/* What the thread publishes. sequence is odd while it writes: readers come again until it was even and the same. */
+	/*
+	 * What the thread publishes. sequence is odd while it writes: readers come again until it was even and the
+	 * same.
+	 */
 	_Atomic uint64_t sequence;
 	_Atomic uint64_t server;
 	_Atomic int64_t generation;
@@ -146,7 +149,9 @@ static void take_beat(struct link_cache_trust *t, const struct link_cache_genera
 static void take_answer(struct link_cache_trust *t, enum err err, const struct link_cache_generation *g,
                         uint64_t server, int64_t asked_us)
 {
-	/* Trust has run out meanwhile, even if it was we who did not ask: nobody knows what the relay could not tell. */
+	/*
+	 * Trust has run out meanwhile, even if it was we who did not ask: nobody knows what the relay could not tell.
+	 */
 	if (clock_steady_us(t->config.clock) - t->answered_us > LOOK_AGE_US)
 		begin_to_doubt(t, UNREACHABLE);
 	if (err != OK && err != ERR_NOT_FOUND)

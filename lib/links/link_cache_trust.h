@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Whether what Redis says about links may be believed. A thread looks every 100 ms at the generation
- * that the relay of links-api announces there (link_cache_generation.h) and believes Redis while
+ * Safe from any thread. Whether what Redis says about links may be believed. A thread looks every 100 ms at the
+ * generation that the relay of links-api announces there (link_cache_generation.h) and believes Redis while
  *
  *   the last look that succeeded began at most 300 ms ago,
  *   the generation was announced for the very run of the server that gives an answer (compared at each answer, so that a
@@ -42,8 +42,8 @@ enum link_cache_trust_level {
 	/* All of the above. */
 	LINK_CACHE_TRUST_FULL,
 	/*
-	 * Without the beats: the relay needs PostgreSQL, and while that is away nothing changes there. For who cannot ask
-	 * PostgreSQL, and would have no answer otherwise.
+	 * Without the beats: the relay needs PostgreSQL, and while that is away nothing changes there. For who cannot
+	 * ask PostgreSQL, and would have no answer otherwise.
 	 */
 	LINK_CACHE_TRUST_LAST_RESORT,
 };

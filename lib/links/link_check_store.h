@@ -1,7 +1,8 @@
 /*
- * One thread at a time per connection. What is known of links' destinations: the columns destination_status, last_checked_at,
- * next_check_at and failed_checks of the table links. Written by the janitor, read by links-api. No change of the link: neither
- * its version nor the outbox moves. A new destination forgets all of it (a trigger). Errors of pg_conn_query pass through.
+ * One thread at a time per connection. What is known of links' destinations: the columns destination_status,
+ * last_checked_at, next_check_at and failed_checks of the table links. Written by the janitor, read by links-api. No
+ * change of the link: neither its version nor the outbox moves. A new destination forgets all of it (a trigger). Errors
+ * of pg_conn_query pass through.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CHECK_STORE_H
 #define WAYMARK_LIB_LINKS_LINK_CHECK_STORE_H
@@ -33,8 +34,8 @@ struct link_check_due {
 };
 
 /*
- * At most limit ACTIVE links whose check is due, the longest due first; out has room for them. They are not due again for lease_s
- * seconds, so that one that somebody dies of does not stand in everybody's way.
+ * At most limit ACTIVE links whose check is due, the longest due first; out has room for them. They are not due again
+ * for lease_s seconds, so that one that somebody dies of does not stand in everybody's way.
  */
 enum err link_check_store_claim(struct pg_conn *conn, int64_t limit, int64_t lease_s, struct link_check_due *out,
                                 size_t *count) MUST_CHECK;

@@ -126,7 +126,10 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	pg_params_time_or_null(&params, link->entry.expires_at_us);
 	pg_params_text(&params, link->title);
 	pg_params_text(&params, tags);
-	/* On the right stand the values from before. state_since moves only with the state: the purge's grace counts from it. */
+	/*
+	 * On the right stand the values from before. state_since moves only with the state: the purge's grace counts
+	 * from it.
+	 */
 	return query_one(
 		conn,
 		"UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
@@ -260,9 +263,9 @@ static enum err change_batch(struct pg_conn *conn, const char *sql, const struct
 }
 
 /*
- * All use statement_timestamp(): clock_timestamp() is volatile, and no index can answer to it. Each walks its index from where
- * the last batch ended: before that stand only the entries of rows that are gone, for as long as nobody has vacuumed, and each
- * batch would pass by all of them.
+ * All use statement_timestamp(): clock_timestamp() is volatile, and no index can answer to it. Each walks its index
+ * from where the last batch ended: before that stand only the entries of rows that are gone, for as long as nobody has
+ * vacuumed, and each batch would pass by all of them.
  */
 
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch)

@@ -32,8 +32,9 @@ struct link_store_new {
 };
 
 /*
- * ERR_CONFLICT: the slug is taken or was once. ERR_NOT_FOUND: there is no such owner. ERR_INVALID: a constraint or a tag
- * (empty, U+001F) refuses it. After each of these nothing was changed, and the transaction goes on (a savepoint is inside).
+ * ERR_CONFLICT: the slug is taken or was once. ERR_NOT_FOUND: there is no such owner. ERR_INVALID: a constraint or a
+ * tag (empty, U+001F) refuses it. After each of these nothing was changed, and the transaction goes on (a savepoint is
+ * inside).
  */
 enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
 
@@ -58,7 +59,10 @@ struct link_store_page {
 	int64_t limit; /* 1 to LINK_STORE_LIMIT_MAX */
 };
 
-/* ERR_INVALID: a page or limit out of range. The owner's links that are not DELETED, newest first; links has room for limit. total: of all pages. */
+/*
+ * ERR_INVALID: a page or limit out of range. The owner's links that are not DELETED, newest first; links has room for
+ * limit. total: of all pages.
+ */
 enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
                          int64_t *total) MUST_CHECK;
 
@@ -85,8 +89,9 @@ struct link_store_batch {
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch) MUST_CHECK;
 
 /*
- * Purges links that have been EXPIRED, or DELETED, for grace_s (by a write, not by the clock alone): tombstone in, row out,
- * PURGED into the outbox; rows locked by others are skipped. Their counts are not touched: whoever owns them follows the events.
+ * Purges links that have been EXPIRED, or DELETED, for grace_s (by a write, not by the clock alone): tombstone in, row
+ * out, PURGED into the outbox; rows locked by others are skipped. Their counts are not touched: whoever owns them
+ * follows the events.
  */
 enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
                                 struct link_store_batch *batch) MUST_CHECK;

@@ -1,13 +1,13 @@
 /*
- * One thread at a time per connection. LinkEvents that wait for Kafka, for Redis or for both: the table outbox. There is
- * no cursor that a late commit could fall behind: whatever is committed is read, and it stays until Kafka has acked it
- * and Redis has it; neither waits for the other. Rows of one link are
- * read in the order of its versions: an id is drawn while the link's row is locked, so it is larger than those of
- * earlier versions, and whoever sees a row sees those of earlier versions too.
+ * One thread at a time per connection. LinkEvents that wait for Kafka, for Redis or for both: the table outbox. There
+ * is no cursor that a late commit could fall behind: whatever is committed is read, and it stays until Kafka has acked
+ * it and Redis has it; neither waits for the other. Rows of one link are read in the order of its versions: an id is
+ * drawn while the link's row is locked, so it is larger than those of earlier versions, and whoever sees a row sees
+ * those of earlier versions too.
  *
  * What the janitor does to many links at once is patient: it is read behind everything else, in portions
- * (docs/decisions/0016-purge-in-bulk.md). A link's mark loses its patience when somebody changes the link, and nothing comes
- * after a purge, so the order holds all the same.
+ * (docs/decisions/0016-purge-in-bulk.md). A link's mark loses its patience when somebody changes the link, and nothing
+ * comes after a purge, so the order holds all the same.
  */
 #ifndef WAYMARK_LIB_LINKS_OUTBOX_H
 #define WAYMARK_LIB_LINKS_OUTBOX_H
@@ -27,8 +27,8 @@
 enum outbox_patience { OUTBOX_URGENT = 0, OUTBOX_MARK = 1, OUTBOX_PURGE = 2 };
 
 /*
- * In the transaction of the change, after the link's row is locked. The NOTIFY that wakes the relay goes with the commit.
- * An event of somebody who waits for it: OUTBOX_URGENT.
+ * In the transaction of the change, after the link's row is locked. The NOTIFY that wakes the relay goes with the
+ * commit. An event of somebody who waits for it: OUTBOX_URGENT.
  */
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event) MUST_CHECK;
 

@@ -22,8 +22,8 @@ bool slug_is_reserved(const char *slug);
 void slug_random(char out[static SLUG_SIZE], size_t length);
 
 /*
- * The slug that a raw request path asks for: "/{slug}" or "/r/{slug}"; borrowed from path, no NUL behind it. NULL if the
- * path is neither (escapes, doubled slashes, a slash at the end, anything longer).
+ * The slug that a raw request path asks for: "/{slug}" or "/r/{slug}"; borrowed from path, no NUL behind it. NULL if
+ * the path is neither (escapes, doubled slashes, a slash at the end, anything longer).
  */
 const char *slug_of_path(const char *path, size_t *len);
 

@@ -86,7 +86,9 @@ static enum err reconnect(struct conn_pool *pool, bool quiet, void **watch, bool
 	return err == OK ? ask(pool, watch, hung) : err;
 }
 
-/* quiet: the last attempt failed. Then an old connection that still works proves nothing, nor ever does one that broke. */
+/*
+ * quiet: the last attempt failed. Then an old connection that still works proves nothing, nor ever does one that broke.
+ */
 static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
 {
 	*hung = false;

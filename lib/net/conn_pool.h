@@ -63,8 +63,9 @@ enum err conn_pool_take(struct conn_pool *pool, void **out) MUST_CHECK;
 void conn_pool_give(struct conn_pool *pool, void *conn);
 
 /*
- * Whether the watch's last probe failed. Statements that took too long are no proof: perhaps it was we who stood still. When a
- * connection has broken since that probe, waits for the next one's verdict, at most wait_ms; false if there is none then.
+ * Whether the watch's last probe failed. Statements that took too long are no proof: perhaps it was we who stood still.
+ * When a connection has broken since that probe, waits for the next one's verdict, at most wait_ms; false if there is
+ * none then.
  */
 bool conn_pool_is_away(struct conn_pool *pool, int64_t wait_ms);
 

@@ -1,11 +1,11 @@
 /*
  * One thread at a time per lock. A lock among processes on ShedLock's table (name, lock_until, locked_at, locked_by),
  * with a fence number that rises at each acquisition and extension. Others may use the table through ShedLock, even for
- * the same name. Times are the database's (clock_timestamp()), in UTC, so neither the holders' clocks nor their time zones
- * matter. Table: shedlock.
+ * the same name. Times are the database's (clock_timestamp()), in UTC, so neither the holders' clocks nor their time
+ * zones matter. Table: shedlock.
  *
- * What takes, extends and lets go is a transaction of its own: inside the caller's it is ERR_INVALID, for it would count
- * only from the commit on, and hold everybody up until then.
+ * What takes, extends and lets go is a transaction of its own: inside the caller's it is ERR_INVALID, for it would
+ * count only from the commit on, and hold everybody up until then.
  */
 #ifndef WAYMARK_LIB_NET_FENCED_LOCK_H
 #define WAYMARK_LIB_NET_FENCED_LOCK_H

@@ -20,8 +20,8 @@
 struct http_loop;
 
 /*
- * Who has the last word on an exchange; see park and stay_in_line in http_request.c. A suspended connection costs two calls
- * of epoll_ctl and a vain recv, but the library leaves it alone, so that any thread may resume it.
+ * Who has the last word on an exchange; see park and stay_in_line in http_request.c. A suspended connection costs two
+ * calls of epoll_ctl and a vain recv, but the library leaves it alone, so that any thread may resume it.
  */
 enum http_phase {
 	HTTP_PHASE_RUNNING,   /* the handler has not given its last word, and the connection is not suspended */

@@ -25,8 +25,8 @@
 /* The longest sleep, so that a clock that was moved by hand is noticed. */
 #define TURN_MS_MAX 1000
 /*
- * The longest sleep while somebody is in line: the library then always says that it has work, and cannot say whether there is other
- * work than asking those in line again (a request that was sent together with the one before it).
+ * The longest sleep while somebody is in line: the library then always says that it has work, and cannot say whether
+ * there is other work than asking those in line again (a request that was sent together with the one before it).
  */
 #define LINE_MS_MAX 1
 
@@ -319,8 +319,8 @@ static void wait_for_events(struct http_loop *loop)
 		if (read(loop->wake_fd, &wakes, sizeof(wakes)) < 0)
 			log_debug(loop->service->config.log, "http_wake_was_empty");
 		/*
-		 * After the reading, or a wake in between would be read away and leave woken set: nobody would write again.
-		 * Before what woke us is looked at, so that whoever finds it set now has come in time.
+		 * After the reading, or a wake in between would be read away and leave woken set: nobody would write
+		 * again. Before what woke us is looked at, so that whoever finds it set now has come in time.
 		 */
 		atomic_store(&loop->woken, false);
 	}

@@ -165,7 +165,9 @@ static bool park(struct http_exchange *x)
 	return true;
 }
 
-/* As park, for whom this very thread will resume: the library asks for the answer again in each turn until it is there. */
+/*
+ * As park, for whom this very thread will resume: the library asks for the answer again in each turn until it is there.
+ */
 static bool stay_in_line(struct http_exchange *x)
 {
 	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_RESUMED)

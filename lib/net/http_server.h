@@ -54,8 +54,8 @@ typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned
 
 /*
  * Something that lives in each loop's thread beside the connections: it waits for one descriptor, and works before and
- * after the requests of a turn. enter runs before the first turn and gives the guest's state of that loop; leave runs after
- * the last.
+ * after the requests of a turn. enter runs before the first turn and gives the guest's state of that loop; leave runs
+ * after the last.
  */
 struct http_guest {
 	void *(*enter)(void *ctx);
@@ -164,16 +164,16 @@ enum http_piece {
 };
 
 /*
- * Adds the next piece of a body to out, on a worker thread, where it may block; out is empty, and bounded by source itself. An
- * empty piece is allowed.
+ * Adds the next piece of a body to out, on a worker thread, where it may block; out is empty, and bounded by source
+ * itself. An empty piece is allowed.
  */
 typedef enum http_piece (*http_source)(void *arg, struct strbuf *out);
 
 /*
- * The body set so far is the first piece of one whose length nobody knows; source gives the others, each when the client has
- * taken the one before it. So memory holds one piece, however long the body is, and however slowly it is read; a piece
- * that is not taken within idle_ms ends the connection. Needs workers; when too many jobs wait for them, so does the body. arg
- * is borrowed until the end of the exchange, which may come any time between two calls of source.
+ * The body set so far is the first piece of one whose length nobody knows; source gives the others, each when the
+ * client has taken the one before it. So memory holds one piece, however long the body is, and however slowly it is
+ * read; a piece that is not taken within idle_ms ends the connection. Needs workers; when too many jobs wait for them,
+ * so does the body. arg is borrowed until the end of the exchange, which may come any time between two calls of source.
  */
 void http_exchange_set_source(struct http_exchange *x, http_source source, void *arg);
 
@@ -184,8 +184,8 @@ void http_exchange_set_source(struct http_exchange *x, http_source source, void 
 void http_exchange_resume(struct http_exchange *x);
 
 /*
- * HTTP_PENDING_HERE becomes HTTP_PENDING: in the loop's thread, before another thread is told of x. Also while the handler
- * still runs, which then has to return HTTP_PENDING.
+ * HTTP_PENDING_HERE becomes HTTP_PENDING: in the loop's thread, before another thread is told of x. Also while the
+ * handler still runs, which then has to return HTTP_PENDING.
  */
 void http_exchange_leave_loop(struct http_exchange *x);
 

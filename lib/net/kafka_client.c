@@ -36,8 +36,8 @@ static int64_t number_after(const char *from, const char *name)
 }
 
 /*
- * Only brokers have a state in capitals. A frozen one stays UP until its requests time out, which may take a minute: it is
- * known by requests that wait and nothing that has come for a while.
+ * Only brokers have a state in capitals. A frozen one stays UP until its requests time out, which may take a minute: it
+ * is known by requests that wait and nothing that has come for a while.
  */
 static void find_silence(const char *json, bool *any_answers, bool *any_silent)
 {

@@ -1,7 +1,7 @@
 /*
- * Safe from any thread. What producer, consumer and feed have in common: the settings that reach the brokers, librdkafka's own
- * log (whose lines go to ours), and whether a broker is connected. For kafka_producer, kafka_consumer and
- * kafka_feed.
+ * Safe from any thread. What producer, consumer and feed have in common: the settings that reach the brokers,
+ * librdkafka's own log (whose lines go to ours), and whether a broker is connected. For kafka_producer, kafka_consumer
+ * and kafka_feed.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_CLIENT_H
 #define WAYMARK_LIB_NET_KAFKA_CLIENT_H
@@ -43,8 +43,8 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 void kafka_client_answered(struct kafka_client *client);
 
 /*
- * Asks the brokers how many partitions a topic has; waits at most timeout_ms. ERR_UNAVAILABLE: nobody answered, or there is
- * no such topic yet.
+ * Asks the brokers how many partitions a topic has; waits at most timeout_ms. ERR_UNAVAILABLE: nobody answered, or
+ * there is no such topic yet.
  */
 enum err kafka_client_count_partitions(struct rd_kafka_s *rk, struct rd_kafka_topic_s *topic, int64_t timeout_ms,
                                        int32_t *count) MUST_CHECK;

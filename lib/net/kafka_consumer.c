@@ -14,8 +14,8 @@
 #define HEARTBEAT_MAX_MS 3000
 #define MAX_POLL_INTERVAL_MS 300000
 /*
- * Of a backlog a broker sends so much of one partition, and then of the next: long runs of few keys, which batches can add
- * up. Both bound the memory of an answer.
+ * Of a backlog a broker sends so much of one partition, and then of the next: long runs of few keys, which batches can
+ * add up. Both bound the memory of an answer.
  */
 #define PARTITION_FETCH_BYTES "4194304"
 #define FETCH_BYTES "16777216"
@@ -356,8 +356,8 @@ void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition,
 }
 
 /*
- * Gives everything back while events are still served in the usual way: rd_kafka_consumer_close hangs for ever in 2.0.2 when
- * the group has just begun to share its partitions out anew, because another member leaves as well.
+ * Gives everything back while events are still served in the usual way: rd_kafka_consumer_close hangs for ever in 2.0.2
+ * when the group has just begun to share its partitions out anew, because another member leaves as well.
  */
 static void leave(struct kafka_consumer *c)
 {

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A Kafka consumer in a group (eager assignment, so that a revoke is whole) whose offsets are kept
- * elsewhere, in the transaction that stores what was consumed: nothing is committed to Kafka for correctness, and
+ * One thread at a time. A Kafka consumer in a group (eager assignment, so that a revoke is whole) whose offsets are
+ * kept elsewhere, in the transaction that stores what was consumed: nothing is committed to Kafka for correctness, and
  * auto.offset.reset=error makes an offset that is not there an error instead of a silent skip.
  *
  * Records are polled one by one into the caller's own batch (rd_kafka_consume_batch is unreliable in 2.0.2).
@@ -32,13 +32,13 @@ struct kafka_consumer_events {
 	 */
 	enum err (*assigned)(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets);
 	/*
-	 * They are not ours any more; told only after assigned was OK. lost: another owner may have begun already; throw
-	 * away what is not stored.
+	 * They are not ours any more; told only after assigned was OK. lost: another owner may have begun already;
+	 * throw away what is not stored.
 	 */
 	void (*revoked)(void *ctx, bool lost);
 	/*
-	 * The wanted offset does not exist (beyond the end, or removed by retention). The partition is not read any more,
-	 * until kafka_consumer_seek or another assignment.
+	 * The wanted offset does not exist (beyond the end, or removed by retention). The partition is not read any
+	 * more, until kafka_consumer_seek or another assignment.
 	 */
 	void (*stranded)(void *ctx, int32_t partition, int64_t offset);
 };
@@ -58,14 +58,14 @@ struct kafka_consumer_config {
 enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct kafka_consumer **out) MUST_CHECK;
 
 /*
- * OK: message is filled. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE: the same, and no broker is connected
- * (logged once per outage). ERR_INTERNAL: librdkafka has failed for good (logged): free the consumer.
+ * OK: message is filled. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE: the same, and no broker is
+ * connected (logged once per outage). ERR_INTERNAL: librdkafka has failed for good (logged): free the consumer.
  */
 enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
 
 /*
- * The value of a header of the last polled record, with a NUL. ERR_NOT_FOUND: it has none of that name. ERR_LIMIT: it is
- * longer than size - 1 bytes.
+ * The value of a header of the last polled record, with a NUL. ERR_NOT_FOUND: it has none of that name. ERR_LIMIT: it
+ * is longer than size - 1 bytes.
  */
 enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size) MUST_CHECK;
 
@@ -79,16 +79,16 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 void kafka_consumer_rejoin(struct kafka_consumer *c);
 
 /*
- * Records between the last polled one and the end of each assigned partition, as last told by the brokers; those of which
- * nothing was told are left out.
+ * Records between the last polled one and the end of each assigned partition, as last told by the brokers; those of
+ * which nothing was told are left out.
  */
 int64_t kafka_consumer_lag(const struct kafka_consumer *c);
 
 #define KAFKA_CONSUMER_LAG_UNKNOWN (-1)
 
 /*
- * The same of one partition. KAFKA_CONSUMER_LAG_UNKNOWN: it is not read, or no broker has told its end yet, or a broker is
- * silent, so that the end may have moved. 0 thus means that all there was a moment ago has been polled.
+ * The same of one partition. KAFKA_CONSUMER_LAG_UNKNOWN: it is not read, or no broker has told its end yet, or a broker
+ * is silent, so that the end may have moved. 0 thus means that all there was a moment ago has been polled.
  */
 int64_t kafka_consumer_partition_lag(const struct kafka_consumer *c, int32_t partition);
 

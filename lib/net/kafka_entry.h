@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A record that a producer has accepted: its own copy, kept until the record is acked or given up,
- * so that it can be sent again. For kafka_producer.
+ * One thread at a time. A record that a producer has accepted: its own copy, kept until the record is acked or given
+ * up, so that it can be sent again. For kafka_producer.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_ENTRY_H
 #define WAYMARK_LIB_NET_KAFKA_ENTRY_H

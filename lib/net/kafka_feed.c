@@ -1,6 +1,6 @@
 /*
- * librdkafka's consumer groups are of no use here (a group.id that nobody shares would leave its traces on the brokers), so
- * the partitions are read the old way, by rd_kafka_consume_start_queue into one queue.
+ * librdkafka's consumer groups are of no use here (a group.id that nobody shares would leave its traces on the
+ * brokers), so the partitions are read the old way, by rd_kafka_consume_start_queue into one queue.
  */
 #include "lib/net/kafka_feed.h"
 

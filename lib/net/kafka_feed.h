@@ -1,10 +1,11 @@
 /*
- * One thread at a time. A reader of all partitions of a topic, without a group: every process reads everything for itself,
- * from the ends as of its start, and remembers nothing beyond its life. For those who keep in memory what a topic tells.
+ * One thread at a time. A reader of all partitions of a topic, without a group: every process reads everything for
+ * itself, from the ends as of its start, and remembers nothing beyond its life. For those who keep in memory what a
+ * topic tells.
  *
- * Partitions that are added later are read from their beginning, as all of it is new. Where an offset is gone (retention
- * overtook the reader, the topic was made anew) the partition is read from its end again and that is told: what was missed
- * is not known.
+ * Partitions that are added later are read from their beginning, as all of it is new. Where an offset is gone
+ * (retention overtook the reader, the topic was made anew) the partition is read from its end again and that is told:
+ * what was missed is not known.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_FEED_H
 #define WAYMARK_LIB_NET_KAFKA_FEED_H
@@ -36,14 +37,16 @@ struct kafka_feed_config {
 	const struct log *log;
 };
 
-/* Works without the brokers: they are asked by each poll. ERR_INVALID: librdkafka refuses the configuration (logged). */
+/*
+ * Works without the brokers: they are asked by each poll. ERR_INVALID: librdkafka refuses the configuration (logged).
+ */
 enum err kafka_feed_new(const struct kafka_feed_config *config, struct kafka_feed **out) MUST_CHECK;
 void kafka_feed_free(struct kafka_feed *feed);
 
 /*
- * OK: message is filled, and borrowed until the next call. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE: the
- * same, and no broker is connected (logged once per outage). ERR_INTERNAL: librdkafka has failed for good (logged): free
- * the feed and make another.
+ * OK: message is filled, and borrowed until the next call. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE:
+ * the same, and no broker is connected (logged once per outage). ERR_INTERNAL: librdkafka has failed for good (logged):
+ * free the feed and make another.
  *
  * Now and then it also asks for the number of partitions: a broker that does not answer costs 250 ms more.
  */

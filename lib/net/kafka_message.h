@@ -24,8 +24,8 @@ struct kafka_message {
 };
 
 /*
- * The value of the last header of that name, with a NUL. m: a message's record; NULL has no headers. ERR_NOT_FOUND: there is
- * none. ERR_LIMIT: it is longer than size - 1 bytes.
+ * The value of the last header of that name, with a NUL. m: a message's record; NULL has no headers. ERR_NOT_FOUND:
+ * there is none. ERR_LIMIT: it is longer than size - 1 bytes.
  */
 enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size) MUST_CHECK;
 

@@ -164,9 +164,10 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 		{ "enable.idempotence", "true" },
 		{ "acks", "all" },
 		/*
-		 * A partition that its broker does not lead yet refuses a producer's first batch and, a moment later, takes
-		 * the second one, whatever its sequence. The first is then a duplicate to the broker, which librdkafka
-		 * reports as delivered: it is lost. One request at a time keeps them in order, and costs nothing measurable.
+		 * A partition that its broker does not lead yet refuses a producer's first batch and, a moment later,
+		 * takes the second one, whatever its sequence. The first is then a duplicate to the broker, which
+		 * librdkafka reports as delivered: it is lost. One request at a time keeps them in order, and costs
+		 * nothing measurable.
 		 */
 		{ "max.in.flight.requests.per.connection", "1" },
 		{ "compression.codec", "lz4" },

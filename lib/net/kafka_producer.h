@@ -1,9 +1,10 @@
 /*
- * Safe from any thread. An idempotent Kafka producer (librdkafka; acks=all, lz4, partitioner murmur2_random so that Java's
- * clients agree) that never blocks its callers. One background thread polls for delivery reports.
+ * Safe from any thread. An idempotent Kafka producer (librdkafka; acks=all, lz4, partitioner murmur2_random so that
+ * Java's clients agree) that never blocks its callers. One background thread polls for delivery reports.
  *
- * A fatal error of the idempotent producer (a sequence desynchronisation after a disconnect) makes a new producer behind
- * the same handle, and what was not acked is sent again, in order: consumers see repeats with the same ce_id, never a gap.
+ * A fatal error of the idempotent producer (a sequence desynchronisation after a disconnect) makes a new producer
+ * behind the same handle, and what was not acked is sent again, in order: consumers see repeats with the same ce_id,
+ * never a gap.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_PRODUCER_H
 #define WAYMARK_LIB_NET_KAFKA_PRODUCER_H
@@ -43,14 +44,17 @@ struct kafka_record {
 
 /*
  * Told once per accepted record, in the producer's thread: OK = acked by all in-sync replicas; otherwise it is lost for
- * this producer (ERR_UNAVAILABLE: message_timeout_ms passed or the producer was closed; ERR_INVALID: the broker refuses it
- * for good).
+ * this producer (ERR_UNAVAILABLE: message_timeout_ms passed or the producer was closed; ERR_INVALID: the broker refuses
+ * it for good).
  */
 typedef void (*kafka_delivered)(void *ctx, void *opaque, enum err result);
 
 struct kafka_producer_config {
 	const struct kafka_config *kafka;
-	/* Asked for at the start, and borrowed; the first record to any other waits for up to a second until its topic is known. */
+	/*
+	 * Asked for at the start, and borrowed; the first record to any other waits for up to a second until its topic
+	 * is known.
+	 */
 	const char *topics[KAFKA_PRODUCER_TOPICS_MAX];
 	size_t queue_max; /* records accepted but not acked */
 	size_t queue_bytes_max;
@@ -66,8 +70,8 @@ struct kafka_producer_config {
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out) MUST_CHECK;
 
 /*
- * Copies key, value and the values of headers. ERR_LIMIT: the queue is full; ERR_INVALID: it is larger than Kafka takes. Nothing was
- * accepted then. Never blocks.
+ * Copies key, value and the values of headers. ERR_LIMIT: the queue is full; ERR_INVALID: it is larger than Kafka
+ * takes. Nothing was accepted then. Never blocks.
  */
 enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record *record) MUST_CHECK;
 

@@ -71,8 +71,8 @@ enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct p
 enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                             struct pg_result **rows) MUST_CHECK;
 /*
- * Any number of statements without parameters, one after the other, as a file of SQL has them. ERR_INTERNAL also when they
- * begin or end a transaction.
+ * Any number of statements without parameters, one after the other, as a file of SQL has them. ERR_INTERNAL also when
+ * they begin or end a transaction.
  */
 enum err pg_conn_script(struct pg_conn *conn, const char *sql) MUST_CHECK;
 /* The server's words for the last failure, "" if none. For operators' tools only: they may quote data. */

@@ -1,7 +1,7 @@
 /*
- * Safe from any thread. Connections to PostgreSQL for threads that come and go: at most max at a time (and one more, over
- * which a background thread watches the server), opened when needed, waiters bounded in time, broken ones replaced. The
- * server may be away when the pool is made.
+ * Safe from any thread. Connections to PostgreSQL for threads that come and go: at most max at a time (and one more,
+ * over which a background thread watches the server), opened when needed, waiters bounded in time, broken ones
+ * replaced. The server may be away when the pool is made.
  */
 #ifndef WAYMARK_LIB_NET_PG_POOL_H
 #define WAYMARK_LIB_NET_PG_POOL_H
@@ -34,8 +34,8 @@ void pg_pool_free(struct pg_pool *pool);
 
 /*
  * ERR_LIMIT: none became free within wait_ms. ERR_UNAVAILABLE: the server cannot be reached; after a failure only the
- * background thread tries again, every 250 ms, so that a dead server costs its callers nothing. A frozen one costs those
- * who are talking to it their statement's timeout, once.
+ * background thread tries again, every 250 ms, so that a dead server costs its callers nothing. A frozen one costs
+ * those who are talking to it their statement's timeout, once.
  */
 enum err pg_pool_take(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
 /* Rolls back what is open; closes what is broken. NULL is allowed. */

@@ -1,6 +1,7 @@
 /*
  * One thread at a time. What a statement gave. Columns and rows from 0. NULL reads as 0, false, "". Everything is
- * borrowed until pg_result_free; NULL may be freed, and counts as no rows. A row or column that is not there reads as NULL.
+ * borrowed until pg_result_free; NULL may be freed, and counts as no rows. A row or column that is not there reads as
+ * NULL.
  */
 #ifndef WAYMARK_LIB_NET_PG_RESULT_H
 #define WAYMARK_LIB_NET_PG_RESULT_H

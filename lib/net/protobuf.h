@@ -16,7 +16,8 @@ struct ProtobufCMessageDescriptor;
 
 /*
  * A message of this generated type, to be released with protobuf_free. NULL: the bytes are none; *problem (borrowed
- * from the type, or a literal) names the text field that is at fault, or says "message". len comes bounded by the caller.
+ * from the type, or a literal) names the text field that is at fault, or says "message". len comes bounded by the
+ * caller.
  */
 void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void *bytes, size_t len,
                       const char **problem);

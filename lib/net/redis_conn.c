@@ -1,6 +1,6 @@
 /*
- * hiredis' blocking calls have one timeout for each read and write, so that a server which trickles its reply could hold
- * a caller for ever. Here the context does not block, and one deadline holds for the whole call.
+ * hiredis' blocking calls have one timeout for each read and write, so that a server which trickles its reply could
+ * hold a caller for ever. Here the context does not block, and one deadline holds for the whole call.
  */
 #include "lib/net/redis_conn.h"
 

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. One connection to Redis (hiredis, RESP2), of no use after its first failure. Writing to one that
- * Redis has closed raises SIGPIPE: the program ignores it (shutdown_new does). For redis_pool.
+ * One thread at a time. One connection to Redis (hiredis, RESP2), of no use after its first failure. Writing to one
+ * that Redis has closed raises SIGPIPE: the program ignores it (shutdown_new does). For redis_pool.
  */
 #ifndef WAYMARK_LIB_NET_REDIS_CONN_H
 #define WAYMARK_LIB_NET_REDIS_CONN_H
@@ -32,14 +32,14 @@ enum err redis_conn_open(const struct redis_url *url, int64_t timeout_ms, struct
 void redis_conn_close(struct redis_conn *conn);
 
 /*
- * Which run of which server is at the other end: the first 64 bits of its run_id, which each start draws anew. 0: it does
- * not say (INFO is not allowed here).
+ * Which run of which server is at the other end: the first 64 bits of its run_id, which each start draws anew. 0: it
+ * does not say (INFO is not allowed here).
  */
 uint64_t redis_conn_server(const struct redis_conn *conn);
 
 /*
- * Runs a command; the whole reply, which may be an error reply, comes within timeout_ms. ERR_UNAVAILABLE: it did not; the
- * command may or may not have run; the connection can only be closed.
+ * Runs a command; the whole reply, which may be an error reply, comes within timeout_ms. ERR_UNAVAILABLE: it did not;
+ * the command may or may not have run; the connection can only be closed.
  */
 enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t timeout_ms,
                          struct redis_reply **reply) MUST_CHECK;

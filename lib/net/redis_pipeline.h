@@ -1,7 +1,7 @@
 /*
  * One thread at a time: that of the loop which owns it. Commands to Redis that nobody waits for: what is asked during a
- * turn of the loop goes out in one write, replies are handed out as they come, in order. One connection, made by a thread
- * of its own (resolving a name and connecting may block); while there is none, calls are refused at once.
+ * turn of the loop goes out in one write, replies are handed out as they come, in order. One connection, made by a
+ * thread of its own (resolving a name and connecting may block); while there is none, calls are refused at once.
  *
  *   receive  takes the replies that have come and ends what is late     before the turn's work
  *   send     writes what was asked                                      after it
@@ -34,21 +34,21 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 void redis_pipeline_free(struct redis_pipeline *p);
 
 /*
- * reply is borrowed; NULL: Redis is away or too slow, and nobody knows whether the command ran. server: who gave the reply
- * (redis_conn_server).
+ * reply is borrowed; NULL: Redis is away or too slow, and nobody knows whether the command ran. server: who gave the
+ * reply (redis_conn_server).
  */
 typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply, uint64_t server);
 
 /*
- * Copies. done is told once, from receive, send or free. ERR_UNAVAILABLE: there is no connection; ERR_LIMIT: in_flight_max
- * calls wait; done is not told.
+ * Copies. done is told once, from receive, send or free. ERR_UNAVAILABLE: there is no connection; ERR_LIMIT:
+ * in_flight_max calls wait; done is not told.
  */
 enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *args, size_t count,
                              redis_pipeline_done done, void *ctx) MUST_CHECK;
 
 /*
- * Leaves a connection to another server than this one (redis_conn_server) at the next send: what waits is ended as if Redis
- * were away, and a new connection is made, perhaps to the server that has taken its place.
+ * Leaves a connection to another server than this one (redis_conn_server) at the next send: what waits is ended as if
+ * Redis were away, and a new connection is made, perhaps to the server that has taken its place.
  */
 void redis_pipeline_demand(struct redis_pipeline *p, uint64_t server);
 

@@ -1,7 +1,8 @@
 /*
  * One thread at a time. One column of many rows, as an array parameter in PostgreSQL's binary form: nothing to quote,
- * and thousands of rows travel in one message. That matters beyond speed: a process frozen in the middle of a COPY keeps
- * its locks until it wakes; one frozen between messages is cut off by the server's idle_in_transaction_session_timeout.
+ * and thousands of rows travel in one message. That matters beyond speed: a process frozen in the middle of a COPY
+ * keeps its locks until it wakes; one frozen between messages is cut off by the server's
+ * idle_in_transaction_session_timeout.
  *
  *   INSERT INTO t (a, b) SELECT unnest($1::bigint[]), unnest($2::text[])
  */

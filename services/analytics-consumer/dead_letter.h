@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Messages that are no RedirectEvents, kept for operators: each goes to the dead-letter topic with
- * its bytes, its key, and as headers why and where it was:
+ * One thread at a time. Messages that are no RedirectEvents, kept for operators: each goes to the dead-letter topic
+ * with its bytes, its key, and as headers why and where it was:
  *
  *   reason     "visitor_hash", the field that breaks a promise, or what is wrong with the whole, or the header that
  *             says that it is something else ("ce_type: waymark.link.v1")
@@ -8,10 +8,10 @@
  *   bytes      how long it was; value and key are cut at DEAD_LETTER_BYTES_MAX and DEAD_LETTER_KEY_MAX, so that no
  *             message is too large to be kept
  *
- * They are sent inside the batch's transaction, after the fence: a process that is not the owner any more sends nothing,
- * and the offset passes a message only after Kafka acknowledged its dead letter. So each stands there once, but for one
- * case: the process or its connection dies between the acknowledgement and the commit. Then the next owner sends it
- * again with the same topic, partition and offset.
+ * They are sent inside the batch's transaction, after the fence: a process that is not the owner any more sends
+ * nothing, and the offset passes a message only after Kafka acknowledged its dead letter. So each stands there once,
+ * but for one case: the process or its connection dies between the acknowledgement and the commit. Then the next owner
+ * sends it again with the same topic, partition and offset.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_DEAD_LETTER_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_DEAD_LETTER_H

@@ -2,9 +2,9 @@
  * Safe from any thread after file_watch_start. Tells when files have another content, whether they were replaced
  * (renamed over, or a symbolic link in the way changed, as Kubernetes does it) or written in place.
  *
- * A thread of its own looks at them every interval_ms. A file that has changed is read again when it has stood still for
- * one more interval, so that half of it is not taken for all. What cannot be used is told once, and tried again when the
- * file changes again. Metrics: waymark_fact_files_read_total, waymark_fact_files_broken.
+ * A thread of its own looks at them every interval_ms. A file that has changed is read again when it has stood still
+ * for one more interval, so that half of it is not taken for all. What cannot be used is told once, and tried again
+ * when the file changes again. Metrics: waymark_fact_files_read_total, waymark_fact_files_broken.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FILE_WATCH_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FILE_WATCH_H

@@ -212,8 +212,8 @@ static bool find_caught_up(struct ingest *in)
 }
 
 /*
- * All that was polled is stored. Says in the store of which partitions nothing else waits, however busy the others are, so
- * that statistics can tell "no clicks" from "not counted yet".
+ * All that was polled is stored. Says in the store of which partitions nothing else waits, however busy the others are,
+ * so that statistics can tell "no clicks" from "not counted yet".
  */
 static void note_caught_up(struct ingest *in)
 {

@@ -1,6 +1,6 @@
 /*
- * Click path 5/9. The loop that counts: gather a batch, store it, tell integrations, again. One thread of its own; start
- * and stop by one thread, the rest is safe from any thread.
+ * Click path 5/9. The loop that counts: gather a batch, store it, tell integrations, again. One thread of its own;
+ * start and stop by one thread, the rest is safe from any thread.
  *
  * What holds, whatever is killed, frozen or cut:
  *   - Offsets live in PostgreSQL and move in the transaction that counts (visit_store.h). Kafka's group only says who

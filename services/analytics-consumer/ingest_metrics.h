@@ -1,6 +1,6 @@
 /*
- * Safe from any thread after ingest_metrics_register, but for the gauges: one thread each. What the consumer shows of its
- * counting on /metrics. Several ingests of one process show one sum.
+ * Safe from any thread after ingest_metrics_register, but for the gauges: one thread each. What the consumer shows of
+ * its counting on /metrics. Several ingests of one process show one sum.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_METRICS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_METRICS_H

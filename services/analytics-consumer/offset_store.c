@@ -38,7 +38,9 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 	return err;
 }
 
-/* One row of parameters per partition: which, where it stands, where it goes, what is published, up to when it counts. */
+/*
+ * One row of parameters per partition: which, where it stands, where it goes, what is published, up to when it counts.
+ */
 struct steps {
 	struct sql_column partition;
 	struct sql_column from;

@@ -19,8 +19,8 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 
 /*
  * The fence. Moves every partition that the batch moves from stored to next, in the order of partition. What was handed
- * to Kafka must have been acknowledged: the row says from then on that it is published. ERR_CONFLICT: at least one stands elsewhere; the transaction must be rolled
- * back and the batch thrown away.
+ * to Kafka must have been acknowledged: the row says from then on that it is published. ERR_CONFLICT: at least one
+ * stands elsewhere; the transaction must be rolled back and the batch thrown away.
  */
 enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct progress *progress) MUST_CHECK;
 
@@ -36,8 +36,8 @@ enum err offset_store_find_outcome(struct pg_conn *conn, const char *topic, cons
 
 /*
  * Says of the partitions whose visits were all handed to Kafka (and acknowledged) that they are published; those that
- * somebody else has moved are left alone. as_of_us: up to then all clicks that Kafka has of those that are caught up were
- * counted; 0 = not known.
+ * somebody else has moved are left alone. as_of_us: up to then all clicks that Kafka has of those that are caught up
+ * were counted; 0 = not known.
  */
 enum err offset_store_mark_published(struct pg_conn *conn, const char *topic, const struct progress *progress,
                                      int64_t as_of_us) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * One thread at a time; ownership_stranded_count from any. Which partitions the group has given us: answers the events of
- * the kafka_consumer, and gives everything back when the fence said that the group and we disagree.
+ * One thread at a time; ownership_stranded_count from any. Which partitions the group has given us: answers the events
+ * of the kafka_consumer, and gives everything back when the fence said that the group and we disagree.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_OWNERSHIP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_OWNERSHIP_H
@@ -52,8 +52,8 @@ void ownership_resume(struct ownership *o);
 
 /*
  * Everything that was handed to Kafka has been acknowledged: says so in the store. as_of_us: all clicks up to then are
- * counted of the partitions that are caught up; 0 = not known. Best effort: without the mark the visits of the last batch
- * are published once more.
+ * counted of the partitions that are caught up; 0 = not known. Best effort: without the mark the visits of the last
+ * batch are published once more.
  */
 void ownership_mark_published(struct ownership *o, int64_t as_of_us);
 

@@ -183,7 +183,9 @@ static enum err finish(struct purge_follower *f)
 	return err;
 }
 
-/* Until it is done, or not ours, or the end has been asked for. Nothing is polled meanwhile, so memory stays bounded. */
+/*
+ * Until it is done, or not ours, or the end has been asked for. Nothing is polled meanwhile, so memory stays bounded.
+ */
 static void finish_surely(struct purge_follower *f)
 {
 	int64_t next_pause_ms = PAUSE_FIRST_MS;

@@ -3,9 +3,9 @@
  * waymark.links.v1 in a group of its own, so that consumers share the work, and deletes soon after the event
  * (purge_store.h).
  *
- * A purge is a PURGED event or a record without value, which is what compaction leaves of it; what has really become of the
- * slug's link is asked of PostgreSQL. So all is done at least once, in any order, and again does no harm. How far it has
- * come stands in consumer_offsets; where that does not exist any more, the topic is read from its beginning.
+ * A purge is a PURGED event or a record without value, which is what compaction leaves of it; what has really become of
+ * the slug's link is asked of PostgreSQL. So all is done at least once, in any order, and again does no harm. How far
+ * it has come stands in consumer_offsets; where that does not exist any more, the topic is read from its beginning.
  *
  * A click that is counted later still makes rows again; the janitor's nightly retention finds them.
  */

@@ -1,6 +1,7 @@
 /*
- * One thread at a time per connection. What was counted of links that were purged (db/migrations/0015_purged_statistics.sql):
- * known visitors, roll-ups and statistics go; the visit log and the sums of the platform stay.
+ * One thread at a time per connection. What was counted of links that were purged
+ * (db/migrations/0015_purged_statistics.sql): known visitors, roll-ups and statistics go; the visit log and the sums of
+ * the platform stay.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_PURGE_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_PURGE_STORE_H

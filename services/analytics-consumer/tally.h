@@ -16,8 +16,8 @@ struct tally *tally_new(size_t visits_max);
 void tally_free(struct tally *tally);
 
 /*
- * Of the new visits; in rising order of link_id, so the platform (0) comes first. No visits, no rows. Borrowed until the
- * next call.
+ * Of the new visits; in rising order of link_id, so the platform (0) comes first. No visits, no rows. Borrowed until
+ * the next call.
  */
 const struct statistics *tally_sum(struct tally *tally, const struct visit *visits, size_t count, size_t *rows);
 

@@ -28,8 +28,8 @@ enum err user_agent_parser_new(const char *path, size_t cache_capacity, const st
 void user_agent_parser_free(struct user_agent_parser *parser);
 
 /*
- * Safe from any thread beside the one that parses, which takes the new rules and forgets what it remembers with its next
- * text. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used (logged); the rules stay.
+ * Safe from any thread beside the one that parses, which takes the new rules and forgets what it remembers with its
+ * next text. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used (logged); the rules stay.
  */
 enum err user_agent_parser_reread(struct user_agent_parser *parser) MUST_CHECK;
 

@@ -3,8 +3,8 @@
  * there ("Firefox", or one of "iPhone", "iPad"), and of a thousand rules a text has the words of a few dozen. So a text
  * that was never seen before takes a tenth of the time.
  *
- * Words are compared by their runs of three letters, in lower case, as bits of a small set; what the set lets through by
- * chance is only slower. An expression that is not understood to the last sign lets everything through.
+ * Words are compared by their runs of three letters, in lower case, as bits of a small set; what the set lets through
+ * by chance is only slower. An expression that is not understood to the last sign lets everything through.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_FILTER_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_FILTER_H

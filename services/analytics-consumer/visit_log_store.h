@@ -24,8 +24,8 @@ void visit_log_store_free(struct visit_log_store *store);
 
 /*
  * Inserts the new visits in the order of (day, event_id), so that two writers never wait for each other in a circle.
- * Looks out: those that are in the log already, or come a second time, become VISIT_REPEAT. Otherwise they are ERR_CONFLICT, and nothing in the
- * transaction counts any more.
+ * Looks out: those that are in the log already, or come a second time, become VISIT_REPEAT. Otherwise they are
+ * ERR_CONFLICT, and nothing in the transaction counts any more.
  */
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, bool looks_out,
                                 struct visit *visits, size_t count) MUST_CHECK;

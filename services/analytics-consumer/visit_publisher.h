@@ -14,11 +14,11 @@
  *   - An orderly end, and a consumer that has caught up, set published_offset = next_offset.
  *
  * So a visit is published again only after a crash, a lost partition, or a refused record, and then with the same
- * event_id and the same content. While Kafka does not take visits, counting waits, and /metrics shows the lag: a counted
- * visit that nobody hears of would be the worse failure. If Kafka refuses visits for good (a topic that allows only tiny
- * messages), each batch is followed by an error log and a new start from published_offset. What remains: if the redirects
- * of published_offset are gone by retention before anybody came back, those visits stay unpublished, which is logged as
- * an error.
+ * event_id and the same content. While Kafka does not take visits, counting waits, and /metrics shows the lag: a
+ * counted visit that nobody hears of would be the worse failure. If Kafka refuses visits for good (a topic that allows
+ * only tiny messages), each batch is followed by an error log and a new start from published_offset. What remains: if
+ * the redirects of published_offset are gone by retention before anybody came back, those visits stay unpublished,
+ * which is logged as an error.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_PUBLISHER_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_PUBLISHER_H

@@ -38,8 +38,8 @@ struct visit_store *visit_store_new(const struct visit_store_config *config);
 void visit_store_free(struct visit_store *store);
 
 /*
- * OK: it is stored, once, and each visit's fate and event.unique are set; those counted before have their event from the
- * log. progress is left as it is.
+ * OK: it is stored, once, and each visit's fate and event.unique are set; those counted before have their event from
+ * the log. progress is left as it is.
  * ERR_CONFLICT: fenced, another owner is at work; nothing of it is stored: throw it away and rejoin.
  * ERR_UNAVAILABLE, ERR_LIMIT: not stored as far as we know (batch->in_doubt: nobody knows); try the same batch again,
  * which first finds out.

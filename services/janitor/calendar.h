@@ -1,7 +1,8 @@
 /*
- * One thread at a time. Which day it is for the tasks that make and delete by the day (salts, partitions, retention). The
- * janitor's own clock says so, as the redirectors' clocks say on which day a click is; PostgreSQL's clock decides nothing
- * but who holds a lock, and can only veto: a janitor whose clock has gone astray must not delete a year's clicks.
+ * One thread at a time. Which day it is for the tasks that make and delete by the day (salts, partitions, retention).
+ * The janitor's own clock says so, as the redirectors' clocks say on which day a click is; PostgreSQL's clock decides
+ * nothing but who holds a lock, and can only veto: a janitor whose clock has gone astray must not delete a year's
+ * clicks.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_CALENDAR_H
 #define WAYMARK_SERVICES_JANITOR_CALENDAR_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time (before threads start). What the janitor reads from its environment; the table in config.c is its
- * --help.
+ * One thread at a time (before threads start). What the janitor reads from its environment; the table in config.c is
+ * its --help.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_CONFIG_H
 #define WAYMARK_SERVICES_JANITOR_CONFIG_H

@@ -12,8 +12,8 @@
 #define DESTINATION_PLAN_FAILURES_MAX INT64_C(1000)
 
 /*
- * status as in link_check_store.h. No answer, 4xx and 5xx are dead, but not those that say that somebody is at home: 401, 403, 405,
- * 406, 407, 429, 451, and 999, which some sites send to programs.
+ * status as in link_check_store.h. No answer, 4xx and 5xx are dead, but not those that say that somebody is at home:
+ * 401, 403, 405, 406, 407, 429, 451, and 999, which some sites send to programs.
  */
 bool destination_plan_is_dead(int status);
 

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. One check of a destination: HEAD, and GET where HEAD tells nothing; up to three redirects, followed by
- * hand. Before each host its turn is taken (host_store.h), which checks the janitor's lock as well; its robots.txt is read once a day.
+ * One thread at a time. One check of a destination: HEAD, and GET where HEAD tells nothing; up to three redirects,
+ * followed by hand. Before each host its turn is taken (host_store.h), which checks the janitor's lock as well; its
+ * robots.txt is read once a day.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATION_VISIT_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATION_VISIT_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The task "destinations": asks where links lead whether anybody is there, at a bounded rate, and writes down
- * what was answered (docs/decisions/0018-destination-checks.md). Off unless DESTINATION_CHECKS is true.
+ * One thread at a time. The task "destinations": asks where links lead whether anybody is there, at a bounded rate, and
+ * writes down what was answered (docs/decisions/0018-destination-checks.md). Off unless DESTINATION_CHECKS is true.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_H

@@ -1,8 +1,8 @@
 /*
- * One thread at a time per process start (libcurl). One HTTP request to a host of the global Internet, and what was answered.
- * No packet goes anywhere else: the host's addresses are looked up and judged here (global_lookup.h), libcurl is given
- * those and no others (CURLOPT_RESOLVE), and each socket is judged again right before it is opened. libcurl never looks a
- * name up, follows no redirect, uses no proxy whatever the environment says, and speaks HTTP/1.1 only.
+ * One thread at a time per process start (libcurl). One HTTP request to a host of the global Internet, and what was
+ * answered. No packet goes anywhere else: the host's addresses are looked up and judged here (global_lookup.h), libcurl
+ * is given those and no others (CURLOPT_RESOLVE), and each socket is judged again right before it is opened. libcurl
+ * never looks a name up, follows no redirect, uses no proxy whatever the environment says, and speaks HTTP/1.1 only.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_FETCH_H
 #define WAYMARK_SERVICES_JANITOR_FETCH_H
@@ -38,8 +38,8 @@ void fetch_start(void);
 void fetch_end(void);
 
 /*
- * ERR_UNAVAILABLE: it was asked, or tried to, and there was no answer. ERR_LIMIT: none in time. ERR_NOT_FOUND: it was not asked: it has no address, or one of
- * them is not global; nobody outside shall learn which.
+ * ERR_UNAVAILABLE: it was asked, or tried to, and there was no answer. ERR_LIMIT: none in time. ERR_NOT_FOUND: it was
+ * not asked: it has no address, or one of them is not global; nobody outside shall learn which.
  */
 enum err fetch_run(const struct fetch_request *request, struct fetch_answer *out) MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. The addresses of a host on the global Internet, looked up with c-ares within a time. Only the DNS is asked: no
- * /etc/hosts, no search domains, so that an operator's own short names mean nothing here. A literal is its own answer.
+ * Safe from any thread. The addresses of a host on the global Internet, looked up with c-ares within a time. Only the
+ * DNS is asked: no /etc/hosts, no search domains, so that an operator's own short names mean nothing here. A literal is
+ * its own answer.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_GLOBAL_LOOKUP_H
 #define WAYMARK_SERVICES_JANITOR_GLOBAL_LOOKUP_H
@@ -21,8 +22,9 @@ struct global_lookup {
 };
 
 /*
- * servers: "8.8.8.8,[2001:4860:4860::8888]:53"; "" = those of /etc/resolv.conf. ERR_INVALID: one of its addresses, A or AAAA,
- * is not global (lib/net/global_address.h), whatever the others are. ERR_NOT_FOUND: it has no address, or none in time.
+ * servers: "8.8.8.8,[2001:4860:4860::8888]:53"; "" = those of /etc/resolv.conf. ERR_INVALID: one of its addresses, A or
+ * AAAA, is not global (lib/net/global_address.h), whatever the others are. ERR_NOT_FOUND: it has no address, or none in
+ * time.
  * ERR_INTERNAL: c-ares takes no such servers.
  */
 enum err global_lookup_host(const char *servers, const char *host, int64_t timeout_ms,

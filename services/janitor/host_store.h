@@ -1,6 +1,7 @@
 /*
- * One thread at a time per connection. When the hosts of destinations may be asked: the table destination_hosts. Times are the
- * database's, so that janitors that take turns agree. Inside the caller's transaction; errors of pg_conn_query pass through.
+ * One thread at a time per connection. When the hosts of destinations may be asked: the table destination_hosts. Times
+ * are the database's, so that janitors that take turns agree. Inside the caller's transaction; errors of pg_conn_query
+ * pass through.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_HOST_STORE_H
 #define WAYMARK_SERVICES_JANITOR_HOST_STORE_H

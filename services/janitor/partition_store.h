@@ -1,7 +1,7 @@
 /*
- * One thread at a time per connection; inside the caller's transaction. The partitions of visit_log, one per UTC day, and
- * what strays into its default partition: through the functions of db/migrations/0009_visit_log_calendar.sql, as the janitor
- * does not own the table. Days are days since 1970-01-01.
+ * One thread at a time per connection; inside the caller's transaction. The partitions of visit_log, one per UTC day,
+ * and what strays into its default partition: through the functions of db/migrations/0009_visit_log_calendar.sql, as
+ * the janitor does not own the table. Days are days since 1970-01-01.
  *
  * What has to keep readers and writers waiting waits for them no longer than PARTITION_STORE_WAIT_MS itself, because
  * whoever comes later queues up behind: ERR_LIMIT, try again.
@@ -35,8 +35,9 @@ enum err partition_store_make(struct pg_conn *conn, const struct partition_store
                               enum partition_store_outcome *outcome) MUST_CHECK;
 
 /*
- * Sorting: begin (goes on with one that was left), copy until fewer than limit, then catch up until fewer than limit, then
- * finish, which wants catching up again if more than limit rows have come meanwhile. Only finish keeps anybody waiting.
+ * Sorting: begin (goes on with one that was left), copy until fewer than limit, then catch up until fewer than limit,
+ * then finish, which wants catching up again if more than limit rows have come meanwhile. Only finish keeps anybody
+ * waiting.
  */
 enum err partition_store_sort_begin(struct pg_conn *conn, const struct partition_store_window *window) MUST_CHECK;
 enum err partition_store_sort_copy(struct pg_conn *conn, int64_t limit, int64_t *rows) MUST_CHECK;

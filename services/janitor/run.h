@@ -46,8 +46,8 @@ void run_end(struct run *run, bool is_whole);
 typedef enum err (*run_work)(const struct run *run, int64_t *changed);
 
 /*
- * One batch; adds its rows to *changed after the commit. Extends the lock when half of its time is over. ERR_CONFLICT: the
- * lock was lost; nothing of the batch is left.
+ * One batch; adds its rows to *changed after the commit. Extends the lock when half of its time is over. ERR_CONFLICT:
+ * the lock was lost; nothing of the batch is left.
  */
 enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 

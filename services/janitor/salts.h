@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The task "salts": there are salts for today (UTC) and the next SALTS_AHEAD_DAYS days, so that all
- * redirectors agree on them in time; those of days that are over are deleted, and later the visitors that were
+ * One thread at a time. The task "salts": there are salts for today (UTC) and the next SALTS_AHEAD_DAYS days, so that
+ * all redirectors agree on them in time; those of days that are over are deleted, and later the visitors that were
  * remembered for such days.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_SALTS_H

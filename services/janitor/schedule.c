@@ -99,9 +99,9 @@ void schedule_free(struct schedule *schedule)
 }
 
 /*
- * ERR_CONFLICT: nothing to do; *wait_ms says for how long. Who only looks holds nobody up, whereas a question for the lock
- * waits for the holder's batch, and the holder's next one for that. Who had to leave it to another comes back when that
- * one's lock ends, and finds it done or left lying; who has not takes what is free.
+ * ERR_CONFLICT: nothing to do; *wait_ms says for how long. Who only looks holds nobody up, whereas a question for the
+ * lock waits for the holder's batch, and the holder's next one for that. Who had to leave it to another comes back when
+ * that one's lock ends, and finds it done or left lying; who has not takes what is free.
  */
 static enum err look(const struct turn *turn, struct pg_conn *conn, int64_t *wait_ms)
 {

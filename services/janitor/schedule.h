@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The janitor's timetable: which task runs when, each under a lock that only one janitor holds, and
- * each in a thread of its own, so that one that takes long or hangs does not delay the others.
+ * One thread at a time. The janitor's timetable: which task runs when, each under a lock that only one janitor holds,
+ * and each in a thread of its own, so that one that takes long or hangs does not delay the others.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_SCHEDULE_H
 #define WAYMARK_SERVICES_JANITOR_SCHEDULE_H
@@ -33,8 +33,8 @@ void schedule_free(struct schedule *schedule);
 void schedule_follow(struct schedule *schedule);
 
 /*
- * Runs each task once, now, one after the other, and leaves no lock behind. False if one failed; a task that another janitor is
- * doing has not.
+ * Runs each task once, now, one after the other, and leaves no lock behind. False if one failed; a task that another
+ * janitor is doing has not.
  */
 bool schedule_run_once(struct schedule *schedule);
 

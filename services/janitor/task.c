@@ -39,8 +39,8 @@ int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome)
 }
 
 /*
- * A row says for how long its lock stands in all: for "at most" or longer while somebody works, or after a death; for "at
- * least" after a whole run; for less when a run was given up early.
+ * A row says for how long its lock stands in all: for "at most" or longer while somebody works, or after a death; for
+ * "at least" after a whole run; for less when a run was given up early.
  */
 int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state)
 {

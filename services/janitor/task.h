@@ -22,8 +22,8 @@ enum task_outcome {
 };
 
 /*
- * How long the lock stays after a whole run has begun: what was configured, but at most two thirds of the period, so that the
- * next run may come a little early.
+ * How long the lock stays after a whole run has begun: what was configured, but at most two thirds of the period, so
+ * that the next run may come a little early.
  */
 int64_t task_at_least_s(const struct task_times *times);
 
@@ -34,8 +34,8 @@ int64_t task_first_delay_us(const struct task_times *times, int64_t now_us);
 int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome);
 
 /*
- * How long there is nothing to do for those who find the lock in that state; not positive: try to take it. While somebody
- * works, or died at it: until the lock runs out. After somebody's whole run: until that run's next turn.
+ * How long there is nothing to do for those who find the lock in that state; not positive: try to take it. While
+ * somebody works, or died at it: until the lock runs out. After somebody's whole run: until that run's next turn.
  */
 int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state);
 

@@ -1,7 +1,7 @@
 /*
- * Pure. Where a destination check may ask: a URL as libcurl reads it, because libcurl will send the request. http and https only, on
- * ports where web servers live (80, 443, 8080, 8443), so that nobody can have a stranger's other services knocked at; no user
- * info, no address with an interface. Never the judge of addresses: see global_lookup.h.
+ * Pure. Where a destination check may ask: a URL as libcurl reads it, because libcurl will send the request. http and
+ * https only, on ports where web servers live (80, 443, 8080, 8443), so that nobody can have a stranger's other
+ * services knocked at; no user info, no address with an interface. Never the judge of addresses: see global_lookup.h.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_WEB_ADDRESS_H
 #define WAYMARK_SERVICES_JANITOR_WEB_ADDRESS_H

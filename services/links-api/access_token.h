@@ -1,6 +1,6 @@
 /*
- * Pure. Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256"), claims sub (the user's id), iat, exp
- * and jti, by libjwt. libjwt checks the signature and little else; everything that it leaves out is checked here.
+ * Pure. Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256"), claims sub (the user's id), iat,
+ * exp and jti, by libjwt. libjwt checks the signature and little else; everything that it leaves out is checked here.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_TOKEN_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_TOKEN_H
@@ -30,9 +30,9 @@ enum err access_token_issue(const char *secret, int64_t user_id, int64_t now_us,
                             char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
 
 /*
- * token: any bytes of a stranger, with a NUL behind them. ERR_INVALID for whatever we have not issued: not three parts of
- * canonical base64url, longer than ACCESS_TOKEN_BYTES_MAX, another algorithm, unknown critical headers, a wrong signature,
- * a claim that is missing or of the wrong type, run out, issued in the future, or valid for longer than
+ * token: any bytes of a stranger, with a NUL behind them. ERR_INVALID for whatever we have not issued: not three parts
+ * of canonical base64url, longer than ACCESS_TOKEN_BYTES_MAX, another algorithm, unknown critical headers, a wrong
+ * signature, a claim that is missing or of the wrong type, run out, issued in the future, or valid for longer than
  * ACCESS_TOKEN_LIFE_S.
  */
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us,

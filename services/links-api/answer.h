@@ -1,6 +1,6 @@
 /*
- * One thread at a time, as its exchange. How links-api answers: JSON, or a problem (RFC 9457). Each function completes the
- * answer and gives HTTP_ANSWERED, so that handlers can end with it.
+ * One thread at a time, as its exchange. How links-api answers: JSON, or a problem (RFC 9457). Each function completes
+ * the answer and gives HTTP_ANSWERED, so that handlers can end with it.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ANSWER_H
 #define WAYMARK_SERVICES_LINKS_API_ANSWER_H

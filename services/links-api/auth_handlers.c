@@ -168,8 +168,8 @@ static enum err find_user(struct attempt *a)
 }
 
 /*
- * Each attempt is counted before it is made and taken back if the password was right: however many come at once, no more
- * than LOGIN_FAILURES of them can be wrong guesses.
+ * Each attempt is counted before it is made and taken back if the password was right: however many come at once, no
+ * more than LOGIN_FAILURES of them can be wrong guesses.
  */
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 {

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Claim tokens: who made an anonymous link proves it with one, to make the link his own. Shown once;
- * only its SHA-256 is stored.
+ * Safe from any thread. Claim tokens: who made an anonymous link proves it with one, to make the link his own. Shown
+ * once; only its SHA-256 is stored.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_CLAIM_TOKEN_H
 #define WAYMARK_SERVICES_LINKS_API_CLAIM_TOKEN_H

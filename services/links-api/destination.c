@@ -1,8 +1,8 @@
 /*
- * Two families of parsers will read what we store: browsers (WHATWG URL standard) and everything built on RFC 3986. They
- * disagree about sloppy input in ways that attackers like, so the normal form is written by us, piece by piece, from
- * input that leaves no room for two readings, escaped exactly as browsers would escape it. libcurl then reads the result
- * as a witness: what it reads differently is refused.
+ * Two families of parsers will read what we store: browsers (WHATWG URL standard) and everything built on RFC 3986.
+ * They disagree about sloppy input in ways that attackers like, so the normal form is written by us, piece by piece,
+ * from input that leaves no room for two readings, escaped exactly as browsers would escape it. libcurl then reads the
+ * result as a witness: what it reads differently is refused.
  */
 #include "services/links-api/destination.h"
 

@@ -1,12 +1,12 @@
 /*
  * Pure. Where links may lead: absolute http and https URLs, in one normal form that browsers (WHATWG) and RFC 3986
- * parsers (libcurl) read alike. Normal form: lower-case scheme, host as destination_host.h says, no default port, no dot
- * segments, a path of at least "/", escapes in upper case, no escaped unreserved characters, everything that browsers
- * escape escaped. A normal form is its own normal form.
+ * parsers (libcurl) read alike. Normal form: lower-case scheme, host as destination_host.h says, no default port, no
+ * dot segments, a path of at least "/", escapes in upper case, no escaped unreserved characters, everything that
+ * browsers escape escaped. A normal form is its own normal form.
  *
  * Refused are control bytes, white space, backslashes (browsers read them as slashes), a missing "://" (browsers repair
- * it), user info, an empty host, a port that is no number from 1 to 65535, a "%" without two hexadecimal digits, and whatever
- * becomes longer than LINK_URL_MAX bytes. Whether the host is our own is public_base's question.
+ * it), user info, an empty host, a port that is no number from 1 to 65535, a "%" without two hexadecimal digits, and
+ * whatever becomes longer than LINK_URL_MAX bytes. Whether the host is our own is public_base's question.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATION_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATION_H

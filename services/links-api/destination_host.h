@@ -20,8 +20,8 @@ struct destination_host {
 };
 
 /*
- * text: what stands between "://" and the port, len bytes of valid UTF-8. ERR_INVALID: a browser would not take it, or we
- * do not; reason is a literal that says why.
+ * text: what stands between "://" and the port, len bytes of valid UTF-8. ERR_INVALID: a browser would not take it, or
+ * we do not; reason is a literal that says why.
  */
 enum err destination_host_parse(const char *text, size_t len, struct destination_host *out,
                                 const char **reason) MUST_CHECK;

@@ -13,8 +13,8 @@
 void etag_format(int64_t version, char out[static ETAG_SIZE]);
 
 /*
- * Whether an If-Match header lets a change of this version pass: "*", or a list with its tag. Weak and malformed tags match
- * nothing. NULL: there is no such header, everything passes.
+ * Whether an If-Match header lets a change of this version pass: "*", or a list with its tag. Weak and malformed tags
+ * match nothing. NULL: there is no such header, everything passes.
  */
 bool etag_if_match(const char *header, int64_t version);
 

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. How many exports are under way: each holds a connection for as long as its client takes to read it, and
- * makes work for the database; so they are bounded, overall and per account.
+ * Safe from any thread. How many exports are under way: each holds a connection for as long as its client takes to read
+ * it, and makes work for the database; so they are bounded, overall and per account.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_EXPORT_DESK_H
 #define WAYMARK_SERVICES_LINKS_API_EXPORT_DESK_H

@@ -14,8 +14,8 @@
 enum err generation_store_get(struct pg_conn *conn, struct link_cache_trusted *out) MUST_CHECK;
 
 /*
- * Raises it above above, and above what it is, for a server; all of it in a transaction of its own. ERR_CONFLICT: the lock
- * is not ours any more, nothing was changed.
+ * Raises it above above, and above what it is, for a server; all of it in a transaction of its own. ERR_CONFLICT: the
+ * lock is not ours any more, nothing was changed.
  */
 enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above, uint64_t server,
                                 struct link_cache_trusted *out) MUST_CHECK;

@@ -25,8 +25,8 @@ typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct lin
                                      struct link_change_refusal *refusal);
 
 /*
- * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when it gets a later (or no)
- * expires_at; "state": "ACTIVE" alone cannot bring it back.
+ * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when it gets a later (or
+ * no) expires_at; "state": "ACTIVE" alone cannot bring it back.
  */
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
                           struct link_change_refusal *refusal) MUST_CHECK;
@@ -35,7 +35,9 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, en
 enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
                             struct link_change_refusal *refusal) MUST_CHECK;
 
-/* arg: NULL. Only deleted links can be restored; they are as they were (and EXPIRED if their time is over meanwhile). */
+/*
+ * arg: NULL. Only deleted links can be restored; they are as they were (and EXPIRED if their time is over meanwhile).
+ */
 enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
                              struct link_change_refusal *refusal) MUST_CHECK;
 

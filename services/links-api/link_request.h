@@ -47,8 +47,8 @@ struct link_request {
 };
 
 /*
- * ERR_INVALID: wrong lists every wrong member: unknown, of the wrong type, not allowed for this kind, reserved, too long,
- * in the past, … base: what a destination must not point at.
+ * ERR_INVALID: wrong lists every wrong member: unknown, of the wrong type, not allowed for this kind, reserved, too
+ * long, in the past, … base: what a destination must not point at.
  */
 enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,
                            int64_t now_us, struct link_request *out, struct http_problem_fields *wrong) MUST_CHECK;

@@ -1,11 +1,11 @@
 /*
- * Safe from any thread. The last step before a change of a link is acknowledged: Redis has the change and no list of before, or
- * nothing old in it is believed any more. Who has read the acknowledgement, and looks a second later, must not be led by the
- * version before, nor find it on a list.
+ * Safe from any thread. The last step before a change of a link is acknowledged: Redis has the change and no list of
+ * before, or nothing old in it is believed any more. Who has read the acknowledgement, and looks a second later, must
+ * not be led by the version before, nor find it on a list.
  *
- * As a rule two calls to Redis do it. When that fails, the relay tells the change or raises the generation, within a quarter
- * of a second if Redis is away; when there is no relay either (its holder was killed a moment ago), redirectors stop
- * believing Redis after LINK_CACHE_TRUST_BEAT_AGE_MS. So nobody waits for longer than that.
+ * As a rule two calls to Redis do it. When that fails, the relay tells the change or raises the generation, within a
+ * quarter of a second if Redis is away; when there is no relay either (its holder was killed a moment ago), redirectors
+ * stop believing Redis after LINK_CACHE_TRUST_BEAT_AGE_MS. So nobody waits for longer than that.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINK_TELLING_H
 #define WAYMARK_SERVICES_LINKS_API_LINK_TELLING_H

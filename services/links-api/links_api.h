@@ -1,7 +1,7 @@
 /*
  * One thread at a time. The service, put together: what main runs, and what tests start in their own process. It starts
- * whether or not its backends are there. Ready means: PostgreSQL can be reached. Redis and Kafka are no part of it: without
- * them links can still be made, changed and read, and their events wait in the outbox.
+ * whether or not its backends are there. Ready means: PostgreSQL can be reached. Redis and Kafka are no part of it:
+ * without them links can still be made, changed and read, and their events wait in the outbox.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_API_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_API_H

@@ -57,7 +57,9 @@ static bool is_number(const char *text, size_t len)
 
 /* --- reading --- */
 
-/* False: Redis did not say, or holds something else there. One command reads the number, or draws it if there is none. */
+/*
+ * False: Redis did not say, or holds something else there. One command reads the number, or draws it if there is none.
+ */
 static bool read_number(const struct list_cache *cache, int64_t user_id, uint64_t server,
                         char out[static NUMBER_DIGITS + 1])
 {

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Pages of owners' lists in Redis, for LIST_CACHE_TTL_S, so that PostgreSQL neither sorts nor counts
- * again what has not changed. An owner never sees a page that is older than a change he was told of
+ * Safe from any thread. Pages of owners' lists in Redis, for LIST_CACHE_TTL_S, so that PostgreSQL neither sorts nor
+ * counts again what has not changed. An owner never sees a page that is older than a change he was told of
  * (docs/decisions/0014-lists-in-redis.md):
  *
  *   - Key list_generation:{user id} is a number drawn at random, list:{generation of links}:{user id}:{that
@@ -51,8 +51,8 @@ bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link
 void list_cache_put(struct list_cache *cache, const struct list_cache_place *place, const struct list_page *page);
 
 /*
- * After a change of a link was committed: no page of before is served any more. owner_id 0: nobody's link is on no list.
- * Works when Redis' memory is full. Errors of redis_pool_call.
+ * After a change of a link was committed: no page of before is served any more. owner_id 0: nobody's link is on no
+ * list. Works when Redis' memory is full. Errors of redis_pool_call.
  */
 enum err list_cache_forget(struct list_cache *cache, int64_t owner_id) MUST_CHECK;
 

@@ -7,8 +7,8 @@
 #include "lib/links/link_event.h"
 
 /*
- * Form, total, count, and before each link (waymark.v1.Link) its length; numbers with the highest byte first. Another form is
- * none of ours.
+ * Form, total, count, and before each link (waymark.v1.Link) its length; numbers with the highest byte first. Another
+ * form is none of ours.
  */
 #define FORM 1
 #define FORM_BYTES 1

@@ -1,6 +1,6 @@
 /*
- * Pure. One page of an owner's links, as PostgreSQL gave it: the links and how many there are on all pages; as bytes, too.
- * Counts of visits are no part of it, and each link's state is the stored one (link_state_at).
+ * Pure. One page of an owner's links, as PostgreSQL gave it: the links and how many there are on all pages; as bytes,
+ * too. Counts of visits are no part of it, and each link's state is the stored one (link_state_at).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LIST_PAGE_H
 #define WAYMARK_SERVICES_LINKS_API_LIST_PAGE_H

@@ -9,8 +9,8 @@
 #include "lib/base/err.h"
 
 /*
- * The index of the type of offered ("text/csv") that accept likes best; among equals the first one offered. Parameters of
- * types mean nothing, but q. NULL or empty: the first. ERR_NOT_FOUND: none of them will do.
+ * The index of the type of offered ("text/csv") that accept likes best; among equals the first one offered. Parameters
+ * of types mean nothing, but q. NULL or empty: the first. ERR_NOT_FOUND: none of them will do.
  */
 enum err media_type_choose(const char *accept, const char *const *offered, size_t count, size_t *chosen) MUST_CHECK;
 

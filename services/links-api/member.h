@@ -1,6 +1,6 @@
 /*
- * Pure. Members of the JSON objects that callers send: what is wrong about each is added to the list of wrong fields, so
- * that one answer names all of them.
+ * Pure. Members of the JSON objects that callers send: what is wrong about each is added to the list of wrong fields,
+ * so that one answer names all of them.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_MEMBER_H
 #define WAYMARK_SERVICES_LINKS_API_MEMBER_H

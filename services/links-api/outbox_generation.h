@@ -1,14 +1,14 @@
 /*
  * One thread at a time: the relay's, while it holds the lock. Keeps Redis free of what is old
- * (docs/decisions/0012-generation-of-redis.md). Tells Redis what waits for it in the outbox, and as long as all of it is
- * told announces the generation of Redis' content again and again. The generation is raised, in PostgreSQL first,
+ * (docs/decisions/0012-generation-of-redis.md). Tells Redis what waits for it in the outbox, and as long as all of it
+ * is told announces the generation of Redis' content again and again. The generation is raised, in PostgreSQL first,
  *
  *   when another server answers than the one it was raised for,
  *   when what waits could not be told within 250 ms, or a second if Redis answers all the same,
  *   when Redis has heard of a higher one (PostgreSQL came back from a backup).
  *
- * From the raising to the announcement nothing of that generation is in Redis, so whatever waits need not be told: it is
- * forgotten, many rows at a time. An outage thus costs one raising and no backlog, however long it is.
+ * From the raising to the announcement nothing of that generation is in Redis, so whatever waits need not be told: it
+ * is forgotten, many rows at a time. An outage thus costs one raising and no backlog, however long it is.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_GENERATION_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_GENERATION_H
@@ -52,8 +52,8 @@ void outbox_generation_init(struct outbox_generation *g, struct outbox_teller *t
 void outbox_generation_leave(struct outbox_generation *g);
 
 /*
- * Does its work if it is time; takes little more than 250 ms at worst. held_us: the steady time at which the lock was last
- * known to be ours, for at least LOCK_MS from then.
+ * Does its work if it is time; takes little more than 250 ms at worst. held_us: the steady time at which the lock was
+ * last known to be ours, for at least LOCK_MS from then.
  */
 void outbox_generation_tend(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
                             int64_t held_us);

@@ -1,6 +1,6 @@
 /*
- * Pure. How many patient rows of the outbox (lib/links/outbox.h) the relay may take now: so many a second, in portions, so
- * that a purge of a million links is no flood for Redis, Kafka and whoever follows links.
+ * Pure. How many patient rows of the outbox (lib/links/outbox.h) the relay may take now: so many a second, in portions,
+ * so that a purge of a million links is no flood for Redis, Kafka and whoever follows links.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_PACE_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_PACE_H

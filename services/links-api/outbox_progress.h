@@ -1,10 +1,10 @@
 /*
- * One thread at a time. Tells the topic's readers how far it has come: marks (lib/links/feed_mark.h) on every partition, at
- * most every 100 ms, while the outbox is empty behind the relay.
+ * One thread at a time. Tells the topic's readers how far it has come: marks (lib/links/feed_mark.h) on every
+ * partition, at most every 100 ms, while the outbox is empty behind the relay.
  *
- * The order makes them true: PostgreSQL's clock is read first, then the outbox; when that read left nothing behind and all
- * of it was acked, everything committed before the clock was read is on the topic. A transaction that is still open has
- * committed nothing: it holds back its own rows and no mark.
+ * The order makes them true: PostgreSQL's clock is read first, then the outbox; when that read left nothing behind and
+ * all of it was acked, everything committed before the clock was read is on the topic. A transaction that is still open
+ * has committed nothing: it holds back its own rows and no mark.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_PROGRESS_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_PROGRESS_H

@@ -111,8 +111,8 @@ static int64_t held_for_us(const struct outbox_relay *relay)
 }
 
 /*
- * OK: we hold the lock and may read and send for a while: SEND_WITHIN_US less KEEP_AFTER_US at least. ERR_CONFLICT: somebody
- * else works. The relay comes by every 100 ms: most of the time the lock was extended just now.
+ * OK: we hold the lock and may read and send for a while: SEND_WITHIN_US less KEEP_AFTER_US at least. ERR_CONFLICT:
+ * somebody else works. The relay comes by every 100 ms: most of the time the lock was extended just now.
  */
 static enum err hold(struct outbox_relay *relay)
 {
@@ -141,8 +141,8 @@ static bool holds_slug(const struct outbox_batch *batch, size_t begin, size_t en
 }
 
 /*
- * The rows from begin on, up to the second event of any slug: what may be under way to Kafka together. What is urgent is
- * done with before anything patient is begun.
+ * The rows from begin on, up to the second event of any slug: what may be under way to Kafka together. What is urgent
+ * is done with before anything patient is begun.
  */
 static struct outbox_batch window_of(const struct outbox_batch *batch, size_t begin)
 {

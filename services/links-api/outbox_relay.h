@@ -1,14 +1,14 @@
 /*
- * Safe from any thread. Brings committed changes of links to Redis and Kafka: a thread that reads the outbox, tells Redis
- * the link's state, sends each event with its slug as the key to waymark.links.v1, and removes it when Redis has it and
- * Kafka has acked it. Redis comes first, but gets a quarter of a second at most; what it has not taken then it is told
- * each second until it has it. To Kafka at least once, and versions of one link never decrease on the topic:
+ * Safe from any thread. Brings committed changes of links to Redis and Kafka: a thread that reads the outbox, tells
+ * Redis the link's state, sends each event with its slug as the key to waymark.links.v1, and removes it when Redis has
+ * it and Kafka has acked it. Redis comes first, but gets a quarter of a second at most; what it has not taken then it
+ * is told each second until it has it. To Kafka at least once, and versions of one link never decrease on the topic:
  *   - one relay at a time works, among all instances (fenced_lock "waymark_outbox_relay", at most 5 s, extended);
  *   - a link's next event is sent only when the one before it was acked and that was noted;
  *   - what was read is sent only under the lock under which it was read, nothing later than a second after the lock was
  *     extended, and Kafka's client gives a record up after three more: whoever was frozen meanwhile sends nothing old.
- * Patient rows (lib/links/outbox.h) come behind all others, at most so many a second; no mark of progress waits for them.
- * NOTIFY wakes the relay; while it works it looks every 100 ms anyway, and marks on the topic how far it has come
+ * Patient rows (lib/links/outbox.h) come behind all others, at most so many a second; no mark of progress waits for
+ * them. NOTIFY wakes the relay; while it works it looks every 100 ms anyway, and marks on the topic how far it has come
  * (outbox_progress.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_RELAY_H

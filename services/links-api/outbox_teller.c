@@ -64,7 +64,9 @@ void outbox_teller_tell(const struct outbox_teller *teller, struct outbox_batch 
 		if (batch->rows[i].cached)
 			continue;
 		enum err err = tell_row(teller, &batch->rows[i], &told);
-		/* A key that Redis refuses to set (ERR_INTERNAL, logged by the pool) must not keep the others waiting. */
+		/*
+		 * A key that Redis refuses to set (ERR_INTERNAL, logged by the pool) must not keep the others waiting.
+		 */
 		if (err == ERR_UNAVAILABLE || err == ERR_LIMIT)
 			break;
 	}

@@ -1,7 +1,7 @@
 /*
  * One thread at a time. Tells Redis the state of links from the outbox's LinkEvents, and that their owners' lists are
- * others now: the janitor's changes come there by no other way, and what a writer could not tell Redis is told here, as late
- * as Redis comes back. Kafka does not wait for any of it.
+ * others now: the janitor's changes come there by no other way, and what a writer could not tell Redis is told here, as
+ * late as Redis comes back. Kafka does not wait for any of it.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_TELLER_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_TELLER_H
@@ -30,8 +30,8 @@ struct outbox_teller {
 
 /*
  * Tells Redis each row of the batch that is not cached yet, in order, and sets cached where Redis has that version or a
- * newer one, and no list of before, now. Begins none after steady_us, and stops when Redis is away. A purged link is DELETED in Redis: 404; an
- * event that nobody here understands has nothing for Redis and counts as cached.
+ * newer one, and no list of before, now. Begins none after steady_us, and stops when Redis is away. A purged link is
+ * DELETED in Redis: 404; an event that nobody here understands has nothing for Redis and counts as cached.
  */
 void outbox_teller_tell(const struct outbox_teller *teller, struct outbox_batch *batch, int64_t until_steady_us);
 

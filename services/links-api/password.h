@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Passwords and their bcrypt hashes ("$2b$", cost 12, libxcrypt). A hash takes about 200 ms of one
- * core: call password_hash and password_matches only in the threads kept for them.
+ * Safe from any thread. Passwords and their bcrypt hashes ("$2b$", cost 12, libxcrypt). A hash takes about 200 ms of
+ * one core: call password_hash and password_matches only in the threads kept for them.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_PASSWORD_H
 #define WAYMARK_SERVICES_LINKS_API_PASSWORD_H

@@ -1,6 +1,6 @@
 /*
- * Pure. PUBLIC_BASE_URL: what stands before the slug in a short link ("https://wm.example", "https://wm.example/r"), and
- * the host that no destination may point at.
+ * Pure. PUBLIC_BASE_URL: what stands before the slug in a short link ("https://wm.example", "https://wm.example/r"),
+ * and the host that no destination may point at.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_PUBLIC_BASE_H
 #define WAYMARK_SERVICES_LINKS_API_PUBLIC_BASE_H

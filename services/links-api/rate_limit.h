@@ -1,7 +1,7 @@
 /*
  * Safe from any thread. At most so many of something per subject and window, counted in Redis under
- * limit:{rule}:{subject} by one atomic script, in windows that begin with the first one counted. Without Redis nothing is
- * limited: a lost cache must not lock anybody out.
+ * limit:{rule}:{subject} by one atomic script, in windows that begin with the first one counted. Without Redis nothing
+ * is limited: a lost cache must not lock anybody out.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H
 #define WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. The table of all endpoints: method, path, handler and the right that the caller needs; and the way
- * of each request through it. /api/urls is another name of /api/links.
+ * Safe from any thread. The table of all endpoints: method, path, handler and the right that the caller needs; and the
+ * way of each request through it. /api/urls is another name of /api/links.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ROUTES_H
 #define WAYMARK_SERVICES_LINKS_API_ROUTES_H

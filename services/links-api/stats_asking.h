@@ -1,6 +1,6 @@
 /*
- * One thread at a time, as its request. One question about visits on its way from the query to the answer: whose link, which
- * range, which filter, and how fresh the answer is.
+ * One thread at a time, as its request. One question about visits on its way from the query to the answer: whose link,
+ * which range, which filter, and how fresh the answer is.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_ASKING_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_ASKING_H

@@ -1,6 +1,6 @@
 /*
- * Click path 9/9. HTTP handlers of statistics; ctx is the struct request. What the analytics-consumer has counted is told
- * to the link's owner, with the time up to which it is complete.
+ * Click path 9/9. HTTP handlers of statistics; ctx is the struct request. What the analytics-consumer has counted is
+ * told to the link's owner, with the time up to which it is complete.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_HANDLERS_H

@@ -1,6 +1,6 @@
 /*
- * Pure. Statistics as the API tells them. visits and visit_count count those whom the question's filter means (people, unless
- * bots=include or only); bots and bot_count always count bots, unique_visitors always people.
+ * Pure. Statistics as the API tells them. visits and visit_count count those whom the question's filter means (people,
+ * unless bots=include or only); bots and bot_count always count bots, unique_visitors always people.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_JSON_H
@@ -23,13 +23,15 @@ struct stats_json_freshness {
 void stats_json_add_freshness(struct json *answer, const struct stats_json_freshness *freshness);
 
 /*
- * {link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency: {count, mean_ms, stddev_ms}, as_of, lag_ms}.
- * The caller owns it, as those below.
+ * {link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency: {count, mean_ms, stddev_ms}, as_of,
+ * lag_ms}. The caller owns it, as those below.
  */
 struct json *stats_json_of_link(const struct statistics_question *question, const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness);
 
-/* {total_links, total_redirects, avg_latency_ms, as_of, lag_ms}: redirects of humans and bots; 0 ms before the first. */
+/*
+ * {total_links, total_redirects, avg_latency_ms, as_of, lag_ms}: redirects of humans and bots; 0 ms before the first.
+ */
 struct json *stats_json_of_platform(int64_t total_links, const struct statistics *statistics,
                                     const struct stats_json_freshness *freshness);
 
@@ -42,7 +44,10 @@ struct json *stats_json_of_series(const struct statistics_question *question, co
                                   const int64_t *starts, const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness);
 
-/* {dimension, from, to, items: [{value, visits, bots, unique_visitors}], total: {visits, bots, unique_visitors}, as_of, lag_ms} */
+/*
+ * {dimension, from, to, items: [{value, visits, bots, unique_visitors}], total: {visits, bots, unique_visitors}, as_of,
+ * lag_ms}
+ */
 struct json *stats_json_of_values(const struct statistics_question *question, enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
                                   const struct statistics_sums *total, const struct stats_json_freshness *freshness);

@@ -1,6 +1,6 @@
 /*
- * Pure. The query of the statistics' endpoints. A filter is a dimension's name: country=DE, and country!=DE for everything
- * else.
+ * Pure. The query of the statistics' endpoints. A filter is a dimension's name: country=DE, and country!=DE for
+ * everything else.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_QUERY_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_QUERY_H
@@ -47,8 +47,8 @@ struct stats_query {
 };
 
 /*
- * ERR_INVALID: wrong names each parameter that is unknown here, there twice (filters may be) or not what it should be, as "/from"
- * and "/country!".
+ * ERR_INVALID: wrong names each parameter that is unknown here, there twice (filters may be) or not what it should be,
+ * as "/from" and "/country!".
  */
 enum err stats_query_read(const char *query, const struct stats_query_terms *terms, struct stats_query *out,
                           struct http_problem_fields *wrong) MUST_CHECK;

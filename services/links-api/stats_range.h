@@ -11,8 +11,9 @@
 #include "services/links-api/zone_names.h"
 
 /*
- * Without to, up to the end of the present hour; without from, the last 24 hours, 30 days, 12 weeks or 12 months before to, the
- * one of to among them, as the query's interval says. ERR_INVALID: wrong says what. Errors of pg_conn_query pass through.
+ * Without to, up to the end of the present hour; without from, the last 24 hours, 30 days, 12 weeks or 12 months before
+ * to, the one of to among them, as the query's interval says. ERR_INVALID: wrong says what. Errors of pg_conn_query
+ * pass through.
  */
 enum err stats_range_find(struct pg_conn *conn, struct zone_names *zones, const struct stats_query *query,
                           int64_t now_us, struct statistics_span *out, struct http_problem_fields *wrong) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. Accounts in PostgreSQL: the table users. Addresses are compared without regard to
- * case. Errors of pg_conn_query pass through.
+ * One thread at a time per connection. Accounts in PostgreSQL: the table users. Addresses are compared without regard
+ * to case. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_USER_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_USER_STORE_H

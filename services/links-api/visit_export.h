@@ -1,7 +1,7 @@
 /*
- * One thread at a time. An export of a link's visits while it is being sent: each piece is a page of its own, asked for when the
- * client has taken the one before. So neither a connection to PostgreSQL nor a worker waits for a slow client, and no
- * transaction stays open; what memory holds is one piece.
+ * One thread at a time. An export of a link's visits while it is being sent: each piece is a page of its own, asked for
+ * when the client has taken the one before. So neither a connection to PostgreSQL nor a worker waits for a slow client,
+ * and no transaction stays open; what memory holds is one piece.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_VISIT_EXPORT_H
 #define WAYMARK_SERVICES_LINKS_API_VISIT_EXPORT_H
@@ -15,8 +15,8 @@ enum visit_export_form { VISIT_EXPORT_CSV, VISIT_EXPORT_NDJSON };
 struct visit_export;
 
 /*
- * question is copied, filter as well; its limit is that of the whole export, 0 = none. ERR_LIMIT: too many exports are under way
- * (export_desk.h).
+ * question is copied, filter as well; its limit is that of the whole export, 0 = none. ERR_LIMIT: too many exports are
+ * under way (export_desk.h).
  */
 enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_form form,
                           const struct visit_page_question *question, struct visit_export **out) MUST_CHECK;

@@ -16,8 +16,8 @@ struct json *visit_lines_object(const struct pg_result *rows, size_t row);
 void visit_lines_add_json(struct strbuf *out, const struct pg_result *rows, size_t row);
 
 /*
- * RFC 4180: CRLF, quotes where they are needed. A text that a spreadsheet would take for a formula (=, +, -, @, tab or CR first)
- * gets an apostrophe before it: referrers and campaigns come from strangers.
+ * RFC 4180: CRLF, quotes where they are needed. A text that a spreadsheet would take for a formula (=, +, -, @, tab or
+ * CR first) gets an apostrophe before it: referrers and campaigns come from strangers.
  */
 void visit_lines_add_csv_header(struct strbuf *out);
 void visit_lines_add_csv(struct strbuf *out, const struct pg_result *rows, size_t row);

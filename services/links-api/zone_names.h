@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. The time zones that PostgreSQL knows: asked for once, because looking through them takes it a tenth of a
- * second.
+ * Safe from any thread. The time zones that PostgreSQL knows: asked for once, because looking through them takes it a
+ * tenth of a second.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ZONE_NAMES_H
 #define WAYMARK_SERVICES_LINKS_API_ZONE_NAMES_H

@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. Which slugs were found to be unknown within the last minute, by fingerprint: a slug that is asked for
- * again is worth a word in Redis, one of a flood of invented ones is not. It may err both ways, and no answer depends on it.
+ * Safe from any thread. Which slugs were found to be unknown within the last minute, by fingerprint: a slug that is
+ * asked for again is worth a word in Redis, one of a flood of invented ones is not. It may err both ways, and no answer
+ * depends on it.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_DENIAL_LOG_H
 #define WAYMARK_SERVICES_REDIRECTOR_DENIAL_LOG_H

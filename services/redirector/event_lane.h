@@ -1,11 +1,11 @@
 /*
  * One appender's side and one shipper's side. A lane of events: a journal, and the instance and sequence of what this
- * process appends to it. There are a few lanes, so that threads that answer redirects seldom wait for one another; the events of a
- * slug are all in one, which keeps their order.
+ * process appends to it. There are a few lanes, so that threads that answer redirects seldom wait for one another; the
+ * events of a slug are all in one, which keeps their order.
  *
  * An instance is one run of one lane: a process that finds records of an earlier one ships them under the instance that
- * they carry, in their order and before its own, and numbers its own from 1. So within an instance the sequence of events
- * rises, whatever was killed, and a journal that lost its tail to a power cut never gives a number twice.
+ * they carry, in their order and before its own, and numbers its own from 1. So within an instance the sequence of
+ * events rises, whatever was killed, and a journal that lost its tail to a power cut never gives a number twice.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_EVENT_LANE_H
 #define WAYMARK_SERVICES_REDIRECTOR_EVENT_LANE_H

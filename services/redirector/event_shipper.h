@@ -53,12 +53,15 @@ struct event_shipper_counts {
 struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper);
 
 /*
- * Whether the folder can be written. false = a fault of this machine: new events are dropped. Full because Kafka is away
- * is not such a fault: it is the same for every redirector, and taking them out of service would help nobody. For /readyz.
+ * Whether the folder can be written. false = a fault of this machine: new events are dropped. Full because Kafka is
+ * away is not such a fault: it is the same for every redirector, and taking them out of service would help nobody. For
+ * /readyz.
  */
 bool event_shipper_can_write(void *shipper);
 
-/* Waits until nothing is queued. ERR_UNAVAILABLE: not within timeout_ms; logged. What is queued stays in the journal. */
+/*
+ * Waits until nothing is queued. ERR_UNAVAILABLE: not within timeout_ms; logged. What is queued stays in the journal.
+ */
 enum err event_shipper_flush(struct event_shipper *shipper, int64_t timeout_ms) MUST_CHECK;
 
 void event_shipper_free(struct event_shipper *shipper);

@@ -1,6 +1,6 @@
 /*
- * Reading is safe from any thread; writing is one thread's, the feed's. How far this process has followed the topic of link
- * events, from the marks in it (lib/links/feed_mark.h).
+ * Reading is safe from any thread; writing is one thread's, the feed's. How far this process has followed the topic of
+ * link events, from the marks in it (lib/links/feed_mark.h).
  *
  *   as_of     everything committed before (PostgreSQL's clock) has been seen: the least of the newest marks of all partitions
  *   fresh     the wall clock is at most FEED_PROGRESS_FRESH_US past as_of

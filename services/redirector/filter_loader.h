@@ -1,9 +1,9 @@
 /*
- * Safe from any thread. Fills a slug_filter from PostgreSQL: a thread that, whenever the feed of events covers anew, reads
- * all slugs of the table links in short statements. Slugs that are issued meanwhile come with the feed.
+ * Safe from any thread. Fills a slug_filter from PostgreSQL: a thread that, whenever the feed of events covers anew,
+ * reads all slugs of the table links in short statements. Slugs that are issued meanwhile come with the feed.
  *
- * Each second, and every 100 ms while somebody waits at the gate, it also looks for links that came past links-api, by hand or
- * by an import: they have no events, and should not be denied all the same.
+ * Each second, and every 100 ms while somebody waits at the gate, it also looks for links that came past links-api, by
+ * hand or by an import: they have no events, and should not be denied all the same.
  *
  * Purged slugs are left out on purpose: they are answered 404, as those that never were.
  */

@@ -3,9 +3,9 @@
  * while that goes on waits for the same answer. A stampede on a cold slug costs one question.
  *
  * An answer "there is no such slug" holds only for those who came before the question was put: a link that was created
- * meanwhile must not be denied to somebody who has seen its 201. And whatever a slow store says, it does not hold for those
- * who came FLIGHT_TABLE_AGE_US after the question: they may have seen a change long before they came. Late comers are asked
- * about again.
+ * meanwhile must not be denied to somebody who has seen its 201. And whatever a slow store says, it does not hold for
+ * those who came FLIGHT_TABLE_AGE_US after the question: they may have seen a change long before they came. Late comers
+ * are asked about again.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_FLIGHT_TABLE_H
 #define WAYMARK_SERVICES_REDIRECTOR_FLIGHT_TABLE_H
@@ -42,8 +42,8 @@ struct flight_table *flight_table_new(void);
 void flight_table_free(struct flight_table *table);
 
 /*
- * Boards the flight of slug. NULL: it is on its way already. Otherwise it is new and the caller's to fly: ask the stores,
- * then flight_table_land.
+ * Boards the flight of slug. NULL: it is on its way already. Otherwise it is new and the caller's to fly: ask the
+ * stores, then flight_table_land.
  */
 struct flight *flight_table_board(struct flight_table *table, const char *slug, size_t slug_len, int64_t now_us,
                                   flight_landed landed, void *ctx, void *passenger);

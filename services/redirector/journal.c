@@ -30,12 +30,14 @@ struct journal {
 	_Atomic uint64_t bytes;
 
 	/*
-	 * One chain, oldest first: what an earlier process left, then our own. The shipper takes segments off its front; the
-	 * appender adds to its end. `sentinel` stands in front, so that neither end is ever missing.
+	 * One chain, oldest first: what an earlier process left, then our own. The shipper takes segments off its
+	 * front; the appender adds to its end. `sentinel` stands in front, so that neither end is ever missing.
 	 */
 	struct journal_segment sentinel;
 	struct journal_segment *last; /* the appender's, once recovery is over */
-	/* Made by the shipper, taken by the appender. Numbers must rise along the chain, so one thread makes at a time. */
+	/*
+	 * Made by the shipper, taken by the appender. Numbers must rise along the chain, so one thread makes at a time.
+	 */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
 	struct journal_segment *spare;   /* the shipper's: done with, for the next standby; may be NULL */

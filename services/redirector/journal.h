@@ -6,8 +6,9 @@
  *   appender:  journal_append                      before the answer is queued
  *   shipper:   journal_next … (any time later) journal_ack, and journal_maintain in between
  *
- * A segment whose records are all acked is used again, or deleted when enough of them are ready. When bytes_max is used up, or the disk is full or cannot be
- * written, appends are refused; the shipper's journal_maintain tries again, so the journal heals without a restart.
+ * A segment whose records are all acked is used again, or deleted when enough of them are ready. When bytes_max is used
+ * up, or the disk is full or cannot be written, appends are refused; the shipper's journal_maintain tries again, so the
+ * journal heals without a restart.
  *
  * What power loss may cost: the pages that the kernel had not written (journal_maintain writes them every fsync_ms; 0 =
  * the kernel decides, about 30 s). A torn record is recognised by its checksum and ends its segment.
@@ -65,7 +66,10 @@ void journal_maintain(struct journal *j);
 /* Whether the next append would succeed, as far as is known. */
 bool journal_is_writable(const struct journal *j);
 
-/* false: the folder cannot be used or its disk is full. A journal that has used up bytes_max can be written all the same. */
+/*
+ * false: the folder cannot be used or its disk is full. A journal that has used up bytes_max can be written all the
+ * same.
+ */
 bool journal_can_write(const struct journal *j);
 
 struct journal_counts {

@@ -55,8 +55,8 @@ enum err journal_segment_open(const char *path, const struct log *log, struct jo
 void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn);
 
 /*
- * Gives the disk back what lies behind the last whole record of a file that an earlier process left: of a process that was
- * killed soon, nearly all of it. At worst it stays as large as it was.
+ * Gives the disk back what lies behind the last whole record of a file that an earlier process left: of a process that
+ * was killed soon, nearly all of it. At worst it stays as large as it was.
  */
 void journal_segment_trim(struct journal_segment *s);
 

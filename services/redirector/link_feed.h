@@ -1,12 +1,12 @@
 /*
- * Safe from any thread. Follows waymark.links.v1, so that changes reach this process' memory within moments: a thread that
- * reads every partition, replaces what memory holds of older versions, and keeps feed_progress.
+ * Safe from any thread. Follows waymark.links.v1, so that changes reach this process' memory within moments: a thread
+ * that reads every partition, replaces what memory holds of older versions, and keeps feed_progress.
  *
- * Kafka may be away at start or at any time; nobody waits for it. Entries of memory then live by time alone: MEMORY_TTL_MS,
- * or LINK_FEED_LONELY_TTL_MS if that is longer and Redis could not be reached either for two seconds.
+ * Kafka may be away at start or at any time; nobody waits for it. Entries of memory then live by time alone:
+ * MEMORY_TTL_MS, or LINK_FEED_LONELY_TTL_MS if that is longer and Redis could not be reached either for two seconds.
  *
- * An event of a link that this process may have put into Redis lately (change_clock.h) is put there, too: a fill that was
- * held up may have come after whoever told Redis. A worker does it; the feed waits for nobody.
+ * An event of a link that this process may have put into Redis lately (change_clock.h) is put there, too: a fill that
+ * was held up may have come after whoever told Redis. A worker does it; the feed waits for nobody.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_LINK_FEED_H
 #define WAYMARK_SERVICES_REDIRECTOR_LINK_FEED_H

@@ -120,9 +120,9 @@ static void ask(struct round *round)
 }
 
 /*
- * No store can tell. While PostgreSQL is away nothing can change there, so what memory holds is right as far as it has been
- * told, however old it is; its expiry is judged at the answer, as always. While it is only slow, or we were, something may well
- * have changed.
+ * No store can tell. While PostgreSQL is away nothing can change there, so what memory holds is right as far as it has
+ * been told, however old it is; its expiry is judged at the answer, as always. While it is only slow, or we were,
+ * something may well have changed.
  */
 static void land_without_stores(struct round *round, int64_t wait_ms)
 {
@@ -145,7 +145,9 @@ static void pass_on(struct round *round, struct worker_pool *workers, worker_poo
 	land_without_stores(round, 0);
 }
 
-/* What memory held by the time a worker came to it: another flight of this slug may have ended just before ours began. */
+/*
+ * What memory held by the time a worker came to it: another flight of this slug may have ended just before ours began.
+ */
 static bool is_answered_by_memory(struct round *round)
 {
 	struct link_lookup *lookup = round->lookup;
@@ -181,7 +183,10 @@ static void land_denied(struct round *round)
 	land(round, ERR_NOT_FOUND, NULL);
 }
 
-/* The place was reserved before the filter was asked, so the word is put there only if nobody has created the slug since. */
+/*
+ * The place was reserved before the filter was asked, so the word is put there only if nobody has created the slug
+ * since.
+ */
 static void tell_redis_of_denial(void *arg)
 {
 	struct round *round = arg;
@@ -316,7 +321,9 @@ static void bury_in_memory(struct link_lookup *lookup, const char *slug, int64_t
 	memory_cache_merge(lookup->memory, &entry, read_at_us);
 }
 
-/* Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that. */
+/*
+ * Without PostgreSQL, what Redis holds is the best there is, even if memory has seen a newer version: merge picks that.
+ */
 static enum err fall_back_on_redis(struct round *round, struct link_entry *out)
 {
 	struct link_lookup *lookup = round->lookup;
@@ -342,7 +349,10 @@ static void ask_postgres(void *arg)
 			link_cache_reserve(lookup->redis, slug, &place);
 		found = find_in_postgres(lookup, slug, &entry);
 	}
-	/* What is gone is said even to a Redis that is not believed just now: it may be again, with what others put there. */
+	/*
+	 * What is gone is said even to a Redis that is not believed just now: it may be again, with what others put
+	 * there.
+	 */
 	if (!round->is_redis_away || found == ERR_NOT_FOUND)
 		tell_redis(lookup, slug, &place, found, &entry, read_at_us);
 	/* Known before PostgreSQL was asked: not a link that was created after it was read. */

@@ -8,11 +8,11 @@
  *               asked for again within a minute, Redis is told that there is none
  *   PostgreSQL  asked by other threads, so that a hung PostgreSQL delays nobody whom Redis can answer
  *
- * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that it
- * does not know are remembered there for a minute; never in memory, where the link's creation could not reach them. When Redis
- * is away PostgreSQL is asked at once; when PostgreSQL is away (not merely slow), what Redis holds goes on, or else what memory holds, however
- * old; when nobody can tell, the answer is ERR_UNAVAILABLE, never ERR_NOT_FOUND. A version that memory has seen does not go back: a Redis that is behind
- * is passed over.
+ * There is one flight per slug (flight_table.h). What PostgreSQL says is put into Redis if it is newer, and slugs that
+ * it does not know are remembered there for a minute; never in memory, where the link's creation could not reach them.
+ * When Redis is away PostgreSQL is asked at once; when PostgreSQL is away (not merely slow), what Redis holds goes on,
+ * or else what memory holds, however old; when nobody can tell, the answer is ERR_UNAVAILABLE, never ERR_NOT_FOUND. A
+ * version that memory has seen does not go back: a Redis that is behind is passed over.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_LINK_LOOKUP_H
 #define WAYMARK_SERVICES_REDIRECTOR_LINK_LOOKUP_H
@@ -65,9 +65,9 @@ struct link_lookup_passenger {
 
 /*
  * Never waits: landed is told once, as a rule later, with OK and the entry, ERR_NOT_FOUND (never issued, or purged) or
- * ERR_UNAVAILABLE. pipeline: the way to Redis of the calling thread's loop; NULL, or while it has no connection: a worker
- * asks Redis. True: later, in the pipeline's thread, which is told to leaves_loop before it is not so any more; false: by any
- * thread, perhaps it has happened already.
+ * ERR_UNAVAILABLE. pipeline: the way to Redis of the calling thread's loop; NULL, or while it has no connection: a
+ * worker asks Redis. True: later, in the pipeline's thread, which is told to leaves_loop before it is not so any more;
+ * false: by any thread, perhaps it has happened already.
  */
 bool link_lookup_fetch(struct link_lookup *lookup, struct redis_pipeline *pipeline, const char *slug, size_t slug_len,
                        const struct link_lookup_passenger *who);

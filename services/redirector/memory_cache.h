@@ -5,8 +5,8 @@
  *
  * What stays is decided by S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache eviction",
  * SOSP 2023): a small queue for newcomers, a main queue for what was asked again, and the hashes of what left the small
- * queue lately. A scan of a million slugs that are asked once passes through the small queue and displaces nothing of the
- * main one; and a hit only raises a two-bit counter, where LRU would move the entry under a lock held for longer.
+ * queue lately. A scan of a million slugs that are asked once passes through the small queue and displaces nothing of
+ * the main one; and a hit only raises a two-bit counter, where LRU would move the entry under a lock held for longer.
  *
  * An entry is answered from here
  *   - for the time to live after it was read, or
@@ -41,7 +41,9 @@ void memory_cache_follow(struct memory_cache *cache, const struct feed_progress 
 void memory_cache_set_ttl(struct memory_cache *cache, int64_t ttl_us);
 int64_t memory_cache_ttl_us(const struct memory_cache *cache);
 
-/* Times are steady. ERR_NOT_FOUND: nothing that is fresh. Copies only what the entry uses: the rest of out is not set. */
+/*
+ * Times are steady. ERR_NOT_FOUND: nothing that is fresh. Copies only what the entry uses: the rest of out is not set.
+ */
 enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
                           struct link_entry *out) MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. One shard of a memory_cache: a table from slug to link, and the two queues of S3-FIFO that decide
- * which link leaves when the bytes are used up (see memory_cache.h).
+ * One thread at a time. One shard of a memory_cache: a table from slug to link, and the two queues of S3-FIFO that
+ * decide which link leaves when the bytes are used up (see memory_cache.h).
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_MEMORY_SHARD_H
 #define WAYMARK_SERVICES_REDIRECTOR_MEMORY_SHARD_H

@@ -11,14 +11,14 @@
 
 /*
  * Whether an Accept header (RFC 9110, 12.5.1) asks for a page rather than for JSON: the closest range that takes a type
- * in decides on its weight. At equal weights who names text/html or all of text gets the page; a program that takes anything,
- * or says nothing (NULL), gets a problem.
+ * in decides on its weight. At equal weights who names text/html or all of text gets the page; a program that takes
+ * anything, or says nothing (NULL), gets a problem.
  */
 bool page_is_wanted(const char *accept);
 
 /*
- * Answers x, with Cache-Control: no-store and X-Robots-Tag. Pages are constants: no byte of a request comes back in them.
- * detail goes into the problem.
+ * Answers x, with Cache-Control: no-store and X-Robots-Tag. Pages are constants: no byte of a request comes back in
+ * them. detail goes into the problem.
  */
 enum http_progress page_answer(struct http_exchange *x, unsigned status, const char *detail);
 

@@ -1,9 +1,10 @@
 /*
- * Safe from any thread. Click path 1/9. The door for visitors: GET and HEAD of /{slug} and /r/{slug}, robots.txt and "/".
+ * Safe from any thread. Click path 1/9. The door for visitors: GET and HEAD of /{slug} and /r/{slug}, robots.txt and
+ * "/".
  *
  * What memory knows is answered in the loop thread; otherwise the connection waits while the stores are asked
- * (link_lookup.h). The event of a redirect is handed on before the answer is queued, so that no answered redirect can go
- * uncounted; nothing but a redirect of a link makes an event.
+ * (link_lookup.h). The event of a redirect is handed on before the answer is queued, so that no answered redirect can
+ * go uncounted; nothing but a redirect of a link makes an event.
  *
  * An address that has tried too many unknown slugs still gets what memory knows, and 429 for everything else.
  */

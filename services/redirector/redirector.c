@@ -12,7 +12,10 @@
 #include "services/redirector/redis_guest.h"
 
 #define FLIGHTS_MAX 16384
-/* Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once; then nobody asks it until it answers. */
+/*
+ * Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once; then nobody asks it until it
+ * answers.
+ */
 #define REDIS_TIMEOUT_MS 30
 #define PG_CONNECT_TIMEOUT_MS 1000
 /* A visitor rather waits two seconds on a busy day than reads a 503. */

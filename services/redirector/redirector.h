@@ -1,11 +1,12 @@
 /*
  * One thread at a time. The redirector, put together: what main runs, and what tests start in their own process.
  *
- * It starts whether or not its backends are there. Ready means: PostgreSQL or Redis can be reached. One of them is enough
- * to lead visitors (Redis holds what was followed within a day, PostgreSQL everything), so a pod stays ready when the other
- * dies; with both away it could only answer 503, and at start it would, too. And the journal's folder can be written: a
- * pod whose disk is broken redirects on, but loses clicks that another pod would keep. Kafka is no part of it: a redirect
- * never waits for Kafka, and taking redirectors out of service would lose clicks instead of saving them.
+ * It starts whether or not its backends are there. Ready means: PostgreSQL or Redis can be reached. One of them is
+ * enough to lead visitors (Redis holds what was followed within a day, PostgreSQL everything), so a pod stays ready
+ * when the other dies; with both away it could only answer 503, and at start it would, too. And the journal's folder
+ * can be written: a pod whose disk is broken redirects on, but loses clicks that another pod would keep. Kafka is no
+ * part of it: a redirect never waits for Kafka, and taking redirectors out of service would lose clicks instead of
+ * saving them.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIRECTOR_H
 #define WAYMARK_SERVICES_REDIRECTOR_REDIRECTOR_H

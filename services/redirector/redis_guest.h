@@ -1,6 +1,6 @@
 /*
- * Pure. Redis in the loops that answer visitors: each loop has a redis_pipeline of its own as its guest (http_server.h),
- * which handlers find by http_exchange_guest.
+ * Pure. Redis in the loops that answer visitors: each loop has a redis_pipeline of its own as its guest
+ * (http_server.h), which handlers find by http_exchange_guest.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIS_GUEST_H
 #define WAYMARK_SERVICES_REDIRECTOR_REDIS_GUEST_H

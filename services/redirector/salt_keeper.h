@@ -1,8 +1,8 @@
 /*
- * Safe from any thread. The salts of the visitor hashes of yesterday, today and tomorrow (UTC), read from PostgreSQL by a
- * thread of its own: every minute, and every second while today's or tomorrow's is missing. Tomorrow's is at hand before
- * midnight, yesterday's for the requests that arrived before it; older ones are forgotten. A click without a salt goes on
- * without a visitor hash.
+ * Safe from any thread. The salts of the visitor hashes of yesterday, today and tomorrow (UTC), read from PostgreSQL by
+ * a thread of its own: every minute, and every second while today's or tomorrow's is missing. Tomorrow's is at hand
+ * before midnight, yesterday's for the requests that arrived before it; older ones are forgotten. A click without a
+ * salt goes on without a visitor hash.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_SALT_KEEPER_H
 #define WAYMARK_SERVICES_REDIRECTOR_SALT_KEEPER_H

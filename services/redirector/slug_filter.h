@@ -1,9 +1,10 @@
 /*
- * Safe from any thread. A Bloom filter of issued slugs: "not in it" is certain, "in it" is wrong for one slug in a hundred
- * once as many are in it as it was made for. About 9.6 bits each; nothing is ever taken out.
+ * Safe from any thread. A Bloom filter of issued slugs: "not in it" is certain, "in it" is wrong for one slug in a
+ * hundred once as many are in it as it was made for. About 9.6 bits each; nothing is ever taken out.
  *
- * It says nothing before it is complete: filled from PostgreSQL (filter_loader.h) while the feed of events covered, in which
- * each later slug is named. Complete holds for the time since covered_since (feed_progress.h) that it was filled in.
+ * It says nothing before it is complete: filled from PostgreSQL (filter_loader.h) while the feed of events covered, in
+ * which each later slug is named. Complete holds for the time since covered_since (feed_progress.h) that it was filled
+ * in.
  *
  * Kirsch, Mitzenmacher: "Less Hashing, Same Performance" (ESA 2006): two halves of one XXH3-128 make all positions. The
  * seed is drawn at start, so that nobody can choose slugs that all seem to be in it.

@@ -1,12 +1,13 @@
 /*
  * Safe from any thread. Keeps a flood of invented slugs from PostgreSQL, and denies no slug that was issued.
  *
- * A slug that is not in the filter does not exist, except for one that was issued moments ago. So it is either asked about in
- * PostgreSQL, as long as the budget for that lasts (quick, for people who mistype), or it waits until the feed has come to
- * its arrival: every slug whose 201 came before is in the filter by then. Is it still not there, it is unknown.
+ * A slug that is not in the filter does not exist, except for one that was issued moments ago. So it is either asked
+ * about in PostgreSQL, as long as the budget for that lasts (quick, for people who mistype), or it waits until the feed
+ * has come to its arrival: every slug whose 201 came before is in the filter by then. Is it still not there, it is
+ * unknown.
  *
- * Who waits is bounded in number and time; beyond that PostgreSQL is asked, as it is while the filter is not complete or too
- * full, or the feed is behind.
+ * Who waits is bounded in number and time; beyond that PostgreSQL is asked, as it is while the filter is not complete
+ * or too full, or the feed is behind.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_UNKNOWN_GATE_H
 #define WAYMARK_SERVICES_REDIRECTOR_UNKNOWN_GATE_H
@@ -45,8 +46,9 @@ void unknown_gate_free(struct unknown_gate *gate);
 typedef void (*unknown_gate_told)(void *visitor, enum err verdict);
 
 /*
- * For a slug that neither memory nor Redis knows, after its visitors have been noted as those who asked until now. False: ask
- * PostgreSQL, at once. True: told is called once, later, from the thread that advances or closes. slug is borrowed until then.
+ * For a slug that neither memory nor Redis knows, after its visitors have been noted as those who asked until now.
+ * False: ask PostgreSQL, at once. True: told is called once, later, from the thread that advances or closes. slug is
+ * borrowed until then.
  */
 bool unknown_gate_hold(struct unknown_gate *gate, const char *slug, unknown_gate_told told, void *visitor);
 
@@ -54,9 +56,9 @@ bool unknown_gate_hold(struct unknown_gate *gate, const char *slug, unknown_gate
 bool unknown_gate_is_waited_at(struct unknown_gate *gate);
 
 /*
- * The feed has come further, or some time has passed: tells those whose time has come, at most UNKNOWN_GATE_RUN_MAX: a mark may
- * be what hundreds wait for, whose answers all at once would hold up the hits behind them. True: more are due; come back in a
- * millisecond. By one thread, every few ms.
+ * The feed has come further, or some time has passed: tells those whose time has come, at most UNKNOWN_GATE_RUN_MAX: a
+ * mark may be what hundreds wait for, whose answers all at once would hold up the hits behind them. True: more are due;
+ * come back in a millisecond. By one thread, every few ms.
  */
 bool unknown_gate_advance(struct unknown_gate *gate);
 

@@ -1,11 +1,10 @@
 /*
  * Puts clicks into Kafka as fast as it takes them, for tests/bench/run ingest: bench_flood BROKERS COUNT LINKS SEED.
  *
- * Like an hour of real ones, in the order of time, ending now: links by Zipf's law; half a million visitors, each with a
- * network, a language and one of some 300 user agents for good; one click in four is of one of fifty regulars of its link;
- * one visitor in twelve is a program; half of the clicks have a referrer, again by Zipf's law; one in six comes from a
- * campaign of its link. The same SEED gives the same clicks, but for
- * the ids.
+ * Like an hour of real ones, in the order of time, ending now: links by Zipf's law; half a million visitors, each with
+ * a network, a language and one of some 300 user agents for good; one click in four is of one of fifty regulars of its
+ * link; one visitor in twelve is a program; half of the clicks have a referrer, again by Zipf's law; one in six comes
+ * from a campaign of its link. The same SEED gives the same clicks, but for the ids.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * bench_memory LINKS: fills a memory cache with LINKS links and asks it for them in random order. Prints bytes per link as
- * the cache counts them and as the kernel does, nanoseconds per hit of one thread and of two at once, and per put.
+ * bench_memory LINKS: fills a memory cache with LINKS links and asks it for them in random order. Prints bytes per link
+ * as the cache counts them and as the kernel does, nanoseconds per hit of one thread and of two at once, and per put.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /*
- * Stands in for redirectors in the chaos tests of counting: sends clicks to waymark.redirects.v1 at a rate, and every now
- * and then sends the last of them again, as a redirector does that was killed before Kafka's acknowledgement reached it.
- * What was sent is written down, one line per click with tabs between: event id, link, time, bot (t or f), latency (µs),
- * visitor.
+ * Stands in for redirectors in the chaos tests of counting: sends clicks to waymark.redirects.v1 at a rate, and every
+ * now and then sends the last of them again, as a redirector does that was killed before Kafka's acknowledgement
+ * reached it. What was sent is written down, one line per click with tabs between: event id, link, time, bot (t or f),
+ * latency (µs), visitor.
  *
- * Standard input rules it: a line with a number sets the rate per second (0 = as fast as Kafka takes them); at its end the
- * producer sends what is left of --clicks at full speed, waits until Kafka has everything and says what it did.
+ * Standard input rules it: a line with a number sets the rate per second (0 = as fast as Kafka takes them); at its end
+ * the producer sends what is left of --clicks at full speed, waits until Kafka has everything and says what it did.
  */
 #include <fcntl.h>
 #include <getopt.h>

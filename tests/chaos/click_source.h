@@ -1,7 +1,7 @@
 /*
- * Pure, but for the clock and the ids. For the chaos tests of counting: what redirectors would send. Clicks on a range of
- * links, few of which get most; visitors who come back; agents of which it is known whether they are bots. And poison:
- * messages that are no clicks, of every kind.
+ * Pure, but for the clock and the ids. For the chaos tests of counting: what redirectors would send. Clicks on a range
+ * of links, few of which get most; visitors who come back; agents of which it is known whether they are bots. And
+ * poison: messages that are no clicks, of every kind.
  */
 #ifndef WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H
 #define WAYMARK_TESTS_CHAOS_CLICK_SOURCE_H

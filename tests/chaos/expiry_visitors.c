@@ -1,7 +1,7 @@
 /*
- * Visitors of links that expire one after the other, for test_expiry.py: link i (slug expiring-i) ends at --first-us plus
- * i times --every-us. Requests come at a steady rate, most of them around the two borders of some link: its end, and the end of its
- * window. Each answer is judged by when the request began and ended, on the wall clock:
+ * Visitors of links that expire one after the other, for test_expiry.py: link i (slug expiring-i) ends at --first-us
+ * plus i times --every-us. Requests come at a steady rate, most of them around the two borders of some link: its end,
+ * and the end of its window. Each answer is judged by when the request began and ended, on the wall clock:
  *
  *   denied early      404, and it began before the end of the window
  *   redirected late   3xx, and it began 100 ms after the link's end, or later

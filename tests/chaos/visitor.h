@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A visitor of the chaos tests: one keep-alive connection to the redirector, non-blocking, watched
- * by the owner's epoll. Requests are small and answers are read over, so neither is ever split by us.
+ * One thread at a time. A visitor of the chaos tests: one keep-alive connection to the redirector, non-blocking,
+ * watched by the owner's epoll. Requests are small and answers are read over, so neither is ever split by us.
  */
 #ifndef WAYMARK_TESTS_CHAOS_VISITOR_H
 #define WAYMARK_TESTS_CHAOS_VISITOR_H

@@ -1,7 +1,7 @@
 /*
- * Access tokens of strangers. The first byte chooses what the rest is: a whole token, or the claims or the header of one
- * that is rightly signed, so that what lies behind the signature is tried as well. Whatever is accepted has claims that we
- * could have issued; a whole token is only ever accepted if it is the one that we issued.
+ * Access tokens of strangers. The first byte chooses what the rest is: a whole token, or the claims or the header of
+ * one that is rightly signed, so that what lies behind the signature is tried as well. Whatever is accepted has claims
+ * that we could have issued; a whole token is only ever accepted if it is the one that we issued.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * X-Forwarded-For as a stranger may send it: no input may crash the reader, an address that was read must be written and
- * read back as the same one, and nobody who is not behind a trusted proxy may choose an address.
+ * X-Forwarded-For as a stranger may send it: no input may crash the reader, an address that was read must be written
+ * and read back as the same one, and nobody who is not behind a trusted proxy may choose an address.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What the relay of links-api does for Redis' readers, in a test that has no links-api: announces a
- * generation of Redis' content again and again, and a higher one as soon as another server answers.
+ * One thread at a time. What the relay of links-api does for Redis' readers, in a test that has no links-api: announces
+ * a generation of Redis' content again and again, and a higher one as soon as another server answers.
  */
 #ifndef WAYMARK_TESTS_SUPPORT_TEST_ANNOUNCER_H
 #define WAYMARK_TESTS_SUPPORT_TEST_ANNOUNCER_H

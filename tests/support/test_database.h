@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A database of a test's own in the server that PG_URL names, migrated, and connections to it with
- * the rights of a service. Every failure ends the test.
+ * One thread at a time. A database of a test's own in the server that PG_URL names, migrated, and connections to it
+ * with the rights of a service. Every failure ends the test.
  */
 #ifndef WAYMARK_TESTS_SUPPORT_TEST_DATABASE_H
 #define WAYMARK_TESTS_SUPPORT_TEST_DATABASE_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A Redis of a test's own, at a port of its own: it can be frozen, killed and started again on what
- * it had saved. Every failure ends the test.
+ * One thread at a time. A Redis of a test's own, at a port of its own: it can be frozen, killed and started again on
+ * what it had saved. Every failure ends the test.
  */
 #ifndef WAYMARK_TESTS_SUPPORT_TEST_REDIS_H
 #define WAYMARK_TESTS_SUPPORT_TEST_REDIS_H

@@ -48,8 +48,8 @@ enum err migration_folder_read(const char *path, struct migration_folder **out, 
 void migration_folder_free(struct migration_folder *folder);
 
 /*
- * Whether the folder continues what the database recorded (in the order of versions). ERR_CONFLICT, with one line for each
- * to problems: a recorded file that is missing or has another checksum or name, a file that comes before the last
+ * Whether the folder continues what the database recorded (in the order of versions). ERR_CONFLICT, with one line for
+ * each to problems: a recorded file that is missing or has another checksum or name, a file that comes before the last
  * recorded one without being recorded. OK: the files from index *next on are pending.
  */
 enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded, size_t count,

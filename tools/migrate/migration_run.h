@@ -15,8 +15,9 @@
 enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log, struct pg_conn **out) MUST_CHECK;
 
 /*
- * Applies what is pending, alone among all runs on this database. ERR_CONFLICT with lines in problems: the folder does not
- * continue what is recorded, nothing was applied. Other errors: told; the migrations before the failed one are applied.
+ * Applies what is pending, alone among all runs on this database. ERR_CONFLICT with lines in problems: the folder does
+ * not continue what is recorded, nothing was applied. Other errors: told; the migrations before the failed one are
+ * applied.
  */
 enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
                              struct strbuf *problems) MUST_CHECK;

@@ -1,7 +1,7 @@
 /*
  * One thread at a time per connection. Makes statistics and roll-ups say again what the visit log says
- * (rebuild_difference.h: how the two are compared; rebuild_repair.h: how the difference is added), while consumers go on
- * counting; and proves it by looking a second time. Says what it finds on stdout.
+ * (rebuild_difference.h: how the two are compared; rebuild_repair.h: how the difference is added), while consumers go
+ * on counting; and proves it by looking a second time. Says what it finds on stdout.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_H
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_H
@@ -18,9 +18,9 @@ struct rebuild_wish {
 };
 
 /*
- * OK: everything is equal now. ERR_CONFLICT: it is not (only_checks: nothing was changed). ERR_NOT_FOUND: there is no such
- * link. ERR_LIMIT: another rebuild is at work, and has been for two seconds; checks disturb nobody. Anything else: PostgreSQL
- * is away, or refuses; pg_conn_message says why.
+ * OK: everything is equal now. ERR_CONFLICT: it is not (only_checks: nothing was changed). ERR_NOT_FOUND: there is no
+ * such link. ERR_LIMIT: another rebuild is at work, and has been for two seconds; checks disturb nobody. Anything else:
+ * PostgreSQL is away, or refuses; pg_conn_message says why.
  */
 enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish) MUST_CHECK;
 

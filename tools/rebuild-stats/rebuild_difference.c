@@ -14,8 +14,9 @@ static const char tables_sql[] =
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
 
 /*
- * Nothing was ever dropped while the oldest partition is not younger than the schema: then the log begins with the first
- * click, whatever day that was of. No partition is dropped, made or detached while the transaction holds its lock.
+ * Nothing was ever dropped while the oldest partition is not younger than the schema: then the log begins with the
+ * first click, whatever day that was of. No partition is dropped, made or detached while the transaction holds its
+ * lock.
  */
 static const char days_sql[] =
 	"INSERT INTO rebuild_day SELECT "
@@ -75,8 +76,8 @@ static const char days_of_values_sql[] =
 #define FAR(a, b) "abs(" a " - " b ") > 1e-9 * greatest(1, abs(" a "))"
 
 /*
- * w: what the log and the quarters of days that it does not have say. `uniques` of those days may be missing from quarters that
- * are older than the column, so only what differs in the log's days is added.
+ * w: what the log and the quarters of days that it does not have say. `uniques` of those days may be missing from
+ * quarters that are older than the column, so only what differs in the log's days is added.
  */
 #define STATISTICS_DIFFERENCE                                                                                          \
 	"INSERT INTO rebuild_statistics "                                                                              \

@@ -1,14 +1,14 @@
 /*
  * One thread at a time per connection. Where the books differ from the visit log: statistics and roll-ups of some links
- * compared with what their rows in visit_log add up to, in one snapshot. What is found waits in two temporary tables, as
- * how much is to be added to a row of a book.
+ * compared with what their rows in visit_log add up to, in one snapshot. What is found waits in two temporary tables,
+ * as how much is to be added to a row of a book.
  *
- * That amount is right for ever: a batch of the consumer adds the same to the log and to the books, in one transaction, so
- * their difference stays what it was, whatever is counted between the look and the repair.
+ * That amount is right for ever: a batch of the consumer adds the same to the log and to the books, in one transaction,
+ * so their difference stays what it was, whatever is counted between the look and the repair.
  *
  * Compared are the days that the log has: from its oldest partition on (all, when it has none), without those whose
- * partition was detached. Roll-ups of other days are all that is left of them and stay as they are. A link with such days
- * keeps its latency and the later of two last visits; its visits become the sum of its quarters.
+ * partition was detached. Roll-ups of other days are all that is left of them and stay as they are. A link with such
+ * days keeps its latency and the later of two last visits; its visits become the sum of its quarters.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_DIFFERENCE_H
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_DIFFERENCE_H

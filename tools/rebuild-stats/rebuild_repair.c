@@ -52,8 +52,8 @@ static const char *const rollup_steps[] = {
 };
 
 /*
- * What was counted since the look, b, is what the row has beyond its old latency (welford_merge backwards); it is merged with
- * the new one (welford_merge).
+ * What was counted since the look, b, is what the row has beyond its old latency (welford_merge backwards); it is
+ * merged with the new one (welford_merge).
  */
 static const char set_statistics_sql[] =
 	"UPDATE link_statistics t SET visit_count = t.visit_count + step.humans, bot_count = t.bot_count + step.bots, "

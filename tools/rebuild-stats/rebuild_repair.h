@@ -1,7 +1,7 @@
 /*
- * One thread at a time per connection. Adds what rebuild_difference_find found to the books, in transactions of few rows, so
- * that nobody who counts waits for long. Rows come in the order in which the consumer takes them. Whatever ends it half-way,
- * another look finds what is left.
+ * One thread at a time per connection. Adds what rebuild_difference_find found to the books, in transactions of few
+ * rows, so that nobody who counts waits for long. Rows come in the order in which the consumer takes them. Whatever
+ * ends it half-way, another look finds what is left.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_REPAIR_H
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_REPAIR_H

@@ -85,7 +85,9 @@ static size_t write_request(const struct api_client *client, const struct api_cl
 	return (size_t)len;
 }
 
-/* Reads until the head is over; gives how many bytes are there, head_len of them the head's; 0: the connection ended. */
+/*
+ * Reads until the head is over; gives how many bytes are there, head_len of them the head's; 0: the connection ended.
+ */
 static size_t read_head(int fd, char buffer[static HEAD_SIZE], size_t *head_len)
 {
 	size_t have = 0;

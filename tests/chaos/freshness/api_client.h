@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A client of links-api: one keep-alive connection that waits. It never sends a request twice, so that
- * the caller knows what may have been done.
+ * One thread at a time. A client of links-api: one keep-alive connection that waits. It never sends a request twice, so
+ * that the caller knows what may have been done.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_API_CLIENT_H

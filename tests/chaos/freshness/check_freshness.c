@@ -1,7 +1,7 @@
 /*
- * Whether a history (history.h) is one of fresh redirectors: prints the first violations with the history of their links and
- * a line for each fault (tally.h). Reads are judged one by one as they stream by, each by its link's changes; only changes
- * are kept in memory. Ends with 0: none is violated; 1: some are; 2: the history cannot be read.
+ * Whether a history (history.h) is one of fresh redirectors: prints the first violations with the history of their
+ * links and a line for each fault (tally.h). Reads are judged one by one as they stream by, each by its link's changes;
+ * only changes are kept in memory. Ends with 0: none is violated; 1: some are; 2: the history cannot be read.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What the maker of a link knows about it, and how one change of it is asked for and what the answer
- * means.
+ * One thread at a time. What the maker of a link knows about it, and how one change of it is asked for and what the
+ * answer means.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_DRAFT_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_DRAFT_H
@@ -24,8 +24,8 @@ struct draft {
 };
 
 /*
- * Asks for the change and writes down in out what became of it. For CREATE, link is set in the draft, and slug unless the
- * API is to draw it; life_us: how long until it expires, for EXPIRE. false: nobody was there, nothing has happened.
+ * Asks for the change and writes down in out what became of it. For CREATE, link is set in the draft, and slug unless
+ * the API is to draw it; life_us: how long until it expires, for EXPIRE. false: nobody was there, nothing has happened.
  */
 bool draft_change(struct draft *draft, struct api_client *client, enum history_act act, bool is_anonymous,
                   int64_t life_us, struct history_change *out);

@@ -1,7 +1,7 @@
 /*
- * One thread of its own. A writer: makes links and changes them through links-api, one change after the other, each written
- * down (history.h). Each link is changed by its maker alone. A change whose outcome is not known is followed by looks at the
- * link until the API tells, and If-Match keeps it from being done after that.
+ * One thread of its own. A writer: makes links and changes them through links-api, one change after the other, each
+ * written down (history.h). Each link is changed by its maker alone. A change whose outcome is not known is followed by
+ * looks at the link until the API tells, and If-Match keeps it from being done after that.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_EDITOR_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_EDITOR_H

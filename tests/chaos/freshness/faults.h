@@ -36,7 +36,10 @@ struct faults {
 /* false: it cannot be read or says something else, and stderr says so. */
 bool faults_read(const char *path, struct faults *out);
 
-/* The fault during which a moment falls; what comes before the first belongs to the first, what comes between two to the former. */
+/*
+ * The fault during which a moment falls; what comes before the first belongs to the first, what comes between two to
+ * the former.
+ */
 size_t faults_at(const struct faults *faults, int64_t at_us);
 
 /* How long after its acknowledgement a change may go unseen by a read of [begin_us, end_us]. */

@@ -1,8 +1,8 @@
 /*
- * Writers and readers whose history check_freshness judges: writers change links through links-api, readers ask redirectors
- * for them, and each operation is written into FOLDER/changes-N and FOLDER/reads-N (history.h). The environment's TOKEN is
- * the writers' login. It ends when its standard input ends, so it does not outlive the test that started it, and prints how
- * many requests the readers made.
+ * Writers and readers whose history check_freshness judges: writers change links through links-api, readers ask
+ * redirectors for them, and each operation is written into FOLDER/changes-N and FOLDER/reads-N (history.h). The
+ * environment's TOKEN is the writers' login. It ends when its standard input ends, so it does not outlive the test that
+ * started it, and prints how many requests the readers made.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * One thread at a time. What a load did and saw, operation by operation: the history from which the checker proves that
- * redirectors are fresh. A file is a head and records of one kind in the machine's byte order. Times are microseconds of
- * CLOCK_MONOTONIC, one clock for all that runs on the machine. A destination is https://t.example/LINK/NUMBER, so what a
- * reader is shown names the change that made it.
+ * redirectors are fresh. A file is a head and records of one kind in the machine's byte order. Times are microseconds
+ * of CLOCK_MONOTONIC, one clock for all that runs on the machine. A destination is https://t.example/LINK/NUMBER, so
+ * what a reader is shown names the change that made it.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_HISTORY_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_HISTORY_H
@@ -36,7 +36,9 @@ enum history_outcome {
 	HISTORY_UNKNOWN, /* it may have been done, or may be yet */
 };
 
-/* Of one link, in the order of begin_us: each link has one writer. If-Match keeps an unknown change from coming late. */
+/*
+ * Of one link, in the order of begin_us: each link has one writer. If-Match keeps an unknown change from coming late.
+ */
 struct history_change {
 	int64_t begin_us;
 	int64_t end_us;     /* of the answer, or of the waiting for it */

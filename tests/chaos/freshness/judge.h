@@ -1,7 +1,8 @@
 /*
- * Pure, but for what it notes in the versions. Whether an answer was right: it must be what a version showed that was current
- * at some moment from bound_us before the request until its end. A slug is not unknown any more from the moment at which its
- * creation was acknowledged, without any bound. A version does not redirect after its expires_us + JUDGE_CLOCK_US.
+ * Pure, but for what it notes in the versions. Whether an answer was right: it must be what a version showed that was
+ * current at some moment from bound_us before the request until its end. A slug is not unknown any more from the moment
+ * at which its creation was acknowledged, without any bound. A version does not redirect after its expires_us +
+ * JUDGE_CLOCK_US.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_JUDGE_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_JUDGE_H

@@ -1,4 +1,7 @@
-/* change_clock without its say on fills: whoever has read a link fills Redis with it, whatever has been heard of it since. */
+/*
+ * change_clock without its say on fills: whoever has read a link fills Redis with it, whatever has been heard of it
+ * since.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * link_cache without set-if-newer: whoever comes last is right, however old what he brings. For the test that shows that the
- * checker finds it.
+ * link_cache without set-if-newer: whoever comes last is right, however old what he brings. For the test that shows
+ * that the checker finds it.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * One thread of its own. Visitors of one redirector who ask for links as fast as they are answered, or as fast as they are
- * allowed to, each answer written down (history.h).
+ * One thread of its own. Visitors of one redirector who ask for links as fast as they are answered, or as fast as they
+ * are allowed to, each answer written down (history.h).
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_READER_H

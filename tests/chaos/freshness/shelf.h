@@ -1,7 +1,8 @@
 /*
- * Safe from any thread. The links that writers make and readers ask for, by number. Half of them have a slug that is known
- * before they are made, so that readers can ask too early. A third of them is shy: nobody asks for one but in one second of
- * SHELF_GROUPS, so that a redirector does not know what happened to it meanwhile and believes what a store tells.
+ * Safe from any thread. The links that writers make and readers ask for, by number. Half of them have a slug that is
+ * known before they are made, so that readers can ask too early. A third of them is shy: nobody asks for one but in one
+ * second of SHELF_GROUPS, so that a redirector does not know what happened to it meanwhile and believes what a store
+ * tells.
  */
 #ifndef WAYMARK_TESTS_CHAOS_FRESHNESS_SHELF_H
 #define WAYMARK_TESTS_CHAOS_FRESHNESS_SHELF_H
@@ -31,7 +32,10 @@ void shelf_put(struct shelf *shelf, uint32_t link, const char *slug);
 /* Readers ask for the links that were touched last much more often than for others. */
 void shelf_touch(struct shelf *shelf, uint32_t link);
 
-/* A link for a reader, chosen by his own random state; second says which of the shy links he may have. false: there is none. */
+/*
+ * A link for a reader, chosen by his own random state; second says which of the shy links he may have. false: there is
+ * none.
+ */
 bool shelf_choose(const struct shelf *shelf, uint64_t *random, uint64_t second, uint32_t *link,
                   char slug[static HISTORY_SLUG_SIZE]);
 

@@ -1,5 +1,6 @@
 /*
- * One thread at a time. What came out of a history, fault by fault, as lines of NAME=VALUE words for people and scripts:
+ * One thread at a time. What came out of a history, fault by fault, as lines of NAME=VALUE words for people and
+ * scripts:
  *
  *   fault=kafka-stopped operations=… reads=… changes=… unknown=… violations=… stale=… expired=… missing=… gone=… never=…
  *   other=… unavailable=… no_answer=… worst_ms=… versions=… p50_ms=… p99_ms=… overdue_ms=…

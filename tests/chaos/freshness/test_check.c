@@ -16,7 +16,10 @@
 #define MS INT64_C(1000)
 #define PATH_SIZE (TEST_FOLDER_SIZE + 16)
 
-/* The checker as the rig runs it, on a history written by hand: link 3 is made in the first second and edited in the sixth. */
+/*
+ * The checker as the rig runs it, on a history written by hand: link 3 is made in the first second and edited in the
+ * sixth.
+ */
 struct desk {
 	char folder[TEST_FOLDER_SIZE];
 	struct history_log *changes;

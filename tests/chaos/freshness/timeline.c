@@ -102,7 +102,9 @@ static bool is_shown_by(const struct history_change *unknown, const struct histo
 	}
 }
 
-/* Of the unknown versions, those from the place settled on, the one that a look shows is done and the others never are. */
+/*
+ * Of the unknown versions, those from the place settled on, the one that a look shows is done and the others never are.
+ */
 static size_t take_look(struct story *story, size_t settled, const struct history_change *look)
 {
 	struct timeline_link *link = &story->link;

@@ -40,9 +40,9 @@ void timeline_free(struct timeline *timeline);
 void timeline_add(void *timeline, const struct history_change *change);
 
 /*
- * After the last change. An unknown one counts as done if a look at the link showed it, acknowledged when that look ended; as
- * not done if a later change was acknowledged without it; else it may have come or may come at any time. Of several
- * unknown ones in a row at most one is ever done.
+ * After the last change. An unknown one counts as done if a look at the link showed it, acknowledged when that look
+ * ended; as not done if a later change was acknowledged without it; else it may have come or may come at any time. Of
+ * several unknown ones in a row at most one is ever done.
  */
 void timeline_settle(struct timeline *timeline);
 

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. A proxy before PostgreSQL that ends connections at the one moment when nobody knows what became of
- * a transaction: of three COMMITs one passes, one is lost on its way there, and the answer of one is lost on its way back.
+ * One thread at a time. A proxy before PostgreSQL that ends connections at the one moment when nobody knows what became
+ * of a transaction: of three COMMITs one passes, one is lost on its way there, and the answer of one is lost on its way
+ * back.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_COMMIT_CUTTER_H
 #define WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_COMMIT_CUTTER_H

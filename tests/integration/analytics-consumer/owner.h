@@ -1,6 +1,6 @@
 /*
- * One thread at a time. For tests: one consumer without topics. What it believes to own, which are the partitions 0 and 1,
- * and its batch.
+ * One thread at a time. For tests: one consumer without topics. What it believes to own, which are the partitions 0 and
+ * 1, and its batch.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_OWNER_H
 #define WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_OWNER_H

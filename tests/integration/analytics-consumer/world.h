@@ -1,6 +1,6 @@
 /*
- * One thread at a time. For tests: a database and topics of a test's own, redirectors to pretend to be, and consumers in
- * this process. Every failure ends the test.
+ * One thread at a time. For tests: a database and topics of a test's own, redirectors to pretend to be, and consumers
+ * in this process. Every failure ends the test.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_WORLD_H
 #define WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_WORLD_H

@@ -12,8 +12,8 @@
 #include "tests/integration/janitor/lock_rivals.h"
 
 /*
- * The cases of ShedLock's own tests, asked of our lock, each under ShedLock's name for it (in our spelling). One case there
- * is one test here. What ShedLock refuses with an exception is ERR_INVALID or ERR_CONFLICT.
+ * The cases of ShedLock's own tests, asked of our lock, each under ShedLock's name for it (in our spelling). One case
+ * there is one test here. What ShedLock refuses with an exception is ERR_INVALID or ERR_CONFLICT.
  */
 
 #define LONG_MS 300000

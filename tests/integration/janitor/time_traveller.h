@@ -1,6 +1,6 @@
 /*
- * One thread at a time. For tests: a database through which time is led by a clock of its own, a janitor's tasks that go by
- * that clock, and a consumer that counts clicks of any day. PostgreSQL's clock stays where it is.
+ * One thread at a time. For tests: a database through which time is led by a clock of its own, a janitor's tasks that
+ * go by that clock, and a consumer that counts clicks of any day. PostgreSQL's clock stays where it is.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What tests of links in PostgreSQL share: one database for all tests of a program, with the users 1
- * and 2, and connections to it. Each test has slugs of its own, and the tables are emptied before it.
+ * One thread at a time. What tests of links in PostgreSQL share: one database for all tests of a program, with the
+ * users 1 and 2, and connections to it. Each test has slugs of its own, and the tables are emptied before it.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_LINKS_LINK_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_LINKS_LINK_FIXTURE_H

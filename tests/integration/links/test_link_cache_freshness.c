@@ -1,6 +1,6 @@
 /*
- * What may be old must not be read, whatever happens to Redis: a real one that is restarted on a snapshot, replaced by a
- * replica, frozen, flushed, and limited to 1 MB. The relay of links-api is played by test_announcer.
+ * What may be old must not be read, whatever happens to Redis: a real one that is restarted on a snapshot, replaced by
+ * a replica, frozen, flushed, and limited to 1 MB. The relay of links-api is played by test_announcer.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -386,7 +386,9 @@ static void fill_whatever_is_not_newer(struct fixture *f, const struct link_cach
 
 enum step { TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, SAY_UNKNOWN_BY_ANOTHER };
 
-/* A reader reads version 1 and sleeps; this happens; it wakes and fills. Counts how often version 1 can be read then. */
+/*
+ * A reader reads version 1 and sleeps; this happens; it wakes and fills. Counts how often version 1 can be read then.
+ */
 static unsigned count_resurrections(struct fixture *f, late_fill late)
 {
 	static const enum step stories[][4] = {

@@ -34,8 +34,8 @@ struct kafka_fixture_record {
 };
 
 /*
- * Reads the topic from its beginning, with none of the code under test: the records of each partition in their order, one
- * partition after the other. Gives their number, at most max.
+ * Reads the topic from its beginning, with none of the code under test: the records of each partition in their order,
+ * one partition after the other. Gives their number, at most max.
  */
 size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
                           size_t max);

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What the integration tests of lib/net share: the servers' addresses, a log that can be read, waiting
- * for conditions, and addresses that lead through a tcp_proxy.
+ * One thread at a time. What the integration tests of lib/net share: the servers' addresses, a log that can be read,
+ * waiting for conditions, and addresses that lead through a tcp_proxy.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A TCP proxy between a test and a server that the tests share: it can freeze (the server accepts and
- * says nothing more), cut (every connection ends) and refuse (nobody listens), without the server noticing.
+ * One thread at a time. A TCP proxy between a test and a server that the tests share: it can freeze (the server accepts
+ * and says nothing more), cut (every connection ends) and refuse (nobody listens), without the server noticing.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_TCP_PROXY_H
 #define WAYMARK_TESTS_INTEGRATION_NET_TCP_PROXY_H

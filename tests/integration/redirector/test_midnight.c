@@ -1,4 +1,7 @@
-/* What a visitor is called right before, at and right after midnight (UTC), by redirectors whose clocks differ a little. */
+/*
+ * What a visitor is called right before, at and right after midnight (UTC), by redirectors whose clocks differ a
+ * little.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -46,7 +46,10 @@ struct world {
 int world_open(void **state);
 int world_close(void **state);
 
-/* Test set-up and tear-down: a default configuration (memory of 1 MiB that forgets at once); ends what the test started. */
+/*
+ * Test set-up and tear-down: a default configuration (memory of 1 MiB that forgets at once); ends what the test
+ * started.
+ */
 int world_reset(void **state);
 int world_stop(void **state);
 

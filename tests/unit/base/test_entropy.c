@@ -56,7 +56,9 @@ static void writes_text_of_its_alphabet_only_and_evenly(void **state)
 	assert_int_equal(strlen(text), 620000);
 	for (size_t i = 0; text[i]; i++)
 		seen[(uint8_t)text[i]]++;
-	/* 10,000 expected, 99 is one standard deviation; a bare modulo of a byte would give 12,109 to the first eight. */
+	/*
+	 * 10,000 expected, 99 is one standard deviation; a bare modulo of a byte would give 12,109 to the first eight.
+	 */
 	for (const char *c = alphabet; *c; c++)
 		assert_in_range(seen[(uint8_t)*c], 10000 - 990, 10000 + 990);
 }

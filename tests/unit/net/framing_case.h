@@ -1,7 +1,7 @@
 /*
- * Pure. For tests: one request made from a rule, and the ways in which its bytes may arrive. Nothing is drawn by chance:
- * a variant's number stands for one combination of method, version, spelling, white space, order and what else a request
- * may hold, and neighbouring numbers differ in most of them.
+ * Pure. For tests: one request made from a rule, and the ways in which its bytes may arrive. Nothing is drawn by
+ * chance: a variant's number stands for one combination of method, version, spelling, white space, order and what else
+ * a request may hold, and neighbouring numbers differ in most of them.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_FRAMING_CASE_H
 #define WAYMARK_TESTS_UNIT_NET_FRAMING_CASE_H

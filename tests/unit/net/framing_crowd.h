@@ -1,7 +1,7 @@
 /*
- * One thread at a time. For tests: sends framing cases to a server with one loop, many connections at once, and looks at
- * what comes back. A piece is only sent after the server has read the one before it: a plain request for /robots.txt, which
- * is sent after each round of pieces, has then been answered twice.
+ * One thread at a time. For tests: sends framing cases to a server with one loop, many connections at once, and looks
+ * at what comes back. A piece is only sent after the server has read the one before it: a plain request for
+ * /robots.txt, which is sent after each round of pieces, has then been answered twice.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_FRAMING_CROWD_H
 #define WAYMARK_TESTS_UNIT_NET_FRAMING_CROWD_H
@@ -24,10 +24,10 @@ struct framing_report {
 };
 
 /*
- * Bad: exactly one answer, of the rule's status, with Connection: close, and the end of the connection. Good: 200, with a
- * body "<method> <length of the request's body>" (HEAD: none), and a second request is answered on the same connection.
- * needs_length: the server takes no chunks at all, so that 411 is due to those that are wrong.
- * variants: whole ones per rule, and a fourth as many byte by byte; besides, one that is cut at each interesting byte.
+ * Bad: exactly one answer, of the rule's status, with Connection: close, and the end of the connection. Good: 200, with
+ * a body "<method> <length of the request's body>" (HEAD: none), and a second request is answered on the same
+ * connection. needs_length: the server takes no chunks at all, so that 411 is due to those that are wrong. variants:
+ * whole ones per rule, and a fourth as many byte by byte; besides, one that is cut at each interesting byte.
  */
 void framing_crowd_try(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,
                        size_t rule_count, size_t variants, struct framing_report *report);
