@@ -16,7 +16,7 @@
 #include "services/redirector/event_lane.h"
 
 #define SOURCE "/waymark/redirector"
-#define LINGER_MS 20
+#define LINGER_MS 50
 /* A slug has one lane, so that its events stay in order; several lanes, so that threads seldom wait for one another. */
 #define LANES 4
 #define SEGMENT_BYTES_MOST (8 * 1024 * 1024)
