@@ -1,8 +1,7 @@
 # The front door. CMake builds (CMakePresets.json), ctest tests; this file only knows what to call.
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
-# Tests wait for servers and clocks most of their time.
-JOBS := $(shell echo $$(($$(nproc) * 2)))
+JOBS := $(shell nproc)
 
 .PHONY: help build test demo lint bench chaos fuzz memcheck format clean
 .NOTPARALLEL:

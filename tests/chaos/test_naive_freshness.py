@@ -8,6 +8,7 @@ from redirector_rig import BUILD, SEED
 
 NAIVE = BUILD / "tests/chaos/freshness/naive"
 FAULT_S = 6
+HISTORIES_MAX = 3
 LOAD = {"editors": 4, "write_rate": 160, "visitors": 8, "read_rate": 2500, "seed": SEED}
 
 
@@ -20,17 +21,28 @@ def naive_build(folder):
     return folder
 
 
-def test_the_same_rig_catches_a_cache_that_takes_what_is_older(tmp_path, record_property):
+def history_of(build):
+    """What the checker says of a load while fills come late."""
     state = BUILD / "stacks" / f"naive-freshness-{os.getpid()}"
-    with made_history(naive_build(tmp_path), state, **LOAD) as history:
+    with made_history(build, state, **LOAD) as history:
         faults = Faults(history, FAULT_S)
         faults.inflict("nothing-broken")
         faults.inflict("fills-late")
         history.stop()
         report, sums = history.verdict()
+    shutil.rmtree(state)
     print(f"\nseed {SEED}\n{report}")
+    return sums["all"]
+
+
+def test_the_same_rig_catches_a_cache_that_takes_what_is_older(tmp_path, record_property):
+    build = naive_build(tmp_path)
+    # On a busy machine there are few readers just when an old fill stands in Redis.
+    for _ in range(HISTORIES_MAX):
+        sums = history_of(build)
+        if int(sums["stale"]) > 0:
+            break
     record_property("did", "a cache that takes whatever comes last, fills late")
     for name in ("operations", "stale", "worst_ms"):
-        record_property(name, sums["all"][name])
-    assert int(sums["all"]["stale"]) > 0, "the checker did not find it: it proves nothing"
-    shutil.rmtree(state)
+        record_property(name, sums[name])
+    assert int(sums["stale"]) > 0, "the checker did not find it: it proves nothing"
