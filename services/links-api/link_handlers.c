@@ -4,6 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
+#include "lib/links/outbox.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/etag.h"
 #include "services/links-api/link_change.h"
@@ -20,6 +21,7 @@ struct subject {
 	struct link_check check;
 	struct link_change_refusal refusal;
 	bool is_stale;                       /* If-Match names another version */
+	bool is_told;                        /* nothing older is believed where visitors are answered from */
 	struct link_cache_reservation place; /* in Redis, from before the commit */
 };
 
@@ -61,6 +63,19 @@ static enum err read_on(const struct request *r, struct pg_conn *conn, struct su
 	return err == OK ? read_figures_on(conn, s) : err;
 }
 
+/*
+ * What is shown is as good as acknowledged: a change whose writer was killed between its commit and its telling is told
+ * before anybody hears of it. The place has to be reserved before the link is read.
+ */
+static enum err read_to_tell_on(const struct request *r, struct pg_conn *conn, struct subject *s)
+{
+	enum err err = outbox_is_told(conn, s->link.entry.slug, &s->is_told);
+	if (err != OK || s->is_told)
+		return err;
+	link_cache_reserve(r->api->cache, s->link.entry.slug, &s->place);
+	return read_on(r, conn, s);
+}
+
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 {
 	(void)x;
@@ -71,7 +86,11 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return answer_failure(r, err);
 	err = read_on(r, conn, &s);
+	if (err == OK)
+		err = read_to_tell_on(r, conn, &s);
 	pg_pool_give(r->api->pg, conn);
+	if (err == OK && !s.is_told)
+		link_telling_finish(r->api, &s.place, &s.link);
 	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
 }
 

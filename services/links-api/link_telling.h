@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. The last step before a change of a link is acknowledged: Redis has the change and no list of
- * before, or nothing old in it is believed any more. Who has read the acknowledgement, and looks a second later, must
+ * Safe from any thread. The last step before a change of a link is acknowledged, or shown by who finds that its writer
+ * never came so far: Redis has the change and no list of before, or nothing old in it is believed any more. Who has read the acknowledgement, and looks a second later, must
  * not be led by the version before, nor find it on a list.
  *
  * As a rule two calls to Redis do it. When that fails, the relay tells the change or raises the generation, within a

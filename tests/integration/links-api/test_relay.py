@@ -273,6 +273,31 @@ def test_a_change_that_nobody_can_tell_is_not_acknowledged_while_redis_is_believ
     hold_relays_off(database, "0")
 
 
+def leave_a_change_untold(database, LinkEvent, link):
+    """As a writer leaves it who is killed between its commit and its telling."""
+    with database.connection.cursor() as cursor:
+        cursor.execute(
+            "WITH change AS (UPDATE links SET state = 'DISABLED', version = 2 WHERE id = %s) "
+            "INSERT INTO outbox (slug, payload) VALUES (%s, %s)",
+            (link["id"], link["slug"], event_of_the_janitor(LinkEvent, link)),
+        )
+
+
+def test_a_change_is_shown_when_redis_has_heard_of_it_whoever_made_it(spawn, cache, database, LinkEvent):
+    service = spawn(REDIS_URL=cache.url)
+    user = user_of(service)
+    link = make_cached_link(cache, user, service)
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "an empty outbox")
+    hold_relays_off(database, "1 hour")
+    leave_a_change_untold(database, LinkEvent, link)
+    time.sleep(0.2)
+    assert cache.believable(link["slug"]) == (1, ACTIVE), "a relay is at work that should not be"
+    shown = user.call("GET", f"/api/links/{link['id']}").json["link"]
+    assert (shown["version"], shown["state"]) == (2, "DISABLED")
+    assert cache.believable(link["slug"]) == (2, DISABLED)
+    hold_relays_off(database, "0")
+
+
 def test_a_redis_that_comes_back_with_an_old_snapshot_gets_a_new_generation(spawn, cache, database):
     service = spawn(REDIS_URL=cache.url)
     user = user_of(service)
