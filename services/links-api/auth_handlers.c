@@ -127,10 +127,11 @@ static void give_back(const struct attempt *a)
 	rate_limit_give_back(a->request->api->redis, &rule, a->subject);
 }
 
-static enum http_progress answer_token(struct request *r, int64_t user_id)
+static enum http_progress answer_token(struct request *r, const struct user *user)
 {
 	char token[ACCESS_TOKEN_SIZE];
-	enum err err = access_token_issue(r->api->config->jwt_secret, user_id, request_now_us(r), token);
+	enum err err = access_token_issue(secret_list_get(&r->api->secrets, 0), user->id, user->token_generation,
+	                                  request_now_us(r), token);
 	if (err != OK)
 		return answer_failure(r, err);
 	struct json *answer = json_new_object();
@@ -146,7 +147,7 @@ static void login_job(void *arg)
 	struct request *r = a->request;
 	if (password_matches(a->credentials.password, *a->hash ? a->hash : NULL)) {
 		give_back(a);
-		answer_token(r, a->user.id);
+		answer_token(r, &a->user);
 	} else {
 		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		answer_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
