@@ -6,6 +6,7 @@
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
 #include "services/links-api/authentication.h"
+#include "services/links-api/key_handlers.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
 #include "services/links-api/stats_handlers.h"
@@ -20,6 +21,9 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
