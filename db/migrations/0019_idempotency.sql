@@ -6,7 +6,7 @@
 CREATE TABLE idempotency_keys (
     key_hash     bytea PRIMARY KEY CHECK (octet_length(key_hash) = 32),     -- SHA-256 of whose key it is and the key
     request_hash bytea NOT NULL CHECK (octet_length(request_hash) = 32),    -- SHA-256 of path and body
-    link_ids     bigint[] NOT NULL,                                         -- which links the answer tells of
+    slugs        text[] COLLATE "C" NOT NULL,                               -- which links the answer tells of
     answer       bytea NOT NULL,                                            -- sealed: status, headers and body
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
