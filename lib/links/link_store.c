@@ -62,7 +62,7 @@ static enum err insert_or_undo(struct pg_conn *conn, const struct link_store_new
 		return pg_conn_query(conn, "RELEASE SAVEPOINT link_store_create", NULL, NULL);
 	if (err != ERR_CONFLICT && err != ERR_INVALID)
 		return err;
-	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_slug_key") != 0)
+	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
 	enum err undone = pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
 	return undone == OK ? err : undone;
@@ -196,24 +196,6 @@ enum err link_store_list(struct pg_conn *conn, const struct link_store_page *pag
 		err = read_page(conn, page, links, count);
 	if (err == OK)
 		*total = all;
-	return err;
-}
-
-enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_t after_us, int64_t *count,
-                                  int64_t *oldest_us)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
-	pg_params_time(&params, after_us);
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn, "SELECT count(*), min(created_at) FROM links WHERE owner_id = $1 AND created_at > $2", &params,
-		&rows);
-	if (err == OK) {
-		*count = pg_result_int(rows, 0, 0);
-		*oldest_us = pg_result_time(rows, 0, 1);
-	}
-	pg_result_free(rows);
 	return err;
 }
 

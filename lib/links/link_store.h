@@ -82,13 +82,6 @@ struct link_store_page {
 enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
                          int64_t *total) MUST_CHECK;
 
-/*
- * The owner's links created after a time and not purged yet, in whatever state; oldest_us: when the first of them was
- * created, 0 if there is none. For quotas.
- */
-enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_t after_us, int64_t *count,
-                                  int64_t *oldest_us) MUST_CHECK;
-
 /* Links that are not DELETED, of everybody. */
 enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;
 

@@ -36,10 +36,19 @@ enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
+/* His own number of links in 24 hours, 0 = no limit. */
+#define USER_STORE_NO_QUOTA INT64_C(-1) /* he has none: the service's number counts */
+
+/* ERR_NOT_FOUND: no such account. */
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
 /*
  * Inside a transaction: makes all who lock the same account wait for its end, so that what is counted per account stays
  * right. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
+
+/* Both in one. */
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 #endif
