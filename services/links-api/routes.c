@@ -9,6 +9,7 @@
 #include "services/links-api/auth_handlers.h"
 #include "services/links-api/authentication.h"
 #include "services/links-api/key_handlers.h"
+#include "services/links-api/link_bulk.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
 #include "services/links-api/stats_handlers.h"
@@ -16,6 +17,7 @@
 
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
+#define BODY_BYTES_MAX ((size_t)16 * 1024)
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */
@@ -32,6 +34,8 @@ static const struct http_route table[] = {
 	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, ROUTES_RIGHT_ADMIN,     true },
 	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    ROUTES_RIGHT_ADMIN,        true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
@@ -133,6 +137,16 @@ void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const ch
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	http_problem_refusal(ctx, x, status, detail);
+}
+
+size_t routes_body_limit(void *ctx, const struct http_exchange *x)
+{
+	struct http_match match;
+	(void)ctx;
+	if (routes_find(http_exchange_method(x), http_exchange_path(x), &match) != OK)
+		return BODY_BYTES_MAX;
+	bool is_large = match.route->handler == link_bulk_create || match.route->handler == link_bulk_sync;
+	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
