@@ -10,7 +10,7 @@
 static const char *const reserved[] = {
 	"account", "admin",     "api",     "app",        "assets",   "auth",    "dashboard", "docs",
 	"favicon", "health",    "healthz", "help",       "home",     "index",   "links",     "livez",
-	"login",   "logout",    "metrics", "oauth",      "openapi",  "ping",    "public",    "r",
+	"login",   "logout",    "metrics", "oauth",      "openapi",  "ping",    "problems",  "public",    "r",
 	"readyz",  "register",  "robots",  "security",   "settings", "sitemap", "static",    "stats",
 	"status",  "undefined", "null",    "well-known", "www",
 };

@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/net/http_loop.h"
 #include "lib/net/http_text.h"
@@ -308,6 +309,17 @@ void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, c
 		return;
 	}
 	x->headers[x->header_count++] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
+}
+
+void http_exchange_replace_fixed_header(struct http_exchange *x, const char *name, const char *value)
+{
+	size_t i = x->header_count;
+	while (i > 0 && strcasecmp(http_exchange_header_name(x, i - 1), name) != 0)
+		i--;
+	if (i > 0)
+		x->headers[i - 1] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
+	else
+		http_exchange_add_fixed_header(x, name, value);
 }
 
 static void set_content_type(struct http_exchange *x, const char *content_type)
