@@ -23,8 +23,9 @@ static const struct env_var vars[] = {
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks whose X-Forwarded-For is believed: 10.0.0.0/8, fd00::/8; empty = nobody's"),
 	ENV_TEXT("REGION", struct config, region, "", "stands in each event"),
-	ENV_TEXT("BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-	         "file of hosts that nobody is led to, beside those that admins block: example.com or .example.com, one a line"),
+	ENV_TEXT(
+		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
+		"file of hosts that nobody is led to, beside those that admins block: example.com or .example.com, one a line"),
 	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
 	         "file of the only hosts that anybody is led to; empty = all"),
 	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,

@@ -118,9 +118,19 @@ static void reads_lists_with_comments_blanks_and_any_case(void **state)
 static void names_the_line_that_is_no_host(void **state)
 {
 	(void)state;
-	const char *const wrong[] = { "https://a.example", "a.example/x", "b\xc3\xbc" "cher.example", "..a.example",
-		                      "a..example",        "*.a.example", "a b",                      "1.2.3",
-		                      "[::1",              "1.2.3.04",    ".",                        "a.example:80" };
+	const char *const wrong[] = { "https://a.example",
+		                      "a.example/x",
+		                      "b\xc3\xbc"
+		                      "cher.example",
+		                      "..a.example",
+		                      "a..example",
+		                      "*.a.example",
+		                      "a b",
+		                      "1.2.3",
+		                      "[::1",
+		                      "1.2.3.04",
+		                      ".",
+		                      "a.example:80" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char list[128];
 		size_t line = 0;

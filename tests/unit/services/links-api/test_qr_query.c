@@ -38,11 +38,11 @@ static void names_each_parameter_that_is_wrong(void **state)
 	static const struct {
 		const char *query, *pointer;
 	} cases[] = {
-		{ "size=63", "/size" },         { "size=2049", "/size" },      { "size=", "/size" },
-		{ "size=1e2", "/size" },        { "size=%zz", "/size" },       { "size=100&size=100", "/size" },
-		{ "margin=17", "/margin" },     { "margin=-1", "/margin" },    { "format=gif", "/format" },
-		{ "format=", "/format" },       { "format", "/format" },       { "colour=red", "/colour" },
-		{ "format=PNG", "/format" },    { "%00=1", "/" },              { "size=99999999999999999999", "/size" },
+		{ "size=63", "/size" },      { "size=2049", "/size" },   { "size=", "/size" },
+		{ "size=1e2", "/size" },     { "size=%zz", "/size" },    { "size=100&size=100", "/size" },
+		{ "margin=17", "/margin" },  { "margin=-1", "/margin" }, { "format=gif", "/format" },
+		{ "format=", "/format" },    { "format", "/format" },    { "colour=red", "/colour" },
+		{ "format=PNG", "/format" }, { "%00=1", "/" },           { "size=99999999999999999999", "/size" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct qr_query query;
