@@ -37,6 +37,11 @@ struct config {
 	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
 	int64_t login_failures_per_network; /* per hour; 0 = no limit */
 	enum log_level log_level;
+	char own_hosts[4096];          /* beside PUBLIC_BASE_URL's */
+	char reserved_slugs[65536];    /* beside those of slug.h */
+	char blocked_hosts_file[1024]; /* "" = none */
+	char allowed_hosts_file[1024];
+	int64_t hosts_check_ms;
 };
 
 extern const struct program config_program;
