@@ -14,6 +14,7 @@
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
 #include "services/links-api/config.h"
+#include "services/links-api/cors.h"
 #include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
@@ -25,6 +26,7 @@ struct api {
 	const struct log *log;
 	struct public_base base;
 	struct client_ip_ranges trusted;
+	struct cors cors;
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;

@@ -3,6 +3,7 @@
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_url.h"
+#include "services/links-api/cors.h"
 #include "services/links-api/public_base.h"
 
 static const struct env_var vars[] = {
@@ -18,6 +19,8 @@ static const struct env_var vars[] = {
 	           "key that signs access tokens, at least 32 bytes"),
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks whose X-Forwarded-For is believed; empty = nobody's"),
+	ENV_TEXT("CORS_ORIGINS", struct config, cors_origins, "",
+	         "origins of web pages that may use the API, like https://app.example; empty = none"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
 	        "links that a user may create in 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
@@ -58,6 +61,7 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	const struct config *config = of_program;
 	struct redis_url redis;
 	struct client_ip_ranges trusted;
+	struct cors cors;
 	size_t wrong = 0;
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
@@ -65,6 +69,8 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += check_public_base_url(config, problems);
 	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
 	                    "is not a list of at most 64 networks like 10.0.0.0/8", problems);
+	wrong += env_expect(cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
+	                    "is not a list of origins as browsers write them, like https://app.example", problems);
 	return wrong;
 }
 

@@ -32,7 +32,7 @@ enum request_login { REQUEST_LOGIN_GOOD, REQUEST_LOGIN_MISSING, REQUEST_LOGIN_BA
 enum request_login request_authenticate(struct request *r);
 
 /*
- * The body, a JSON object; release with json_free. NULL: it is none, and the request has been answered (400, 415).
+ * The body, a JSON object; release with json_free. NULL: it is none, and the request has been answered (400, 411, 415).
  */
 struct json *request_read_body(struct request *r);
 

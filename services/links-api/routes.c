@@ -12,6 +12,7 @@
 
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
+#define OPTIONS ", OPTIONS"
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */
@@ -72,19 +73,46 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 	return http_router_find(rows, count, method, path, match);
 }
 
+/* Of answers and refusals alike. A handler may replace Cache-Control; nothing of an account should. */
+static void add_headers(const struct api *api, struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
+	if (strncmp(api->base.url, "https:", 6) == 0)
+		http_exchange_add_fixed_header(x, "Strict-Transport-Security", "max-age=31536000");
+	cors_add_headers(&api->cors, x);
+}
+
+/* What a path knows, for those who ask with OPTIONS; web pages do before they send a token or JSON. */
+static enum http_progress answer_options(struct request *r, const char *methods)
+{
+	cors_add_preflight_headers(&r->api->cors, r->exchange, methods);
+	return answer_nothing(r);
+}
+
 static enum http_progress answer_no_route(struct request *r, enum err err)
 {
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
-	if (http_exchange_add_header(r->exchange, "Allow", r->match.allow) != OK)
+	char methods[HTTP_ROUTER_ALLOW_SIZE + sizeof(OPTIONS)];
+	snprintf(methods, sizeof(methods), "%s" OPTIONS, r->match.allow);
+	if (http_exchange_add_header(r->exchange, "Allow", methods) != OK)
 		return answer_failure(r, ERR_INTERNAL);
+	if (http_exchange_method(r->exchange) == HTTP_OPTIONS)
+		return answer_options(r, methods);
 	return answer_problem(r, 405, NULL, "This path does not know the method; Allow lists those that it knows.");
+}
+
+/* An answer that nobody would take is refused before anything is done for it. */
+static bool changes(const struct http_route *route)
+{
+	return route->method == HTTP_POST || route->method == HTTP_PATCH;
 }
 
 static enum http_progress begin(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
-	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	add_headers(r->api, x);
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
 		return answer_no_route(r, err);
@@ -93,6 +121,8 @@ static enum http_progress begin(struct request *r)
 		if (login != REQUEST_LOGIN_GOOD)
 			return answer_login_needed(r, login);
 	}
+	if (changes(r->match.route) && !answer_may_be_json(r))
+		return HTTP_ANSWERED;
 	return r->match.route->blocks ? HTTP_BLOCKS : r->match.route->handler(r, x);
 }
 
@@ -106,7 +136,7 @@ enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
-	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	add_headers(ctx, x);
 	http_problem_refusal(ctx, x, status, detail);
 }
 
