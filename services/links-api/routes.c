@@ -5,6 +5,7 @@
 
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
+#include "services/links-api/document_handlers.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
 #include "services/links-api/stats_handlers.h"
@@ -33,6 +34,10 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true },
+	{ HTTP_GET,    "/openapi.json",            document_handlers_description, ROUTES_RIGHT_NONE,   false },
+	{ HTTP_GET,    "/docs",                    document_handlers_reader,  ROUTES_RIGHT_NONE,       false },
+	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    ROUTES_RIGHT_NONE,       false },
+	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, ROUTES_RIGHT_NONE,       false },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))

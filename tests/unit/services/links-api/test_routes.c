@@ -119,10 +119,9 @@ static void set_base(struct fixture *f, const char *url)
 static bool is_public(const struct http_route *route)
 {
 	static const char *const list[] = {
-		"POST /api/auth/register",
-		"POST /api/auth/login",
-		"POST /api/links/public",
-		"GET /api/stats",
+		"POST /api/auth/register", "POST /api/auth/login", "POST /api/links/public",
+		"GET /api/stats",          "GET /openapi.json",    "GET /docs",
+		"GET /docs/{file}",        "GET /problems/{kind}",
 	};
 	char name[128];
 	snprintf(name, sizeof(name), "%s %s", method_of(route), route->pattern);
@@ -141,15 +140,15 @@ static void only_the_public_routes_answer_without_a_token(void **state)
 	for (size_t i = 0; i < count; i++) {
 		char path[128];
 		path_of(routes[i].pattern, path);
-		unsigned status = ask(f, method_of(&routes[i]), path, "")->status;
+		unsigned status = ask(f, method_of(&routes[i]), path, "If-None-Match: *\r\n")->status;
 		if ((status == 401) == is_public(&routes[i]))
 			fail_msg("%s %s answers %u", method_of(&routes[i]), path, status);
-		assert_header(f, "Cache-Control", "no-store");
+		assert_header(f, "Cache-Control", status == 304 ? "public, no-cache" : "no-store");
 		if (status == 401)
 			assert_header(f, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		open += is_public(&routes[i]);
 	}
-	assert_int_equal(open, 4);
+	assert_int_equal(open, 8);
 }
 
 static void the_other_name_of_links_is_shut_as_well(void **state)
@@ -332,6 +331,49 @@ static void a_body_needs_a_length_and_must_come_as_it_is(void **state)
 	assert_header(f, "Accept", "application/json");
 }
 
+static void assert_document(struct fixture *f, const char *path, const char *type, const char *content)
+{
+	char tag[64];
+	char header[128];
+	assert_int_equal(ask(f, "GET", path, "")->status, 200);
+	assert_header(f, "Content-Type", type);
+	assert_header(f, "Cache-Control", "public, no-cache");
+	assert_non_null(strstr(f->answer.body, content));
+	http_fixture_header(&f->answer, "ETag", tag, sizeof(tag));
+	assert_int_equal(tag[0], '"');
+	snprintf(header, sizeof(header), "If-None-Match: \"other\", %s\r\n", tag);
+	assert_int_equal(ask(f, "GET", path, header)->status, 304);
+	assert_int_equal(ask(f, "GET", path, "If-None-Match: \"other\"\r\n")->status, 200);
+}
+
+static void the_description_and_its_page_are_part_of_the_program(void **state)
+{
+	struct fixture *f = *state;
+	assert_document(f, "/docs", "text/html; charset=utf-8", "<title>Waymark links API</title>");
+	char policy[512];
+	ask(f, "GET", "/docs", "");
+	http_fixture_header(&f->answer, "Content-Security-Policy", policy, sizeof(policy));
+	assert_non_null(strstr(policy, "default-src 'none'; script-src 'self'"));
+	assert_null(strstr(f->answer.body, "//"));
+	assert_int_equal(ask(f, "GET", "/docs/reader", "")->status, 404);
+	assert_int_equal(ask(f, "GET", "/docs/openapi.json", "")->status, 404);
+	assert_int_equal(ask(f, "GET", "/docs/../docs/start.js", "")->status, 404);
+}
+
+static void a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+	assert_document(f, "/problems/json", "text/plain; charset=utf-8", "## json\n\n400 · ");
+	assert_null(strstr(f->answer.body, "validation"));
+	assert_document(f, "/problems/busy", "text/plain; charset=utf-8", "## busy\n\n429 · ");
+	static const char *const unknown[] = { "jso", "jsonx", "Problems", "%0a", "validation%20" };
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "/problems/%s", unknown[i]);
+		assert_int_equal(ask(f, "GET", path, "")->status, 404);
+	}
+}
+
 static void without_postgresql_the_answer_is_503_and_not_an_error_of_ours(void **state)
 {
 	struct fixture *f = *state;
@@ -352,6 +394,8 @@ int main(void)
 		cmocka_unit_test(a_preflight_is_told_methods_and_headers_if_its_origin_is_listed),
 		cmocka_unit_test(who_does_not_take_json_is_told_before_anything_is_done),
 		cmocka_unit_test(a_body_needs_a_length_and_must_come_as_it_is),
+		cmocka_unit_test(the_description_and_its_page_are_part_of_the_program),
+		cmocka_unit_test(a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else),
 		cmocka_unit_test(without_postgresql_the_answer_is_503_and_not_an_error_of_ours),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
