@@ -18,6 +18,7 @@
 #include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
+#include "services/links-api/secret_list.h"
 #include "services/links-api/zone_names.h"
 
 struct api {
@@ -27,6 +28,7 @@ struct api {
 	struct public_base base;
 	struct client_ip_ranges trusted;
 	struct cors cors;
+	struct secret_list secrets;
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;

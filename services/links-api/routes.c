@@ -5,7 +5,9 @@
 
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
+#include "services/links-api/authentication.h"
 #include "services/links-api/document_handlers.h"
+#include "services/links-api/key_handlers.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
 #include "services/links-api/stats_handlers.h"
@@ -21,6 +23,9 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
@@ -114,6 +119,13 @@ static bool changes(const struct http_route *route)
 	return route->method == HTTP_POST || route->method == HTTP_PATCH;
 }
 
+static enum http_progress run(struct request *r)
+{
+	if (changes(r->match.route) && !answer_may_be_json(r))
+		return HTTP_ANSWERED;
+	return r->match.route->handler(r, r->exchange);
+}
+
 static enum http_progress begin(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
@@ -121,22 +133,33 @@ static enum http_progress begin(struct request *r)
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
 		return answer_no_route(r, err);
-	if (r->match.route->right != ROUTES_RIGHT_NONE) {
-		enum request_login login = request_authenticate(r);
+	if (r->match.route->right == ROUTES_RIGHT_NONE)
+		return r->match.route->blocks ? HTTP_BLOCKS : run(r);
+	enum request_login login = authentication_read(r);
+	return login == REQUEST_LOGIN_GOOD ? HTTP_BLOCKS : authentication_refuse(r, login);
+}
+
+/* On a worker: what needs a right asks the database who it is before anything else. */
+static enum http_progress go_on(struct request *r)
+{
+	unsigned right = r->match.route->right;
+	if (right != ROUTES_RIGHT_NONE) {
+		enum request_login login = REQUEST_LOGIN_BAD;
+		enum err err = authentication_prove(r, &login);
+		if (err != OK)
+			return answer_failure(r, err);
 		if (login != REQUEST_LOGIN_GOOD)
-			return answer_login_needed(r, login);
+			return authentication_refuse(r, login);
+		if (!authentication_permits(r, right))
+			return HTTP_ANSWERED;
 	}
-	if (changes(r->match.route) && !answer_may_be_json(r))
-		return HTTP_ANSWERED;
-	return r->match.route->blocks ? HTTP_BLOCKS : r->match.route->handler(r, x);
+	return run(r);
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 {
 	struct request *r = http_exchange_state(x);
-	if (!r)
-		return begin(request_new(ctx, x));
-	return r->match.route->handler(r, x);
+	return r ? go_on(r) : begin(request_new(ctx, x));
 }
 
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)

@@ -2,16 +2,20 @@
 
 #include <stdio.h>
 
-#define COLUMNS "id, email, name, role, created_at"
-#define PASSWORD_HASH_COLUMN 5
+#define COLUMNS "id, email, name, role, created_at, blocked, links_per_day, token_generation"
+#define PASSWORD_HASH_COLUMN 8
 
-static void read_user(const struct pg_result *rows, struct user *out)
+static enum err read_user(const struct pg_result *rows, struct user *out)
 {
 	out->id = pg_result_int(rows, 0, 0);
 	snprintf(out->email, sizeof(out->email), "%s", pg_result_text(rows, 0, 1));
 	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, 0, 2));
-	snprintf(out->role, sizeof(out->role), "%s", pg_result_text(rows, 0, 3));
 	out->created_at_us = pg_result_time(rows, 0, 4);
+	out->blocked = pg_result_bool(rows, 0, 5);
+	out->has_links_per_day = !pg_result_is_null(rows, 0, 6);
+	out->links_per_day = pg_result_int(rows, 0, 6);
+	out->token_generation = pg_result_int(rows, 0, 7);
+	return user_role_parse(pg_result_text(rows, 0, 3), &out->role);
 }
 
 /* password_hash may be NULL. */
@@ -23,7 +27,7 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		read_user(rows, out);
+		err = read_user(rows, out);
 	if (err == OK && password_hash)
 		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s", pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
 	pg_result_free(rows);
@@ -45,7 +49,28 @@ enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
-	return query_one(conn, "SELECT " COLUMNS " FROM users WHERE id = $1", &params, out, NULL);
+	return query_one(conn, "SELECT " COLUMNS " FROM users WHERE id = $1 AND deleted_at IS NULL", &params, out,
+	                 NULL);
+}
+
+enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_standing *out)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, id);
+	enum err err = pg_conn_query(
+		conn, "SELECT role, blocked, token_generation FROM users WHERE id = $1 AND deleted_at IS NULL", &params,
+		&rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = user_role_parse(pg_result_text(rows, 0, 0), &out->role);
+	if (err == OK) {
+		out->blocked = pg_result_bool(rows, 0, 1);
+		out->token_generation = pg_result_int(rows, 0, 2);
+	}
+	pg_result_free(rows);
+	return err;
 }
 
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
@@ -62,7 +87,8 @@ enum err user_store_lock(struct pg_conn *conn, int64_t id)
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "SELECT id FROM users WHERE id = $1 FOR NO KEY UPDATE", &params, &rows);
+	enum err err = pg_conn_query(
+		conn, "SELECT id FROM users WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE", &params, &rows);
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	pg_result_free(rows);

@@ -5,32 +5,46 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_USER_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_USER_STORE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 #include "services/links-api/password.h"
+#include "services/links-api/user_role.h"
 
 #define USER_EMAIL_MAX 254
 #define USER_EMAIL_SIZE (USER_EMAIL_MAX + 1)
 #define USER_NAME_CHARS_MAX 100
 #define USER_NAME_SIZE (USER_NAME_CHARS_MAX * 4 + 1)
-#define USER_ROLE_SIZE 16
 
 struct user {
 	int64_t id;
 	char email[USER_EMAIL_SIZE];
 	char name[USER_NAME_SIZE];
-	char role[USER_ROLE_SIZE]; /* "user", "admin" */
+	enum user_role role;
+	bool blocked;
+	bool has_links_per_day;
+	int64_t links_per_day; /* 0 = no limit */
+	int64_t token_generation;
 	int64_t created_at_us;
+};
+
+/* What each request needs to know. */
+struct user_standing {
+	enum user_role role;
+	bool blocked;
+	int64_t token_generation; /* tokens of others are refused */
 };
 
 /* ERR_CONFLICT: there is an account with that address. */
 enum err user_store_create(struct pg_conn *conn, const char *email, const char *name, const char *password_hash,
                            struct user *out) MUST_CHECK;
 
-/* ERR_NOT_FOUND: no such account. */
+/* ERR_NOT_FOUND: no such account, or it was deleted; so for all that follow. */
 enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST_CHECK;
+
+enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_standing *out) MUST_CHECK;
 
 /* For a login. ERR_NOT_FOUND: no account with that address. */
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
