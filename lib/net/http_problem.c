@@ -54,6 +54,7 @@ const char *http_problem_title(unsigned status)
 		{ 428, "Precondition Required" },
 		{ 429, "Too Many Requests" },
 		{ 431, "Request Header Fields Too Large" },
+		{ 451, "Unavailable For Legal Reasons" },
 		{ 500, "Internal Server Error" },
 		{ 501, "Not Implemented" },
 		{ 503, "Service Unavailable" },

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "lib/base/timestamp.h"
+#include "lib/links/host_guard.h"
 #include "services/links-api/destination.h"
 #include "services/links-api/member.h"
+#include "services/links-api/slug_reserve.h"
 
 /* One object being read. */
 struct reading {
@@ -27,6 +29,8 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 		http_problem_add_field(r->wrong, pointer, "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
 		http_problem_add_field(r->wrong, pointer, "points at this service itself");
+	else if (r->base->hosts && host_guard_judge(r->base->hosts, destination.url) != HOST_POLICY_GOOD)
+		http_problem_add_field(r->wrong, pointer, "points at a host that links may not lead to");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
@@ -50,7 +54,7 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	if (!slug_is_valid(slug, strlen(slug)))
 		http_problem_add_field(r->wrong, pointer, "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
 		                       SLUG_LENGTH_MAX);
-	else if (slug_is_reserved(slug))
+	else if (slug_is_reserved(slug) || (r->base->reserved && slug_reserve_has(r->base->reserved, slug)))
 		http_problem_add_field(r->wrong, pointer, "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);

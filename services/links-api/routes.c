@@ -10,6 +10,7 @@
 #include "services/links-api/key_handlers.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
+#include "services/links-api/qr_handlers.h"
 #include "services/links-api/stats_handlers.h"
 #include "services/links-api/visit_handlers.h"
 
@@ -36,6 +37,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, ROUTES_RIGHT_STATS_READ, true },
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, ROUTES_RIGHT_STATS_READ, true },
+	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true },
