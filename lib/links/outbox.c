@@ -50,12 +50,27 @@ void outbox_bundle_put(struct outbox_bundle *bundle, const struct link_event *ev
 	strbuf_clear(&payload);
 }
 
+/* Marks of these links that wait go first, as in outbox_add. */
+static enum err hurry_marks(struct outbox_bundle *bundle, struct pg_conn *conn)
+{
+	struct pg_params params = { 0 };
+	enum err err = sql_column_param(&bundle->slugs, &params);
+	if (err != OK)
+		return err;
+	return pg_conn_query(conn,
+	                     "UPDATE outbox SET patience = 0 "
+	                     "WHERE slug = ANY ($1::text[]) AND NOT published AND patience = 1",
+	                     &params, NULL);
+}
+
 enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	if (bundle->slugs.count == 0)
 		return OK;
-	enum err err = sql_column_param(&bundle->slugs, &params);
+	enum err err = bundle->patience == OUTBOX_URGENT ? hurry_marks(bundle, conn) : OK;
+	if (err == OK)
+		err = sql_column_param(&bundle->slugs, &params);
 	if (err == OK)
 		err = sql_column_param(&bundle->payloads, &params);
 	if (err != OK)

@@ -5,6 +5,7 @@
 #include "lib/base/mem.h"
 #include "lib/net/http_server.h"
 #include "lib/net/ops_server.h"
+#include "services/links-api/account_closing.h"
 #include "services/links-api/api.h"
 #include "services/links-api/outbox_relay.h"
 #include "services/links-api/routes.h"
@@ -17,6 +18,7 @@ struct links_api {
 	struct metrics *metrics;
 	struct api *api;
 	struct outbox_relay *relay;
+	struct account_closing *closing;
 	struct http_server *http;
 	struct ops_server *ops;
 	struct ops_server_check checks[1];
@@ -47,6 +49,8 @@ enum err links_api_new(const struct config *config, const struct log *log, struc
 	enum err err = api_new(config, log, metrics, &service->api);
 	if (err == OK)
 		err = start_relay(service);
+	if (err == OK)
+		service->closing = account_closing_start(service->api);
 	if (err == OK)
 		*out = service;
 	else
@@ -127,6 +131,7 @@ void links_api_free(struct links_api *service)
 {
 	if (!service)
 		return;
+	account_closing_stop(service->closing);
 	outbox_relay_stop(service->relay);
 	api_free(service->api);
 	free(service);

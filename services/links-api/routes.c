@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "services/links-api/account_handlers.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
 #include "services/links-api/authentication.h"
@@ -24,6 +25,8 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, ROUTES_RIGHT_ACCOUNT, true },
 	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },

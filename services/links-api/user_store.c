@@ -94,3 +94,75 @@ enum err user_store_lock(struct pg_conn *conn, int64_t id)
 	pg_result_free(rows);
 	return err;
 }
+
+enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
+                                  char password_hash[static PASSWORD_HASH_SIZE])
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_one(conn, "SELECT " COLUMNS ", password_hash FROM users WHERE id = $1 AND deleted_at IS NULL",
+	                 &params, out, password_hash);
+}
+
+/* ERR_NOT_FOUND: it changed no row. */
+static enum err change_one(struct pg_conn *conn, const char *sql, const struct pg_params *params)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_changed(rows) != 1)
+		err = ERR_NOT_FOUND;
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash, const char *new_hash)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, old_hash);
+	pg_params_text(&params, new_hash);
+	return change_one(conn,
+	                  "UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
+	                  "updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
+	                  &params);
+}
+
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, hash);
+	return change_one(conn,
+	                  "UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+	                  "deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
+	                  "token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2",
+	                  &params);
+}
+
+enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_long_gone)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, after);
+	pg_params_int(&params, for_s);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT id, deleted_at < statement_timestamp() - $2::bigint * interval '1 second' "
+	                             "FROM users WHERE is_closing AND id > $1 ORDER BY id LIMIT 1 "
+	                             "FOR NO KEY UPDATE SKIP LOCKED",
+	                             &params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK) {
+		*id = pg_result_int(rows, 0, 0);
+		*is_long_gone = pg_result_bool(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing", &params);
+}

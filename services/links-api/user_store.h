@@ -50,6 +50,28 @@ enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_s
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
+/* As user_store_get, with the hash of his password. */
+enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
+                                  char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
+
+/* A new password, and an end of all access tokens. ERR_NOT_FOUND also: the password is not that of old_hash any more. */
+enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
+                                 const char *new_hash) MUST_CHECK;
+
+/*
+ * Erases what the account says of a person; its row stays, and is closing (account_closing.h). ERR_NOT_FOUND also: the
+ * password is not that of hash any more.
+ */
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash) MUST_CHECK;
+
+/*
+ * Inside a transaction: locks a closing account with an id above after that nobody else has locked. ERR_NOT_FOUND:
+ * there is none. is_long_gone: it was deleted at least for_s ago.
+ */
+enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
+                                 bool *is_long_gone) MUST_CHECK;
+enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
+
 /*
  * Inside a transaction: makes all who lock the same account wait for its end, so that what is counted per account stays
  * right. ERR_NOT_FOUND: no such account.
