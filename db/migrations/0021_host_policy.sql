@@ -11,11 +11,11 @@ CREATE TABLE blocked_hosts (
 );
 
 -- What redirectors look at every few seconds: the list is read when its version is another one. All of it stands in each
--- process' memory, so it has a ceiling.
+-- process' memory and in one answer, so it has a ceiling.
 CREATE TABLE blocked_hosts_state (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version  bigint NOT NULL DEFAULT 0,
-    count    bigint NOT NULL DEFAULT 0 CONSTRAINT blocked_hosts_ceiling CHECK (count <= 100000)
+    count    bigint NOT NULL DEFAULT 0 CONSTRAINT blocked_hosts_ceiling CHECK (count <= 3000)
 );
 INSERT INTO blocked_hosts_state DEFAULT VALUES;
 

@@ -14,7 +14,7 @@
 #include "lib/links/host_policy.h"
 #include "lib/net/pg_conn.h"
 
-#define BLOCKED_HOST_STORE_MAX 100000
+#define BLOCKED_HOST_STORE_MAX 3000 /* so that all of them fit into one answer; longer lists are files */
 #define BLOCKED_HOST_REASON_CHARS_MAX 200
 
 struct blocked_host {

@@ -311,15 +311,16 @@ void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, c
 	x->headers[x->header_count++] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
 }
 
-void http_exchange_replace_fixed_header(struct http_exchange *x, const char *name, const char *value)
+void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
 {
-	size_t i = x->header_count;
-	while (i > 0 && strcasecmp(http_exchange_header_name(x, i - 1), name) != 0)
-		i--;
-	if (i > 0)
-		x->headers[i - 1] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
-	else
-		http_exchange_add_fixed_header(x, name, value);
+	for (size_t i = 0; i < x->header_count; i++) {
+		struct http_answer_header *header = &x->headers[i];
+		if (header->fixed_name == NULL || strcasecmp(header->fixed_name, name) != 0)
+			continue;
+		header->fixed_value = value;
+		return;
+	}
+	http_exchange_add_fixed_header(x, name, value);
 }
 
 static void set_content_type(struct http_exchange *x, const char *content_type)

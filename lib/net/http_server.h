@@ -152,8 +152,8 @@ void http_exchange_set_status(struct http_exchange *x, unsigned status);
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value) MUST_CHECK;
 /* For names and values that are literals of ours. */
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
-/* The same, in the place of the last one of that name, if there is one. */
-void http_exchange_replace_fixed_header(struct http_exchange *x, const char *name, const char *value);
+/* The same, in the place of the fixed header of that name, if there is one already. */
+void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* Copies. Replaces an earlier body; sets Content-Type. HEAD requests get the headers and the length alone. */
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
 /* Borrowed bytes that live as long as the program (fixed pages). */

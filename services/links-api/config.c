@@ -25,18 +25,6 @@ static const struct env_var vars[] = {
 	         "networks whose X-Forwarded-For is believed; empty = nobody's"),
 	ENV_TEXT("CORS_ORIGINS", struct config, cors_origins, "",
 	         "origins of web pages that may use the API, like https://app.example; empty = none"),
-	ENV_TEXT(
-		"OWN_HOSTS", struct config, own_hosts, "",
-		"other hosts that lead to this service, refused as destinations as well: example.com, .example.com, …"),
-	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
-	         "words that nobody may choose as a slug, beside those that the service needs itself"),
-	ENV_TEXT(
-		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-		"file of hosts that no link may lead to, beside those that admins block: example.com or .example.com, one a line"),
-	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
-	         "file of the only hosts that links may lead to; empty = all"),
-	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
-	        "how often these files and the table of blocked hosts are looked at"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
 	        "links that a user may create in 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
@@ -52,6 +40,18 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536, "open connections at most"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long requests under way may take after SIGTERM"),
+	ENV_TEXT(
+		"OWN_HOSTS", struct config, own_hosts, "",
+		"other hosts that lead to this service, refused as destinations as well: example.com, .example.com, …"),
+	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
+	         "words that nobody may choose as a slug, beside those that the service needs itself"),
+	ENV_TEXT(
+		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
+		"file of hosts that no link may lead to, beside those that admins block: example.com or .example.com, one a line"),
+	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
+	         "file of the only hosts that links may lead to; empty = all"),
+	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
+	        "how often these files and the table of blocked hosts are looked at"),
 	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000, "connections to PostgreSQL at most"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100, 600000,
 	        "longest time of one statement"),
@@ -107,14 +107,14 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	                    "is not redis://[user:password@]host:port[/db]", problems);
 	wrong += env_expect(secret_list_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
 	                    "is not one secret, or up to 8, of at least 32 bytes each", problems);
-	wrong += check_public_base_url(config, problems);
-	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
-	                    "is not a list of at most 64 networks like 10.0.0.0/8", problems);
 	wrong += env_expect(cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
 	                    "is not a list of origins as browsers write them, like https://app.example", problems);
 	wrong += check_words(config, problems);
 	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
+	wrong += check_public_base_url(config, problems);
+	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
+	                    "is not a list of at most 64 networks like 10.0.0.0/8", problems);
 	return wrong;
 }
 

@@ -40,7 +40,7 @@ static enum http_progress answer_picture(struct request *r, enum qr_format forma
 	snprintf(etag, sizeof(etag), "\"%s\"", hex);
 	if (http_exchange_add_header(x, "ETag", etag) != OK)
 		return answer_failure(r, ERR_INTERNAL);
-	http_exchange_replace_fixed_header(x, "Cache-Control", "private, max-age=86400");
+	http_exchange_set_fixed_header(x, "Cache-Control", "private, max-age=86400");
 	http_exchange_add_fixed_header(x, "Vary", "Authorization, X-Api-Key");
 	if (!etag_if_none_match(http_exchange_header(x, "If-None-Match"), etag)) {
 		http_exchange_set_status(x, 304);

@@ -8,6 +8,7 @@
 #include "services/links-api/auth_handlers.h"
 #include "services/links-api/authentication.h"
 #include "services/links-api/document_handlers.h"
+#include "services/links-api/host_handlers.h"
 #include "services/links-api/key_handlers.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
@@ -44,6 +45,9 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true },
+	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    ROUTES_RIGHT_ADMIN,        true },
 	{ HTTP_GET,    "/openapi.json",            document_handlers_description, ROUTES_RIGHT_NONE,   false },
 	{ HTTP_GET,    "/docs",                    document_handlers_reader,  ROUTES_RIGHT_NONE,       false },
 	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    ROUTES_RIGHT_NONE,       false },

@@ -122,3 +122,69 @@ def test_lists_in_the_environment_are_checked_as_well():
     for name, value in (("OWN_HOSTS", "https://a.example"), ("RESERVED_SLUGS", "a b.c")):
         status, said = check_config(**{name: value})
         assert status != 0 and name in said, said
+
+
+# --- as admins say it ---
+
+
+@pytest.fixture(scope="module")
+def admin(guarded, new_user, database):
+    admin = new_user(guarded)
+    database.run("UPDATE users SET role = 'admin' WHERE email = %s", admin.email)
+    return admin
+
+
+def block(api, host, **fields):
+    return api.call("POST", "/api/admin/hosts", {"host": host, **fields})
+
+
+def test_a_host_that_an_admin_blocks_is_refused_at_once_until_he_frees_it(admin, user, database, expect):
+    answer = block(admin, "B\u00fccher.example.", reason="phishing")
+    assert answer.status == 201, answer
+    host = answer.json["host"]
+    assert list(host) == ["id", "host", "with_subdomains", "reason", "created_at"]
+    assert (host["host"], host["with_subdomains"], host["reason"]) == ("xn--bcher-kva.example", True, "phishing")
+    assert host in admin.call("GET", "/api/admin/hosts").json["hosts"]
+    expect(create(user, "https://www.b\u00fccher.example/"), 400, "/original_url")
+    expect(create(admin, "https://xn--bcher-kva.example/"), 400, "/original_url")
+
+    assert admin.call("DELETE", f"/api/admin/hosts/{host['id']}").status == 204
+    assert create(user, "https://b\u00fccher.example/").status == 201
+    assert host not in admin.call("GET", "/api/admin/hosts").json["hosts"]
+    expect(admin.call("DELETE", f"/api/admin/hosts/{host['id']}"), 404)
+    told = database.run("SELECT action, actor_id IS NOT NULL, details->>'host' FROM audit_log "
+                        "WHERE subject_type = 'host' AND subject_id = %s ORDER BY id", host["id"])  # fmt: skip
+    assert told == [("host.block", True, "xn--bcher-kva.example"), ("host.unblock", True, None)]
+
+
+def test_a_host_is_blocked_once_and_addresses_in_each_spelling(admin, user, expect):
+    assert block(admin, "0x7f.0.0.2", with_subdomains=False).json["host"]["host"] == "127.0.0.2"
+    assert expect(block(admin, "127.0.0.2"), 409, "/host")["type"] == "/problems/host-taken"
+    expect(create(user, "http://2130706434:8080/"), 400, "/original_url")
+    assert block(admin, "[2001:DB8:0::1]").status == 201
+    expect(create(user, "http://[2001:db8::1]/"), 400, "/original_url")
+
+
+def test_what_is_no_host_is_refused(admin, expect):
+    for host in ("", "https://a.example", "a.example/x", "a.example:80", "a..example", "*.a.example", "a b", "-" * 64, 7):
+        expect(block(admin, host), 400, "/host")
+    expect(block(admin, "a.example", with_subdomains="yes", reason="x" * 201, colour=1), 400,
+           "/with_subdomains", "/reason", "/colour")  # fmt: skip
+    expect(admin.call("POST", "/api/admin/hosts", {}), 400, "/host")
+
+
+def test_only_so_many_hosts_are_blocked_here(admin, database, expect):
+    before = database.ask("SELECT count FROM blocked_hosts_state")
+    database.run("INSERT INTO blocked_hosts (host) SELECT 'many-' || i || '.example' FROM generate_series(%s, 3000) AS i", before + 1)
+    assert expect(block(admin, "one-more.example"), 409, "")["type"] == "/problems/too-many-hosts"
+    assert len(admin.call("GET", "/api/admin/hosts").json["hosts"]) == 3000
+    database.run("DELETE FROM blocked_hosts WHERE host LIKE 'many-%%'")
+    assert database.ask("SELECT count FROM blocked_hosts_state") == before
+    assert block(admin, "one-more.example").status == 201
+
+
+def test_only_admins_may(user, guarded, expect):
+    for api, status in ((user, 403), (Api(guarded.url), 401)):
+        expect(api.call("GET", "/api/admin/hosts"), status)
+        expect(block(api, "a.example"), status)
+        expect(api.call("DELETE", "/api/admin/hosts/1"), status)

@@ -41,6 +41,7 @@ static struct config make_config(void)
 		.jwt_secret = SECRET,
 		.password_threads = 1,
 		.password_queue = 1,
+		.hosts_check_ms = 1000,
 		.links_per_day = 100,
 		.anonymous_links_per_hour = 20,
 		.login_failures = 10,
