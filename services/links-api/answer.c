@@ -5,6 +5,7 @@
 
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
+#include "services/links-api/media_type.h"
 
 /* A page of 100 links, each with two URLs, a title and tags of the greatest length, is below 2 MiB. */
 #define BODY_BYTES_MAX (4 * 1024 * 1024)
@@ -17,8 +18,28 @@ static void add_header(struct request *r, const char *name, const char *value)
 		          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)));
 }
 
+bool answer_may_be_json(struct request *r)
+{
+	static const char *const json[] = { "application/json" };
+	size_t chosen;
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1, &chosen) == OK)
+		return true;
+	answer_problem(r, 406, NULL, "The answer is application/json, which Accept rules out.");
+	return false;
+}
+
+static bool reads(const struct request *r)
+{
+	enum http_method method = http_exchange_method(r->exchange);
+	return method == HTTP_GET || method == HTTP_HEAD;
+}
+
 enum http_progress answer_json(struct request *r, unsigned status, struct json *body)
 {
+	if (reads(r) && !answer_may_be_json(r)) {
+		json_free(body);
+		return HTTP_ANSWERED;
+	}
 	struct strbuf text;
 	strbuf_init(&text, BODY_BYTES_MAX);
 	json_write(body, &text);
