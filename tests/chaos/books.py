@@ -110,7 +110,6 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
             "SELECT * FROM visit_rollup_quarter",
             "SELECT * FROM visit_rollup_hour",
             "SELECT * FROM visit_rollup_day",
-            "SELECT * FROM link_day_visitors",
             "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )
