@@ -121,7 +121,7 @@ $$;
 -- nobody counts clicks of that day; gives how many links it has looked at, at least 1; 0: there is nothing to do, or the lock 64
 -- is shared. Links with more than slices_from visits on the day are done in slices, so that no link is too much at once.
 CREATE FUNCTION finished_days_advance(last_day date, most_ms integer, slices_from bigint DEFAULT 5000, slice integer DEFAULT 500)
-    RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off AS $$
+    RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     look_at CONSTANT integer := 1000;
     deadline timestamptz;
