@@ -52,7 +52,7 @@ enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, 
 	return err;
 }
 
-enum err pg_conn_cut_frozen_copies(struct pg_conn *conn, const char *table, int64_t *cut)
+enum err pg_conn_copy_cut_frozen(struct pg_conn *conn, const char *table, int64_t *cut)
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, table);

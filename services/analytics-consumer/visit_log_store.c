@@ -211,7 +211,7 @@ bool visit_log_store_met_repeat(const struct pg_conn *conn)
 
 enum err visit_log_store_cut_frozen(struct pg_conn *conn, int64_t *cut)
 {
-	return pg_conn_cut_frozen_copies(conn, "visit_log", cut);
+	return pg_conn_copy_cut_frozen(conn, "visit_log", cut);
 }
 
 /* --- reload --- */
