@@ -44,8 +44,6 @@ static const struct env_var vars[] = {
 	TASK_TIMES("SALTS", salts, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing and old salts"),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
 	        "how long a salt stays after its UTC day; more than any clocks differ, or it could be made anew"),
-	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
-	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
 	TASK_TIMES("RETENTION", retention, "86400", "300", QUICK_AT_LEAST, QUICK_AT_MOST, "look for old partitions"),
 	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
 	             "the first look is at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
@@ -103,8 +101,6 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "is more than LOCK_AT_MOST_S", problems);
-	wrong += env_expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S",
-	                    "is less than SALTS_KEEP_S", problems);
 	wrong += env_expect(global_lookup_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
 	                    "is no list of DNS servers", problems);
 	return wrong;

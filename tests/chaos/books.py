@@ -127,7 +127,6 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
             "SELECT * FROM visit_rollup_hour",
             "SELECT * FROM visit_rollup_day",
             "SELECT * FROM visit_total_day",
-            "SELECT * FROM link_day_visitors",
             "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )
