@@ -110,7 +110,8 @@ static void count_clicks(struct world *w)
 	                         "FROM links, unnest('{country,os}'::visit_dimension[]) AS d");
 	test_database_run(w->db, "INSERT INTO visit_rollup_day (link_id, dimension, day, value, humans) "
 	                         "SELECT id, 'os', current_date, 'x', 2 FROM links");
-	test_database_run(w->db, "INSERT INTO visit_total_day (link_id, day, humans) SELECT id, current_date, 2 FROM links");
+	test_database_run(w->db,
+	                  "INSERT INTO visit_total_day (link_id, day, humans) SELECT id, current_date, 2 FROM links");
 	test_database_run(w->db, "INSERT INTO link_statistics (link_id, visit_count) "
 	                         "SELECT id, 2 FROM links UNION SELECT 0, 18");
 	test_database_run(
