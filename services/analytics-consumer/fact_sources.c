@@ -7,6 +7,7 @@
 
 struct fact_sources {
 	struct geoip *geoip;
+	bool owns_geoip;
 	struct user_agent_parser *user_agents;
 	struct file_watch *watch;
 };
@@ -26,14 +27,20 @@ static enum err reread_user_agents(void *ctx)
 enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out)
 {
 	struct fact_sources *sources = mem_zero(sizeof(*sources));
-	const struct file_watch_file files[] = { { config->geoip_db, reread_geoip, sources },
-		                                 { config->ua_regexes, reread_user_agents, sources } };
+	/* The last one only who owns it. */
+	const struct file_watch_file files[] = { { config->ua_regexes, reread_user_agents, sources },
+		                                 { config->geoip_db, reread_geoip, sources } };
+	sources->owns_geoip = !config->places_of;
 	const struct file_watch_config watching = { .files = files,
-		                                    .count = sizeof(files) / sizeof(files[0]),
+		                                    .count = sources->owns_geoip ? 2 : 1,
 		                                    .interval_ms = config->check_ms,
 		                                    .metrics = config->metrics };
 	sources->watch = file_watch_new(&watching);
-	enum err err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	enum err err = OK;
+	if (sources->owns_geoip)
+		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	else
+		sources->geoip = config->places_of->geoip;
 	if (err == OK)
 		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache, config->log,
 		                            &sources->user_agents);
@@ -52,7 +59,8 @@ void fact_sources_close(struct fact_sources *sources)
 		return;
 	file_watch_free(sources->watch);
 	user_agent_parser_free(sources->user_agents);
-	geoip_close(sources->geoip);
+	if (sources->owns_geoip)
+		geoip_close(sources->geoip);
 	free(sources);
 }
 
