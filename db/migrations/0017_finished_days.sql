@@ -61,18 +61,14 @@ BEGIN
 END
 $$;
 
--- A finished link's total of the day; gives its visits.
-CREATE FUNCTION finished_days_add_total(link bigint, of_day date) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    visits bigint;
+-- A link's total of the day; only once its values are all there, so that nobody who forgets the link can hold it before.
+CREATE FUNCTION finished_days_add_total(link bigint, of_day date) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO visit_total_day AS total (link_id, day, humans, bots, uniques)
+    INSERT INTO visit_total_day (link_id, day, humans, bots, uniques)
         SELECT link, of_day, sum(humans), sum(bots), sum(uniques) FROM visit_rollup_quarter
         WHERE link_id = link AND bucket >= of_day::timestamp AT TIME ZONE 'UTC'
         AND bucket < (of_day + 1)::timestamp AT TIME ZONE 'UTC' HAVING count(*) > 0
-        ON CONFLICT (link_id, day) DO UPDATE SET humans = EXCLUDED.humans, bots = EXCLUDED.bots, uniques = EXCLUDED.uniques
-        RETURNING total.humans + total.bots INTO visits;
-    RETURN coalesce(visits, 0);
+        ON CONFLICT (link_id, day) DO UPDATE SET humans = EXCLUDED.humans, bots = EXCLUDED.bots, uniques = EXCLUDED.uniques;
 END
 $$;
 
@@ -129,6 +125,8 @@ DECLARE
     link record;
     of_dimension visit_dimension;
     place text;
+    visits bigint;
+    is_there boolean;
     looked bigint := 0;
     is_late boolean := false;
 BEGIN
@@ -153,9 +151,13 @@ BEGIN
         IF link.was_visited THEN
             -- Who forgets a purged link waits, and finds what is added here; or it is gone.
             PERFORM FROM link_statistics WHERE link_id = link.link_id FOR KEY SHARE;
-            IF NOT FOUND THEN
+            is_there := FOUND;
+            SELECT coalesce(sum(humans + bots), 0) INTO visits FROM visit_rollup_quarter WHERE link_id = link.link_id
+                AND bucket >= state.next_day::timestamp AT TIME ZONE 'UTC'
+                AND bucket < (state.next_day + 1)::timestamp AT TIME ZONE 'UTC';
+            IF NOT is_there THEN
                 NULL;
-            ELSIF finished_days_add_total(link.link_id, state.next_day) <= slices_from AND state.done_dimension IS NULL THEN
+            ELSIF visits <= slices_from AND state.done_dimension IS NULL THEN
                 PERFORM finished_days_add_link(link.link_id, state.next_day);
             ELSE
                 state.next_link := link.link_id;
@@ -174,6 +176,9 @@ BEGIN
                     END LOOP;
                 END LOOP;
             END IF;
+            IF is_there THEN
+                PERFORM finished_days_add_total(link.link_id, state.next_day);
+            END IF;
         END IF;
         looked := looked + 1;
         state.next_link := link.link_id + 1;
@@ -190,16 +195,50 @@ BEGIN
 END
 $$;
 
--- Totals go with the row that they are found by.
-CREATE FUNCTION visit_total_day_forget() RETURNS trigger LANGUAGE plpgsql
+-- As in 0016, and the totals of days, in the order of whoever counts.
+CREATE OR REPLACE FUNCTION statistics_forget_links(asked bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    purged bigint[] := ARRAY(SELECT DISTINCT id FROM unnest(asked) AS link (id)
+                             WHERE id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link.id) ORDER BY id);
+    forgotten bigint := 0;
+    changed bigint;
 BEGIN
-    DELETE FROM visit_total_day WHERE link_id IN (SELECT link_id FROM gone);
-    RETURN NULL;
+    -- By address: a join would be free to read a whole table. A row that somebody changes meanwhile may stay for the next call.
+    DELETE FROM visit_rollup_quarter WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_rollup_quarter WHERE link_id = ANY (purged)
+        ORDER BY link_id, bucket LIMIT at_most - forgotten));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    forgotten := forgotten + changed;
+    DELETE FROM visit_rollup_hour WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_rollup_hour WHERE link_id = ANY (purged)
+        ORDER BY link_id, dimension, bucket, value LIMIT at_most - forgotten));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    forgotten := forgotten + changed;
+    DELETE FROM visit_total_day WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_total_day WHERE link_id = ANY (purged) ORDER BY link_id, day LIMIT at_most - forgotten));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    forgotten := forgotten + changed;
+    DELETE FROM visit_rollup_day WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM visit_rollup_day WHERE link_id = ANY (purged)
+        ORDER BY link_id, dimension, day, value LIMIT at_most - forgotten));
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    forgotten := forgotten + changed;
+    IF forgotten >= at_most THEN
+        RETURN forgotten; -- there may be more
+    END IF;
+    -- Whoever counts a late click of them has committed before this, and its roll-ups are seen below, or waits here and makes
+    -- a new row after it. So no roll-up is left without the row by which it is found.
+    PERFORM FROM link_statistics WHERE link_id = ANY (purged) ORDER BY link_id FOR UPDATE;
+    DELETE FROM link_statistics AS s WHERE link_id = ANY (purged)
+        AND NOT EXISTS (SELECT FROM visit_rollup_quarter AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_rollup_hour AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_total_day AS r WHERE r.link_id = s.link_id)
+        AND NOT EXISTS (SELECT FROM visit_rollup_day AS r WHERE r.link_id = s.link_id);
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN forgotten + changed;
 END
 $$;
-CREATE TRIGGER forget_totals AFTER DELETE ON link_statistics REFERENCING OLD TABLE AS gone
-    FOR EACH STATEMENT EXECUTE FUNCTION visit_total_day_forget();
 
 REVOKE EXECUTE ON FUNCTION finished_days_advance(date, integer, bigint, integer), finished_days_add_total(bigint, date),
     finished_days_add_link(bigint, date), finished_days_add_slice(bigint, date, visit_dimension, text, integer) FROM PUBLIC;

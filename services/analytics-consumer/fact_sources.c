@@ -7,6 +7,7 @@
 
 struct fact_sources {
 	struct geoip *geoip;
+	bool owns_geoip;
 	struct user_agent_parser *user_agents;
 	struct file_watch *watch;
 };
@@ -25,10 +26,11 @@ static enum err reread_user_agents(void *ctx)
 
 static struct file_watch *watch_files(struct fact_sources *sources, const struct fact_sources_config *config)
 {
-	const struct file_watch_file files[] = { { config->geoip_db, reread_geoip, sources },
-		                                 { config->ua_regexes, reread_user_agents, sources } };
+	/* The last one only who owns it. */
+	const struct file_watch_file files[] = { { config->ua_regexes, reread_user_agents, sources },
+		                                 { config->geoip_db, reread_geoip, sources } };
 	struct file_watch_config watching = { .files = files,
-		                              .count = sizeof(files) / sizeof(files[0]),
+		                              .count = sources->owns_geoip ? 2 : 1,
 		                              .interval_ms = config->check_ms };
 	if (config->metrics) {
 		watching.read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
@@ -42,8 +44,13 @@ static struct file_watch *watch_files(struct fact_sources *sources, const struct
 enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out)
 {
 	struct fact_sources *sources = mem_zero(sizeof(*sources));
+	sources->owns_geoip = !config->places_of;
 	sources->watch = watch_files(sources, config);
-	enum err err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	enum err err = OK;
+	if (sources->owns_geoip)
+		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	else
+		sources->geoip = config->places_of->geoip;
 	if (err == OK)
 		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache, config->log,
 		                            &sources->user_agents);
@@ -62,7 +69,8 @@ void fact_sources_close(struct fact_sources *sources)
 		return;
 	file_watch_free(sources->watch);
 	user_agent_parser_free(sources->user_agents);
-	geoip_close(sources->geoip);
+	if (sources->owns_geoip)
+		geoip_close(sources->geoip);
 	free(sources);
 }
 

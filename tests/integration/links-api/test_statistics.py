@@ -6,6 +6,7 @@ import random
 import urllib.parse
 import zoneinfo
 
+import psycopg2
 import pytest
 from visit_world import DIMENSIONS, OLD_DAYS, VALUES, add_visits, filters_sql, finish, roll_up
 
@@ -300,6 +301,29 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
         assert listed["log_since"] == text(kept_since)
     finally:
         database.run("UPDATE visit_log_reach SET since = NULL")
+
+
+# --- too much to be looked at ---
+
+
+def test_a_filter_over_too_many_visits_is_refused_and_the_rest_is_answered(new_user, database, start, expect):
+    """Somebody who keeps the log to himself makes each look at it last longer than the service's patience, as very many visits would."""
+    hasty = start(PG_STATEMENT_TIMEOUT_MS="300")
+    eve = new_user(hasty)
+    link = eve.create()
+    last = datetime.datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    whole_hours = {"start": text(last - datetime.timedelta(days=3)), "to": text(last)}
+    keeper = psycopg2.connect(database.url())
+    try:
+        keeper.cursor().execute("LOCK TABLE visit_log IN ACCESS EXCLUSIVE MODE")
+        for below in ("", "/timeseries", "/country"):
+            problem = expect(eve.call("GET", path(link, below, **whole_hours, filters=[("os", "=", "iOS")])), 422)
+            assert problem["type"] == "/problems/too-many-visits", problem
+            # Without a filter nobody needs the log.
+            assert eve.call("GET", path(link, below, **whole_hours)).status == 200
+    finally:
+        keeper.close()
+    assert eve.call("GET", path(link, "/country", **whole_hours, filters=[("os", "=", "iOS")])).status == 200
 
 
 # --- the most visited ---
