@@ -15,6 +15,7 @@
 
 #define AUDIT_STORE_USER "user"
 #define AUDIT_STORE_KEY "key"
+#define AUDIT_STORE_HOST "host"
 
 #define AUDIT_STORE_SUBJECTS_MAX 1000
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096

@@ -50,6 +50,12 @@ enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_s
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
+/* His own number of links in 24 hours, 0 = no limit. */
+#define USER_STORE_NO_QUOTA INT64_C(-1) /* he has none: the service's number counts */
+
+/* ERR_NOT_FOUND: no such account. */
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
 /* As user_store_get, with the hash of his password. */
 enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
                                   char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
@@ -103,5 +109,7 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
                            struct user *out) MUST_CHECK;
 
 enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out) MUST_CHECK;
+/* Both in one. */
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 #endif
