@@ -2,6 +2,7 @@
 
 #include "services/janitor/calendar.h"
 #include "services/janitor/partition_store.h"
+#include "services/janitor/past_requests.h"
 #include "services/janitor/purged_statistics.h"
 
 /* One day per transaction: its locks are held for as short as can be. */
@@ -20,5 +21,7 @@ enum err retention_run(struct run *run, int64_t *changed)
 		err = run_while_changing(run, drop_oldest, changed);
 	if (err == OK && !run->interrupted)
 		err = purged_statistics_forget(run, changed);
+	if (err == OK && !run->interrupted)
+		err = past_requests_forget(run, changed);
 	return err;
 }

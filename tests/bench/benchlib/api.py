@@ -55,7 +55,7 @@ def run(stage, statement, *values):
     connection = psycopg2.connect(stage.stores["PG_URL"])
     connection.autocommit = True
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, values or None)
         rows = cursor.fetchall() if cursor.description else None
     connection.close()
     return rows
