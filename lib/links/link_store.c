@@ -92,7 +92,8 @@ enum err link_store_create(struct pg_conn *conn, const struct link_store_new *ne
 	return err;
 }
 
-#define SELECT_OF_OWNER "SELECT " LINK_ROW_COLUMNS " FROM links WHERE id = $1 AND owner_id = $2"
+/* $2 = -1 is LINK_STORE_ANY_OWNER. */
+#define SELECT_OF_OWNER "SELECT " LINK_ROW_COLUMNS " FROM links WHERE id = $1 AND (owner_id = $2 OR $2::bigint = -1)"
 
 enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
 {

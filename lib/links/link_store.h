@@ -38,6 +38,9 @@ struct link_store_new {
  */
 enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
 
+/* For an administrator: whoever owns the link, or nobody. */
+#define LINK_STORE_ANY_OWNER INT64_C(-1)
+
 /* owner_id is part of the question: foreign and missing links are both ERR_NOT_FOUND. */
 enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
 

@@ -8,6 +8,7 @@
 #include "services/links-api/answer.h"
 #include "services/links-api/claim_token.h"
 #include "services/links-api/etag.h"
+#include "services/links-api/link_audit.h"
 #include "services/links-api/link_json.h"
 #include "services/links-api/link_request.h"
 #include "services/links-api/link_telling.h"
@@ -121,6 +122,8 @@ static enum err create_on(struct creation *c, struct pg_conn *conn)
 	err = check_quota(c, conn);
 	if (err == OK)
 		err = slug_issuer_create(conn, &wanted, slug_random, &c->link);
+	if (err == OK)
+		err = link_audit_add(c->request, conn, LINK_CHANGE_CREATED, &c->link);
 	if (err == OK) {
 		link_cache_reserve_for_change(c->request->api->cache, c->link.entry.slug, &c->place);
 		return pg_conn_commit(conn);

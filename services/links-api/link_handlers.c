@@ -7,6 +7,7 @@
 #include "lib/links/outbox.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/etag.h"
+#include "services/links-api/link_audit.h"
 #include "services/links-api/link_change.h"
 #include "services/links-api/link_json.h"
 #include "services/links-api/link_query.h"
@@ -57,7 +58,7 @@ static enum err read_figures_on(struct pg_conn *conn, struct subject *s)
 
 static enum err read_on(const struct request *r, struct pg_conn *conn, struct subject *s)
 {
-	enum err err = link_store_get(conn, request_id_of_path(r), r->user_id, &s->link);
+	enum err err = link_store_get(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	return err == OK ? read_figures_on(conn, s) : err;
@@ -96,12 +97,18 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 
 /* --- changes --- */
 
+static enum err write_down(const struct request *r, struct pg_conn *conn, enum link_change change, struct subject *s)
+{
+	enum err err = link_store_write(conn, &s->link, change);
+	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
+}
+
 static enum err write_if_changed(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
                                  struct subject *s)
 {
 	const char *if_match = http_exchange_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
-	enum err err = link_store_lock(conn, request_id_of_path(r), r->user_id, &s->link);
+	enum err err = link_store_lock(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
@@ -112,7 +119,7 @@ static enum err write_if_changed(const struct request *r, struct pg_conn *conn, 
 	if (s->is_stale)
 		return ERR_CONFLICT;
 	if (err == OK && change != LINK_CHANGE_NOTHING)
-		err = link_store_write(conn, &s->link, change);
+		err = write_down(r, conn, change, s);
 	return err == OK ? read_figures_on(conn, s) : err;
 }
 

@@ -7,8 +7,10 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
+#include "lib/links/link_store.h"
 #include "services/links-api/access_token.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/audit_store.h"
 
 static void release(void *state)
 {
@@ -44,7 +46,33 @@ enum request_login request_authenticate(struct request *r)
 	if (access_token_verify(r->api->config->jwt_secret, token, request_now_us(r), &claims) != OK)
 		return REQUEST_LOGIN_BAD;
 	r->user_id = claims.user_id;
+	r->scopes = SCOPE_ALL;
 	return REQUEST_LOGIN_GOOD;
+}
+
+bool request_is_admin(const struct request *r)
+{
+	return r->role == USER_ROLE_ADMIN && r->key_id == 0;
+}
+
+int64_t request_owner(const struct request *r)
+{
+	return request_is_admin(r) ? LINK_STORE_ANY_OWNER : r->user_id;
+}
+
+enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action, const char *subject_type,
+                       int64_t subject_id, const struct json *details)
+{
+	const struct audit_entry entry = {
+		.actor_id = r->user_id,
+		.key_id = r->key_id,
+		.action = action,
+		.subject_type = subject_type,
+		.subject_id = subject_id,
+		.request_id = http_exchange_request_id(r->exchange),
+		.details = details,
+	};
+	return audit_store_add(conn, &entry);
 }
 
 /* "application/json", perhaps with parameters: the only one that JSON knows, charset, cannot change how it is read. */

@@ -11,12 +11,17 @@
 #include "lib/net/http_server.h"
 #include "lib/net/json.h"
 #include "services/links-api/api.h"
+#include "services/links-api/scope.h"
+#include "services/links-api/user_role.h"
 
 struct request {
 	const struct api *api;
 	struct http_exchange *exchange;
 	struct http_match match; /* route NULL: none was found */
 	int64_t user_id;         /* 0 = nobody, or nobody knows */
+	int64_t key_id;          /* the API key that he came with; 0 = a login */
+	enum user_role role;     /* of user_id */
+	unsigned scopes;         /* SCOPE_…; a login has them all */
 	void *errand;            /* what a handler keeps until the end of the exchange; NULL = nothing */
 	void (*release_errand)(void *errand);
 };
@@ -30,6 +35,19 @@ enum request_login { REQUEST_LOGIN_GOOD, REQUEST_LOGIN_MISSING, REQUEST_LOGIN_BA
 
 /* Reads "Authorization: Bearer <access token>"; fills user_id. */
 enum request_login request_authenticate(struct request *r);
+
+/* A login of an admin. His API keys are no admins: they act for his own links alone. */
+bool request_is_admin(const struct request *r);
+
+/* Whose links the caller may touch, as link_store asks: his own id, or LINK_STORE_ANY_OWNER for an admin. */
+int64_t request_owner(const struct request *r);
+
+/*
+ * Writes into the audit log, in the transaction of the change, that the caller did action ("link.create") to a subject.
+ * details are borrowed; NULL = none. What may be in them: audit_store.h.
+ */
+enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action, const char *subject_type,
+                       int64_t subject_id, const struct json *details) MUST_CHECK;
 
 /*
  * The body, a JSON object; release with json_free. NULL: it is none, and the request has been answered (400, 415).

@@ -15,9 +15,10 @@ enum routes_right {
 	ROUTES_RIGHT_LINKS_READ,  /* "links:read" */
 	ROUTES_RIGHT_LINKS_WRITE, /* "links:write" */
 	ROUTES_RIGHT_STATS_READ,  /* "stats:read" */
+	ROUTES_RIGHT_ADMIN,       /* the platform: only after the login of an admin */
 };
 
-/* A login has every right. */
+/* A login has every right but ADMIN. */
 const struct http_route *routes_table(size_t *count);
 
 /* The table's answer for a raw path; errors as http_router_find. */

@@ -6,7 +6,7 @@ struct json *user_json_new(const struct user *user)
 	json_set_int(inside, "id", user->id);
 	json_set_text(inside, "email", user->email);
 	json_set_text(inside, "name", user->name);
-	json_set_text(inside, "role", user->role);
+	json_set_text(inside, "role", user_role_name(user->role));
 	json_set_time(inside, "created_at", user->created_at_us);
 
 	struct json *answer = json_new_object();

@@ -5,13 +5,13 @@
 #define COLUMNS "id, email, name, role, created_at"
 #define PASSWORD_HASH_COLUMN 5
 
-static void read_user(const struct pg_result *rows, struct user *out)
+static enum err read_user(const struct pg_result *rows, struct user *out)
 {
 	out->id = pg_result_int(rows, 0, 0);
 	snprintf(out->email, sizeof(out->email), "%s", pg_result_text(rows, 0, 1));
 	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, 0, 2));
-	snprintf(out->role, sizeof(out->role), "%s", pg_result_text(rows, 0, 3));
 	out->created_at_us = pg_result_time(rows, 0, 4);
+	return user_role_parse(pg_result_text(rows, 0, 3), &out->role);
 }
 
 /* password_hash may be NULL. */
@@ -23,7 +23,7 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		read_user(rows, out);
+		err = read_user(rows, out);
 	if (err == OK && password_hash)
 		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s", pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
 	pg_result_free(rows);

@@ -10,18 +10,18 @@
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 #include "services/links-api/password.h"
+#include "services/links-api/user_role.h"
 
 #define USER_EMAIL_MAX 254
 #define USER_EMAIL_SIZE (USER_EMAIL_MAX + 1)
 #define USER_NAME_CHARS_MAX 100
 #define USER_NAME_SIZE (USER_NAME_CHARS_MAX * 4 + 1)
-#define USER_ROLE_SIZE 16
 
 struct user {
 	int64_t id;
 	char email[USER_EMAIL_SIZE];
 	char name[USER_NAME_SIZE];
-	char role[USER_ROLE_SIZE]; /* "user", "admin" */
+	enum user_role role;
 	int64_t created_at_us;
 };
 
