@@ -153,7 +153,11 @@ BEGIN
         RETURN 1;
     END IF;
     WITH gone AS (
-        DELETE FROM link_statistics_changes WHERE id IN (SELECT id FROM link_statistics_changes ORDER BY id LIMIT 4)
+        DELETE FROM link_statistics_changes WHERE id IN (
+            SELECT id FROM (
+                SELECT id, sum(cardinality(link_ids)) OVER (ORDER BY id) - cardinality(link_ids) AS before
+                FROM (SELECT * FROM link_statistics_changes ORDER BY id LIMIT 100) AS oldest) AS added_up
+            WHERE before < at_most)
         RETURNING link_ids)
     SELECT ARRAY(SELECT DISTINCT unnest(link_ids) FROM gone) INTO touched;
     IF sweep.next_link IS NOT NULL THEN

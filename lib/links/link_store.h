@@ -54,21 +54,6 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
  */
 enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
 
-#define LINK_STORE_LIMIT_MAX 100
-
-struct link_store_page {
-	int64_t owner_id;
-	int64_t page;  /* from 1 */
-	int64_t limit; /* 1 to LINK_STORE_LIMIT_MAX */
-};
-
-/*
- * ERR_INVALID: a page or limit out of range. The owner's links that are not DELETED, newest first; links has room for
- * limit. total: of all pages.
- */
-enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
-                         int64_t *total) MUST_CHECK;
-
 /*
  * The owner's links created after a time and not purged yet, in whatever state; oldest_us: when the first of them was
  * created, 0 if there is none. For quotas.

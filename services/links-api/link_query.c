@@ -14,6 +14,7 @@
 
 #define NAME_SIZE 64
 #define VALUE_SIZE (NQL_BYTES_MAX + 1)
+#define DIGITS_MAX 19
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
 
@@ -33,7 +34,7 @@ struct reading {
 
 static void read_number(struct reading *reading, int64_t max, int64_t *out)
 {
-	if (number_parse(reading->value, 1, max, out) != OK)
+	if (strlen(reading->value) > DIGITS_MAX || number_parse(reading->value, 1, max, out) != OK)
 		WRONG(reading, "must be a number from 1 to %" PRId64, max);
 }
 

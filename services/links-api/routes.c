@@ -7,6 +7,7 @@
 #include "services/links-api/auth_handlers.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
+#include "services/links-api/link_list_handlers.h"
 #include "services/links-api/stats_handlers.h"
 #include "services/links-api/visit_handlers.h"
 
@@ -21,7 +22,7 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
+	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true },
