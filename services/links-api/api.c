@@ -46,6 +46,8 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	if (err == OK)
 		err = client_ip_ranges_parse(config->trusted_proxies, &api->trusted);
 	if (err == OK)
+		err = secret_list_parse(config->jwt_secret, &api->secrets);
+	if (err == OK)
 		err = make_redis_pool(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));

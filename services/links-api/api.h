@@ -17,6 +17,7 @@
 #include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
+#include "services/links-api/secret_list.h"
 #include "services/links-api/zone_names.h"
 
 struct api {
@@ -25,6 +26,7 @@ struct api {
 	const struct log *log;
 	struct public_base base;
 	struct client_ip_ranges trusted;
+	struct secret_list secrets;
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;

@@ -13,6 +13,9 @@
 #include "lib/net/json.h"
 #include "lib/net/pg_conn.h"
 
+#define AUDIT_STORE_USER "user"
+#define AUDIT_STORE_KEY "key"
+
 #define AUDIT_STORE_SUBJECTS_MAX 1000
 #define AUDIT_STORE_DETAILS_BYTES_MAX 4096
 

@@ -14,8 +14,10 @@ static const struct env_var vars[] = {
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "what stands before the slug in short links; its host is refused as a destination"),
-	ENV_SECRET("JWT_SECRET", struct config, jwt_secret, NULL, CONFIG_SECRET_BYTES_MIN,
-	           "key that signs access tokens, at least 32 bytes"),
+	ENV_SECRET(
+		"JWT_SECRET", struct config, jwt_secret, NULL, SECRET_LIST_EACH_BYTES_MIN,
+		"keys of access tokens, at least 32 bytes each, separated by commas or line ends: the first signs, all "
+		"verify"),
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks whose X-Forwarded-For is believed; empty = nobody's"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
@@ -24,6 +26,8 @@ static const struct env_var vars[] = {
 	        "links that a network (/24, /48) may create without a login in an hour; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
 	        "wrong passwords per account and 15 minutes; 0 = no limit"),
+	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0, 1000000000,
+	        "wrong passwords per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64, "threads that read and write connections"),
 	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256, "threads that ask PostgreSQL and Redis"),
 	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
@@ -57,11 +61,14 @@ static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
 	struct redis_url redis;
+	struct secret_list secrets;
 	struct client_ip_ranges trusted;
 	size_t wrong = 0;
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
 	                    "is not redis://[user:password@]host:port[/db]", problems);
+	wrong += env_expect(secret_list_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
+	                    "is not one secret, or up to 8, of at least 32 bytes each", problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
 	                    "is not a list of at most 64 networks like 10.0.0.0/8", problems);

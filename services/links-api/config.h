@@ -9,8 +9,7 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/net/kafka_config.h"
-
-#define CONFIG_SECRET_BYTES_MIN 32
+#include "services/links-api/secret_list.h"
 
 struct config {
 	int64_t http_port;
@@ -29,13 +28,14 @@ struct config {
 	struct kafka_config kafka;
 	int64_t outbox_patient_per_second;
 	char public_base_url[1025];
-	char jwt_secret[1025];
+	char jwt_secret[SECRET_LIST_BYTES_MAX + 1]; /* one or more: secret_list.h */
 	char trusted_proxies[2048];
 	int64_t password_threads;
 	int64_t password_queue;
-	int64_t links_per_day;            /* created links per user and 24 hours; 0 = no limit */
-	int64_t anonymous_links_per_hour; /* per network; 0 = no limit */
-	int64_t login_failures;           /* per account and 15 minutes; 0 = no limit */
+	int64_t links_per_day;              /* created links per user and 24 hours; 0 = no limit */
+	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
+	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
+	int64_t login_failures_per_network; /* per hour; 0 = no limit */
 	enum log_level log_level;
 };
 

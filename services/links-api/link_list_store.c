@@ -282,3 +282,52 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_query *que
 		*out = list;
 	return err;
 }
+
+/* --- for changes --- */
+
+static enum err count_up_to(struct pg_conn *conn, const struct link_query *query, size_t most, size_t *count)
+{
+	struct statement s;
+	struct pg_result *rows = NULL;
+	statement_init(&s);
+	WRITE(&s, "SELECT count(*) FROM (SELECT");
+	write_links(&s, query, needs_ranking(query), NULL);
+	WRITE(&s, " LIMIT %zu) AS chosen", most);
+	enum err err = statement_run(&s, conn, &rows);
+	if (err == OK)
+		*count = (size_t)pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	statement_clear(&s);
+	return err;
+}
+
+/* The sum keeps PostgreSQL from going along the ids of everybody to find some of them in order. */
+static enum err lock_found(struct pg_conn *conn, const struct link_query *query, struct link *links, size_t max,
+                           size_t *count)
+{
+	struct statement s;
+	struct pg_result *rows = NULL;
+	statement_init(&s);
+	WRITE(&s, "SELECT " LINK_ROW_COLUMNS);
+	write_links(&s, query, needs_ranking(query), NULL);
+	WRITE(&s, " ORDER BY id + 0 LIMIT %zu FOR UPDATE OF links", max + 1);
+	enum err err = statement_run(&s, conn, &rows);
+	if (err == OK) {
+		*count = pg_result_count(rows);
+		err = *count > max ? ERR_LIMIT : read_links(rows, *count, links);
+	}
+	pg_result_free(rows);
+	statement_clear(&s);
+	return err;
+}
+
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_query *query, struct link *links, size_t max,
+                              size_t *count)
+{
+	*count = 0;
+	enum err err = count_up_to(conn, query, max + 1, count);
+	if (err == OK && *count > max)
+		return ERR_LIMIT;
+	*count = 0;
+	return err == OK ? lock_found(conn, query, links, max, count) : err;
+}

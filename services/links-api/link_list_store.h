@@ -31,4 +31,11 @@ struct link_list {
 enum err link_list_store_read(struct pg_conn *conn, const struct link_query *query, struct link *links,
                               struct link_list *out) MUST_CHECK;
 
+/*
+ * The links that a change by filter means, in the order of their ids, locked until the transaction ends; links has room
+ * for max. ERR_LIMIT: they are more, or take too long to find; *count is max + 1 in the first case, 0 in the other.
+ */
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_query *query, struct link *links, size_t max,
+                              size_t *count) MUST_CHECK;
+
 #endif

@@ -8,7 +8,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/access_token.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/audit_store.h"
 
@@ -32,22 +31,6 @@ struct request *request_new(const struct api *api, struct http_exchange *x)
 int64_t request_now_us(const struct request *r)
 {
 	return clock_now_us(r->api->clock);
-}
-
-enum request_login request_authenticate(struct request *r)
-{
-	static const char scheme[] = "Bearer ";
-	const char *header = http_exchange_header(r->exchange, "Authorization");
-	if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
-		return REQUEST_LOGIN_MISSING;
-	const char *token = header + strlen(scheme);
-	token += strspn(token, " ");
-	struct access_token_claims claims;
-	if (access_token_verify(r->api->config->jwt_secret, token, request_now_us(r), &claims) != OK)
-		return REQUEST_LOGIN_BAD;
-	r->user_id = claims.user_id;
-	r->scopes = SCOPE_ALL;
-	return REQUEST_LOGIN_GOOD;
 }
 
 bool request_is_admin(const struct request *r)

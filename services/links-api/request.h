@@ -5,14 +5,30 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/digest.h"
 #include "lib/net/http_router.h"
 #include "lib/net/http_server.h"
 #include "lib/net/json.h"
 #include "services/links-api/api.h"
 #include "services/links-api/scope.h"
 #include "services/links-api/user_role.h"
+
+enum request_login {
+	REQUEST_LOGIN_GOOD,
+	REQUEST_LOGIN_MISSING,
+	REQUEST_LOGIN_BAD,
+	REQUEST_LOGIN_BLOCKED, /* by an admin */
+};
+
+/* What a request showed for itself, before the database was asked. */
+struct request_proof {
+	bool is_key;
+	int64_t user_id, generation;   /* of an access token */
+	uint8_t key_hash[DIGEST_SIZE]; /* of an API key */
+};
 
 struct request {
 	const struct api *api;
@@ -22,7 +38,8 @@ struct request {
 	int64_t key_id;          /* the API key that he came with; 0 = a login */
 	enum user_role role;     /* of user_id */
 	unsigned scopes;         /* SCOPE_…; a login has them all */
-	void *errand;            /* what a handler keeps until the end of the exchange; NULL = nothing */
+	struct request_proof proof;
+	void *errand; /* what a handler keeps until the end of the exchange; NULL = nothing */
 	void (*release_errand)(void *errand);
 };
 
@@ -30,11 +47,6 @@ struct request {
 struct request *request_new(const struct api *api, struct http_exchange *x);
 
 int64_t request_now_us(const struct request *r);
-
-enum request_login { REQUEST_LOGIN_GOOD, REQUEST_LOGIN_MISSING, REQUEST_LOGIN_BAD };
-
-/* Reads "Authorization: Bearer <access token>"; fills user_id. */
-enum request_login request_authenticate(struct request *r);
 
 /* A login of an admin. His API keys are no admins: they act for his own links alone. */
 bool request_is_admin(const struct request *r);

@@ -3,16 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "services/links-api/account_handlers.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
+#include "services/links-api/authentication.h"
+#include "services/links-api/key_handlers.h"
+#include "services/links-api/link_bulk.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
+#include "services/links-api/link_list_change.h"
 #include "services/links-api/link_list_handlers.h"
 #include "services/links-api/stats_handlers.h"
 #include "services/links-api/visit_handlers.h"
 
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
+#define BODY_BYTES_MAX ((size_t)16 * 1024)
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */
@@ -20,9 +26,17 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, ROUTES_RIGHT_ACCOUNT, true },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  ROUTES_RIGHT_LINKS_READ,   true },
+	{ HTTP_PATCH,  "/api/links",               link_list_change_patch,  ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true },
@@ -89,26 +103,49 @@ static enum http_progress begin(struct request *r)
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
 		return answer_no_route(r, err);
-	if (r->match.route->right != ROUTES_RIGHT_NONE) {
-		enum request_login login = request_authenticate(r);
+	if (r->match.route->right == ROUTES_RIGHT_NONE)
+		return r->match.route->blocks ? HTTP_BLOCKS : r->match.route->handler(r, x);
+	enum request_login login = authentication_read(r);
+	return login == REQUEST_LOGIN_GOOD ? HTTP_BLOCKS : authentication_refuse(r, login);
+}
+
+/* On a worker: what needs a right asks the database who it is before anything else. */
+static enum http_progress go_on(struct request *r)
+{
+	unsigned right = r->match.route->right;
+	if (right != ROUTES_RIGHT_NONE) {
+		enum request_login login = REQUEST_LOGIN_BAD;
+		enum err err = authentication_prove(r, &login);
+		if (err != OK)
+			return answer_failure(r, err);
 		if (login != REQUEST_LOGIN_GOOD)
-			return answer_login_needed(r, login);
+			return authentication_refuse(r, login);
+		if (!authentication_permits(r, right))
+			return HTTP_ANSWERED;
 	}
-	return r->match.route->blocks ? HTTP_BLOCKS : r->match.route->handler(r, x);
+	return r->match.route->handler(r, r->exchange);
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 {
 	struct request *r = http_exchange_state(x);
-	if (!r)
-		return begin(request_new(ctx, x));
-	return r->match.route->handler(r, x);
+	return r ? go_on(r) : begin(request_new(ctx, x));
 }
 
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
 	http_problem_refusal(ctx, x, status, detail);
+}
+
+size_t routes_body_limit(void *ctx, const struct http_exchange *x)
+{
+	struct http_match match;
+	(void)ctx;
+	if (routes_find(http_exchange_method(x), http_exchange_path(x), &match) != OK)
+		return BODY_BYTES_MAX;
+	bool is_large = match.route->handler == link_bulk_create || match.route->handler == link_bulk_sync;
+	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)

@@ -7,6 +7,10 @@ struct json *user_json_new(const struct user *user)
 	json_set_text(inside, "email", user->email);
 	json_set_text(inside, "name", user->name);
 	json_set_text(inside, "role", user_role_name(user->role));
+	if (user->has_links_per_day)
+		json_set_int(inside, "links_per_day", user->links_per_day);
+	else
+		json_set_null(inside, "links_per_day");
 	json_set_time(inside, "created_at", user->created_at_us);
 
 	struct json *answer = json_new_object();

@@ -1,5 +1,5 @@
 /*
- * Pure. An account as its owner sees it: {id, email, name, role, created_at}.
+ * Pure. An account as its owner sees it: {id, email, name, role, links_per_day, created_at}.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_USER_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_USER_JSON_H

@@ -1,5 +1,6 @@
 """Lists of links by cursor, in other orders, searched and filtered."""
 
+import concurrent.futures
 import urllib.parse
 
 import psycopg2
@@ -303,6 +304,91 @@ def test_values_are_values_whatever_they_look_like(user):
             assert slugs(user, filter=text) == [link["slug"]], text
 
 
+# --- one change of all links that a filter means ---
+
+
+def change(user, text, body, **query):
+    return user.call("PATCH", path(filter=text, **query), body)
+
+
+def changed(user, text, body):
+    answer = change(user, text, body)
+    assert answer.status == 200, answer
+    return answer.json["matched"], answer.json["changed"]
+
+
+def test_a_change_by_filter_changes_what_matches_and_nothing_else(user, bob, database):
+    a = user.create(tags=["old", "sale"], title="kept")
+    b = user.create(tags=["old"])
+    c = user.create(tags=["new"])
+    foreign = bob.create(tags=["old"])
+    assert changed(user, "tag:old", {"tags": ["new"], "original_url": "HTTPS://Example.com/new"}) == (2, 2)
+    assert changed(user, "tag:old", {"tags": ["new"]}) == (0, 0)
+    assert changed(user, "tag:new", {"tags": ["new"]}) == (3, 0), "c was so, and nothing is written that is not new"
+    for before in (a, b):
+        after = user.call("GET", f"/api/links/{before['id']}").json["link"]
+        assert after == {**before, "tags": ["new"], "original_url": "https://example.com/new", "version": 2, "updated_at": after["updated_at"]}
+    assert user.call("GET", f"/api/links/{c['id']}").json["link"] == c
+    assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
+    assert [link["version"] for link in shown(user)["links"]] == [1, 2, 2], "no list of before"
+    assert database.ask("SELECT count(*) FROM audit_log WHERE subject_id IN (%s, %s) AND action = 'link.update' AND actor_id = %s", a["id"], b["id"], user.id) == 2
+
+
+def test_a_change_by_filter_switches_links_off_and_on_but_none_back_from_its_end(user, database):
+    a, b, c = made(user, 3)
+    assert changed(user, f"id:[{a['id']},{b['id']}]", {"state": "DISABLED"}) == (2, 2)
+    database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", b["id"])
+    assert changed(user, "id:>0", {"state": "ACTIVE"}) == (3, 1)
+    states = [user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in (a, b, c)]
+    assert states == ["ACTIVE", "DISABLED", "ACTIVE"]
+
+
+def test_each_change_by_filter_is_told_like_any_other(user, database):
+    links = made(user, 3)
+    assert changed(user, "id:>0", {"state": "DISABLED"}) == (3, 3)
+    for link in links:
+        seen = database.redis.believable(link["slug"])
+        assert seen is None or seen[0] == 2, "nothing older is believed"
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "the relay to have told them")
+
+
+def test_a_change_of_too_many_links_changes_none(user, database, expect):
+    database.run(
+        "INSERT INTO links (slug, link_type, original_url, owner_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
+        " FROM generate_series(1, 1001) AS i", user.id, user.id,
+    )  # fmt: skip
+    problem = expect(change(user, "slug:~bulk", {"state": "DISABLED"}), 422)
+    assert problem["type"].endswith("/problems/too-many-links")
+    assert slugs(user, state="DISABLED") == []
+    database.run("DELETE FROM links WHERE slug = %s", f"bulk-{user.id}-1")
+    assert changed(user, "slug:~bulk", {"state": "DISABLED"}) == (1000, 1000)
+    assert database.ask("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the relay to have told them")
+
+
+def test_a_change_by_filter_needs_a_filter_and_takes_three_members(user, expect):
+    user.create()
+    expect(user.call("PATCH", "/api/links", {"state": "DISABLED"}), 400, "/filter")
+    expect(change(user, "", {"state": "DISABLED"}), 400, "/filter")
+    expect(change(user, "id:>0", {"state": "EXPIRED", "title": "x", "slug": "y", "expires_at": None}), 400, "/state", "/title", "/slug", "/expires_at")
+    expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
+    expect(change(user, "id:>0", {"state": "DISABLED"}, q="x"), 400, "/q")
+    expect(change(user, "id:>0", {"state": "DISABLED"}, owner="all"), 403)
+    expect(user.call("PATCH", path(filter="id:>0"), b"state=DISABLED", {"Content-Type": "text/plain"}), 415)
+    assert slugs(user, state="DISABLED") == []
+
+
+def test_two_changes_by_filter_at_once_both_happen(user):
+    links = made(user, 20)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda tag: change(user, "id:>0", {"tags": [tag]}), "abcd"))
+    assert [answer.status for answer in answers] == [200] * 4
+    assert {answer.json["changed"] for answer in answers} == {20}
+    seen = shown(user)["links"]
+    assert {link["version"] for link in seen} == {5} and len({tuple(link["tags"]) for link in seen}) == 1
+    assert len(seen) == len(links)
+
+
 # --- totals and the order by visits follow ---
 
 
@@ -394,6 +480,9 @@ def test_owner_is_for_administrators(service, bob, database, expect):
     assert {own["slug"], link["slug"]} <= set(seen("all", limit=100))
     for query in ({"sort": "visit_count"}, {"q": link["slug"]}, {"state": "ACTIVE", "sort": "last_visited_at", "order": "desc"}):
         assert link["slug"] in seen(bob.id, **query)
+    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "his own"
+    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, owner=bob.id).json == {"matched": 1, "changed": 1}
+    assert bob.call("GET", "/api/links").json["links"][0]["tags"] == ["by-admin"]
     assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is his own list"
     total = shown(admin, owner="all")["pagination"]["total"]
     assert total == database.ask("SELECT count(*) FROM links WHERE state <> 'DELETED'")

@@ -159,7 +159,7 @@ static void bad_tokens_are_refused_and_good_ones_reach_the_handler(void **state)
 	struct fixture *f = *state;
 	char token[ACCESS_TOKEN_SIZE];
 	char header[ACCESS_TOKEN_SIZE + 64];
-	assert_int_equal(access_token_issue(SECRET, 1, clock_now_us(clock_system()), token), OK);
+	assert_int_equal(access_token_issue(SECRET, 1, 0, clock_now_us(clock_system()), token), OK);
 	static const char *const good[] = { "Bearer", "bearer", "BEARER" };
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(header, sizeof(header), "Authorization: %s %s\r\n", good[i], token);
