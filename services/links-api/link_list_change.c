@@ -50,8 +50,8 @@ static bool read_wish(struct request *r, struct errand *errand)
 	struct json *body = request_read_body(r);
 	if (!body)
 		return false;
-	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), &errand->wish,
-	                                 &wrong);
+	enum err err =
+		link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), &errand->wish, &wrong);
 	refuse_members(body, &wrong);
 	json_free(body);
 	if (link_query_read(http_exchange_query(r->exchange), LINK_QUERY_CHANGE, r->user_id, &errand->query, &wrong) !=

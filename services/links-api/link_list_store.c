@@ -169,9 +169,10 @@ static void write_gathering(struct statement *s, const struct link_query *query)
 	const struct order *order = order_of(query);
 	WRITE(s, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, %s AS chosen_key", order->key);
 	write_links(s, query, order->is_ranking || needs_ranking(query), NULL);
-	WRITE(s, " LIMIT %d) SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM "
-	         "(SELECT count(*) AS n FROM chosen) AS counted LEFT JOIN "
-	         "(SELECT * FROM (SELECT * FROM chosen WHERE true",
+	WRITE(s,
+	      " LIMIT %d) SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM "
+	      "(SELECT count(*) AS n FROM chosen) AS counted LEFT JOIN "
+	      "(SELECT * FROM (SELECT * FROM chosen WHERE true",
 	      LINK_LIST_STORE_COUNTED_MAX + 1);
 	write_page(s, query, "chosen_key", "chosen_id");
 	WRITE(s, ") AS shown JOIN links ON id = chosen_id) AS page ON true");

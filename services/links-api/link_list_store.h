@@ -22,7 +22,7 @@ struct link_list {
 	size_t count;
 	bool has_more;
 	struct link_cursor last; /* where the last link stands */
-	int64_t total; /* on all pages; LINK_LIST_STORE_MANY: more than LINK_LIST_STORE_COUNTED_MAX */
+	int64_t total;           /* on all pages; LINK_LIST_STORE_MANY: more than LINK_LIST_STORE_COUNTED_MAX */
 };
 
 /*

@@ -180,9 +180,8 @@ static void read_pairs(const char *query, struct reading *reading, unsigned kind
 static void ask_question(struct link_query *out, const char *filter)
 {
 	/* U+001F is in no value: member_is_line and NQL refuse it. */
-	snprintf(out->question, sizeof(out->question),
-	         "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s", sorts[out->sort], out->is_ascending, out->owner_id,
-	         (int)out->state, out->tag, out->q, filter);
+	snprintf(out->question, sizeof(out->question), "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s",
+	         sorts[out->sort], out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
 }
 
 /* Anybody can make up a cursor whose check is right: PostgreSQL must understand its time all the same. */

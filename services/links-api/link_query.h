@@ -29,11 +29,11 @@ struct link_query {
 	struct link_cursor behind;
 	enum link_query_sort sort;
 	bool is_ascending;
-	bool has_owner;               /* somebody asks for links by their owner */
-	int64_t owner_id;             /* LINK_STORE_ANY_OWNER: everybody's */
-	char q[LINK_QUERY_Q_SIZE];    /* "": anything */
-	char tag[LINK_TAG_SIZE];      /* "": any */
-	enum link_state state;        /* 0: all but DELETED */
+	bool has_owner;            /* somebody asks for links by their owner */
+	int64_t owner_id;          /* LINK_STORE_ANY_OWNER: everybody's */
+	char q[LINK_QUERY_Q_SIZE]; /* "": anything */
+	char tag[LINK_TAG_SIZE];   /* "": any */
+	enum link_state state;     /* 0: all but DELETED */
 	bool has_filter;
 	struct nql filter;
 	char question[LINK_QUERY_QUESTION_SIZE]; /* for cursors: what decides about links and their order */

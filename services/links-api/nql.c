@@ -33,8 +33,8 @@ static const struct {
 	const char *sign;
 	enum nql_operator op;
 } signs[] = {
-	{ ">=", NQL_GREATER_OR_EQUAL }, { ">", NQL_GREATER },  { "<=", NQL_LESS_OR_EQUAL },
-	{ "<", NQL_LESS },              { "~", NQL_CONTAINS }, { "[", NQL_ONE_OF },
+	{ ">=", NQL_GREATER_OR_EQUAL }, { ">", NQL_GREATER }, { "<=", NQL_LESS_OR_EQUAL }, { "<", NQL_LESS },
+	{ "~", NQL_CONTAINS },          { "[", NQL_ONE_OF },
 };
 
 static enum nql_operator read_operator(struct nql_lexer *lexer)

@@ -3,8 +3,7 @@
 #include <string.h>
 
 /* What link_state_at says. */
-#define STATE_NOW                                                                                                      \
-	"(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
+#define STATE_NOW "(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
 
 /* clang-format off */
 static const struct nql_field fields[] = {

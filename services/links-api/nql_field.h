@@ -21,9 +21,9 @@ struct nql_field {
 	const char *name;
 	enum nql_field_type type;
 	bool is_nullable;
-	bool needs_ranking;  /* of the table link_ranking, joined to links */
-	bool is_searched;    /* part of what links_search_idx is made of */
-	const char *sql;     /* an expression over a row of links (and link_ranking) */
+	bool needs_ranking; /* of the table link_ranking, joined to links */
+	bool is_searched;   /* part of what links_search_idx is made of */
+	const char *sql;    /* an expression over a row of links (and link_ranking) */
 };
 
 /* NULL: there is no field of that name. */

@@ -77,7 +77,8 @@ static void write_one_of(const struct writer *w, const struct nql_node *term)
 	if (field->type == NQL_FIELD_TAGS)
 		WRITE(w, "%s && $%d::text[]", field->sql, array);
 	else if (field->type == NQL_FIELD_TIME)
-		WRITE(w, "date_trunc('milliseconds', %s) = ANY (SELECT date_trunc('milliseconds', unnest($%d::timestamptz[])))",
+		WRITE(w,
+		      "date_trunc('milliseconds', %s) = ANY (SELECT date_trunc('milliseconds', unnest($%d::timestamptz[])))",
 		      field->sql, array);
 	else
 		WRITE(w, "%s = ANY ($%d::%s[])", field->sql, array, type_of(field));
@@ -86,8 +87,8 @@ static void write_one_of(const struct writer *w, const struct nql_node *term)
 static const char *sign_of(enum nql_operator op)
 {
 	static const char *const signs[] = {
-		[NQL_EQUAL] = "=", [NQL_GREATER] = ">", [NQL_GREATER_OR_EQUAL] = ">=", [NQL_LESS] = "<",
-		[NQL_LESS_OR_EQUAL] = "<=",
+		[NQL_EQUAL] = "=", [NQL_GREATER] = ">",        [NQL_GREATER_OR_EQUAL] = ">=",
+		[NQL_LESS] = "<",  [NQL_LESS_OR_EQUAL] = "<=",
 	};
 	return signs[op];
 }

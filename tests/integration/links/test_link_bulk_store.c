@@ -109,8 +109,8 @@ static void lists_show_a_bulk_in_the_order_in_which_it_was_sent(void **state)
 	struct bulk *b = bulk_of_many(MANY);
 	assert_int_equal(create(f->api, b, MANY), OK);
 	struct pg_result *rows = NULL;
-	assert_int_equal(
-		pg_conn_query(f->api, "SELECT slug FROM links ORDER BY created_at DESC, id DESC", NULL, &rows), OK);
+	assert_int_equal(pg_conn_query(f->api, "SELECT slug FROM links ORDER BY created_at DESC, id DESC", NULL, &rows),
+	                 OK);
 	assert_int_equal(pg_result_count(rows), MANY);
 	for (size_t i = 0; i < MANY; i++)
 		assert_string_equal(pg_result_text(rows, i, 0), b->slugs[MANY - 1 - i]);

@@ -69,7 +69,8 @@ static void reads_which_links_and_in_which_order(void **state)
 	assert_int_equal(read_query("page=3"), OK);
 	assert_true(link_query_is_plain(&query));
 	assert_true(query.owner_id == 7 && query.sort == LINK_QUERY_CREATED_AT && !query.is_ascending);
-	assert_int_equal(read_query("q=a%20b&tag=t&state=EXPIRED&sort=visit_count&order=asc&owner=9&filter=id:1%2Bid:2"), OK);
+	assert_int_equal(
+		read_query("q=a%20b&tag=t&state=EXPIRED&sort=visit_count&order=asc&owner=9&filter=id:1%2Bid:2"), OK);
 	assert_false(link_query_is_plain(&query));
 	assert_string_equal(query.q, "a b");
 	assert_string_equal(query.tag, "t");
@@ -79,8 +80,8 @@ static void reads_which_links_and_in_which_order(void **state)
 	assert_int_equal(query.filter.term_count, 2);
 	assert_int_equal(read_query("owner=all"), OK);
 	assert_int_equal(query.owner_id, -1);
-	static const char *const not_plain[] = { "q=a", "tag=a", "state=ACTIVE", "sort=visit_count", "order=asc",
-		                                 "owner=7", "filter=id:1" };
+	static const char *const not_plain[] = { "q=a",       "tag=a",   "state=ACTIVE", "sort=visit_count",
+		                                 "order=asc", "owner=7", "filter=id:1" };
 	for (size_t i = 0; i < sizeof(not_plain) / sizeof(not_plain[0]); i++) {
 		assert_int_equal(read_query(not_plain[i]), OK);
 		assert_false(link_query_is_plain(&query));
@@ -91,8 +92,11 @@ static void refuses_what_a_parameter_cannot_be(void **state)
 {
 	(void)state;
 	static const char *const refused[] = {
-		"sort=slug", "sort=", "order=up", "order=ASC", "q=", "q=%0a", "tag=", "tag=%7f", "state=active", "state=",
-		"owner=0", "owner=-1", "owner=me", "filter=", "filter=id", "filter=owner_id:1", "cursor=", "cursor=x",
+		"sort=slug",    "sort=",    "order=up",  "order=ASC",
+		"q=",           "q=%0a",    "tag=",      "tag=%7f",
+		"state=active", "state=",   "owner=0",   "owner=-1",
+		"owner=me",     "filter=",  "filter=id", "filter=owner_id:1",
+		"cursor=",      "cursor=x",
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		if (read_query(refused[i]) != ERR_INVALID)
@@ -121,8 +125,14 @@ static void goes_on_behind_a_cursor_of_the_same_question_alone(void **state)
 	assert_int_equal(read_behind(&place, "q=a&limit=5"), OK);
 	assert_true(query.page == 0 && query.behind.key == 5 && query.behind.id == 6);
 	link_cursor_format(&place, query.question, cursor);
-	static const char *const others[] = { "q=b", "tag=a", "q=a&sort=visit_count", "q=a&order=asc", "q=a&owner=1",
-		                              "q=a&state=ACTIVE", "q=a&filter=id:1", "q=a&page=1" };
+	static const char *const others[] = { "q=b",
+		                              "tag=a",
+		                              "q=a&sort=visit_count",
+		                              "q=a&order=asc",
+		                              "q=a&owner=1",
+		                              "q=a&state=ACTIVE",
+		                              "q=a&filter=id:1",
+		                              "q=a&page=1" };
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		snprintf(query_text, sizeof(query_text), "%s&cursor=%s", others[i], cursor);
 		assert_int_equal(read_query(query_text), ERR_INVALID);
