@@ -29,6 +29,7 @@ struct config {
 	struct task_times partitions;
 	struct task_times salts;
 	struct task_times retention;
+	struct task_times link_lists;
 	struct task_times finished_days;
 	struct task_times destinations;
 
