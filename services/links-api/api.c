@@ -68,6 +68,8 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	if (err == OK)
 		err = client_ip_ranges_parse(config->trusted_proxies, &api->trusted);
 	if (err == OK)
+		err = cors_init(&api->cors, config->cors_origins);
+	if (err == OK)
 		err = secret_list_parse(config->jwt_secret, &api->secrets);
 	if (err == OK)
 		err = make_redis_pool(api, metrics);

@@ -15,6 +15,7 @@
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
 #include "services/links-api/config.h"
+#include "services/links-api/cors.h"
 #include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
@@ -28,6 +29,7 @@ struct api {
 	const struct log *log;
 	struct public_base base;
 	struct client_ip_ranges trusted;
+	struct cors cors;
 	struct secret_list secrets;
 	struct pg_pool *pg;
 	struct redis_pool *redis;

@@ -4,6 +4,7 @@
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_url.h"
+#include "services/links-api/cors.h"
 #include "services/links-api/public_base.h"
 #include "services/links-api/slug_reserve.h"
 
@@ -22,6 +23,8 @@ static const struct env_var vars[] = {
 		"verify"),
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks whose X-Forwarded-For is believed; empty = nobody's"),
+	ENV_TEXT("CORS_ORIGINS", struct config, cors_origins, "",
+	         "origins of web pages that may use the API, like https://app.example; empty = none"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
 	        "links that a user may create in 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
@@ -97,12 +100,15 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	struct redis_url redis;
 	struct secret_list secrets;
 	struct client_ip_ranges trusted;
+	struct cors cors;
 	size_t wrong = 0;
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
 	                    "is not redis://[user:password@]host:port[/db]", problems);
 	wrong += env_expect(secret_list_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
 	                    "is not one secret, or up to 8, of at least 32 bytes each", problems);
+	wrong += env_expect(cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
+	                    "is not a list of origins as browsers write them, like https://app.example", problems);
 	wrong += check_words(config, problems);
 	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
@@ -117,5 +123,6 @@ const struct program config_program = {
 	.summary = "the API that owns accounts and links and tells their statistics",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.options = "--make-admin EMAIL",
 	.check = check,
 };

@@ -30,6 +30,7 @@ struct config {
 	char public_base_url[1025];
 	char jwt_secret[SECRET_LIST_BYTES_MAX + 1]; /* one or more: secret_list.h */
 	char trusted_proxies[2048];
+	char cors_origins[4096]; /* as cors_init reads them */
 	int64_t password_threads;
 	int64_t password_queue;
 	int64_t links_per_day;              /* created links per user and 24 hours; 0 = no limit */

@@ -69,12 +69,42 @@ static bool is_json(const char *content_type)
 	return *content_type == '\0' || *content_type == ';';
 }
 
+/* A request without a body says so with "Content-Length: 0". */
+static bool has_length(const struct request *r)
+{
+	return http_exchange_header(r->exchange, "Content-Length") ||
+	       http_exchange_header(r->exchange, "Transfer-Encoding");
+}
+
+static bool is_encoded(const struct request *r)
+{
+	const char *encoding = http_exchange_header(r->exchange, "Content-Encoding");
+	return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
+}
+
+/* Whether there is a body in a form that we read; if not, the request has been answered. */
+static bool check_form(struct request *r)
+{
+	if (!has_length(r)) {
+		answer_problem(r, 411, NULL, "A body is needed, and its Content-Length.");
+		return false;
+	}
+	if (is_encoded(r)) {
+		http_exchange_add_fixed_header(r->exchange, "Accept-Encoding", "identity");
+		answer_problem(r, 415, NULL, "The body must come as it is, without Content-Encoding.");
+		return false;
+	}
+	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
+		return true;
+	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
+	answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
+	return false;
+}
+
 struct json *request_read_body(struct request *r)
 {
-	if (!is_json(http_exchange_header(r->exchange, "Content-Type"))) {
-		answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
+	if (!check_form(r))
 		return NULL;
-	}
 	size_t len;
 	const char *text = http_exchange_body(r->exchange, &len);
 	char reason[JSON_REASON_SIZE];

@@ -62,7 +62,7 @@ enum err request_audit(const struct request *r, struct pg_conn *conn, const char
                        int64_t subject_id, const struct json *details) MUST_CHECK;
 
 /*
- * The body, a JSON object; release with json_free. NULL: it is none, and the request has been answered (400, 415).
+ * The body, a JSON object; release with json_free. NULL: it is none, and the request has been answered (400, 411, 415).
  */
 struct json *request_read_body(struct request *r);
 
