@@ -233,6 +233,25 @@ enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
 	return err;
 }
 
+enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *told)
+{
+	struct pg_params params = { 0 };
+	struct sql_column names;
+	sql_column_init(&names, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_text(&names, slugs[i]);
+	int64_t waiting = 0;
+	enum err err = sql_column_param(&names, &params);
+	if (err == OK)
+		err = pg_conn_query_int(conn,
+		                        "SELECT count(*) FROM outbox WHERE slug = ANY ($1::text[]) AND " AWAITS_REDIS,
+		                        &params, &waiting);
+	if (err == OK)
+		*told = waiting == 0;
+	sql_column_clear(&names);
+	return err;
+}
+
 enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 {
 	struct pg_result *answer = NULL;

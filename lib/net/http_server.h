@@ -44,6 +44,12 @@ enum http_progress {
 typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 
 /*
+ * The most bytes that the body of this request may have; more than body_bytes_max counts as that. Its head has arrived,
+ * nothing can be answered yet. Must not block.
+ */
+typedef size_t (*http_body_limit)(void *ctx, const struct http_exchange *x);
+
+/*
  * Writes the answer for a request that the server itself refuses: 400, 408, 411, 413, 414, 431, 503 (worker queue full,
  * with Retry-After set already), 500. detail is a sentence for people. Must not block.
  */
@@ -83,6 +89,7 @@ struct http_server_config {
 	int64_t idle_ms;            /* keep-alive connections without a request; peers that do not take their answer */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
+	http_body_limit body_limit; /* NULL: body_bytes_max for all */
 	http_refusal refusal;
 	http_observer observer;         /* may be NULL */
 	const struct http_guest *guest; /* borrowed; may be NULL */

@@ -90,15 +90,23 @@ enum http_progress answer_not_found(struct request *r)
 	return answer_problem(r, 404, NULL, "There is no such thing.");
 }
 
+void answer_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state)
+{
+	char value[HEADER_SIZE];
+	if (rule->max == 0)
+		return;
+	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max, rule->window_s);
+	add_header(r, "RateLimit-Policy", value);
+	snprintf(value, sizeof(value), "\"%s\";r=%" PRId64 ";t=%" PRId64, rule->name, state->left, state->reset_s);
+	add_header(r, "RateLimit", value);
+}
+
 enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s)
 {
 	char value[HEADER_SIZE];
-	int64_t wait_s = reset_s > 0 ? reset_s : 1;
-	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max, rule->window_s);
-	add_header(r, "RateLimit-Policy", value);
-	snprintf(value, sizeof(value), "\"%s\";r=0;t=%" PRId64, rule->name, wait_s);
-	add_header(r, "RateLimit", value);
-	snprintf(value, sizeof(value), "%" PRId64, wait_s);
+	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
+	answer_add_limit(r, rule, &state);
+	snprintf(value, sizeof(value), "%" PRId64, state.reset_s);
 	add_header(r, "Retry-After", value);
 	return answer_problem(r, 429, "rate-limit", rule->detail);
 }

@@ -35,6 +35,9 @@ enum http_progress answer_login_needed(struct request *r, enum request_login log
 /* The same for what does not exist and for what belongs to somebody else. */
 enum http_progress answer_not_found(struct request *r);
 
+/* RateLimit and RateLimit-Policy for whatever answer follows; nothing for a rule without a limit. */
+void answer_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state);
+
 /* 429 with RateLimit, RateLimit-Policy and Retry-After. */
 enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s);
 

@@ -9,7 +9,7 @@
 static enum http_progress answer_document(struct request *r, const struct document *document)
 {
 	struct http_exchange *x = r->exchange;
-	http_exchange_replace_fixed_header(x, "Cache-Control", "public, no-cache");
+	http_exchange_set_fixed_header(x, "Cache-Control", "public, no-cache");
 	http_exchange_add_fixed_header(x, "ETag", document->etag);
 	if (document_is_known(document, http_exchange_joined_header(x, "If-None-Match"))) {
 		http_exchange_set_status(x, 304);

@@ -1,5 +1,7 @@
 #include "services/links-api/link_audit.h"
 
+#include "services/links-api/audit_store.h"
+
 static const char *const actions[] = {
 	[LINK_CHANGE_CREATED] = "link.create",   [LINK_CHANGE_UPDATED] = "link.update",
 	[LINK_CHANGE_DISABLED] = "link.disable", [LINK_CHANGE_ENABLED] = "link.enable",
@@ -23,4 +25,17 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 	enum err err = request_audit(r, conn, link_audit_action(change), LINK_AUDIT_SUBJECT, link->entry.id, details);
 	json_free(details);
 	return err;
+}
+
+enum err link_audit_add_many(const struct request *r, struct pg_conn *conn, enum link_change change,
+                             const int64_t *link_ids, size_t count)
+{
+	const struct audit_entry entry = {
+		.actor_id = r->user_id,
+		.key_id = r->key_id,
+		.action = link_audit_action(change),
+		.subject_type = LINK_AUDIT_SUBJECT,
+		.request_id = http_exchange_request_id(r->exchange),
+	};
+	return count == 0 ? OK : audit_store_add_many(conn, &entry, link_ids, count);
 }

@@ -16,4 +16,8 @@ const char *link_audit_action(enum link_change change);
 enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link_change change,
                         const struct link *link) MUST_CHECK;
 
+/* The same change of many links, told by their ids alone. ERR_LIMIT: more than AUDIT_STORE_SUBJECTS_MAX. */
+enum err link_audit_add_many(const struct request *r, struct pg_conn *conn, enum link_change change,
+                             const int64_t *link_ids, size_t count) MUST_CHECK;
+
 #endif

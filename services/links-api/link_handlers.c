@@ -1,10 +1,12 @@
 #include "services/links-api/link_handlers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
+#include "lib/net/http_query.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/etag.h"
 #include "services/links-api/link_audit.h"
@@ -99,7 +101,8 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 
 static enum err write_down(const struct request *r, struct pg_conn *conn, enum link_change change, struct subject *s)
 {
-	enum err err = link_store_write(conn, &s->link, change);
+	enum err err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
+	                                            : link_store_write(conn, &s->link, change);
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 
@@ -181,12 +184,39 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
 }
 
+/* ERR_INVALID: there is another parameter, or hard is not what it can be. */
+static enum err read_hard(const char *query, bool *hard)
+{
+	char name[8], value[8];
+	enum err err = OK;
+	*hard = false;
+	for (bool is_first = true; err == OK; is_first = false) {
+		err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
+		if (err == ERR_NOT_FOUND)
+			return OK;
+		bool is_known = err == OK && is_first && strcmp(name, "hard") == 0;
+		*hard = is_known && strcmp(value, "true") == 0;
+		if (!is_known || (!*hard && strcmp(value, "false") != 0))
+			err = ERR_INVALID;
+	}
+	return ERR_INVALID;
+}
+
+static enum http_progress answer_wrong_hard(struct request *r)
+{
+	struct http_problem_fields wrong = { 0 };
+	http_problem_add_field(&wrong, "/hard", "is the only query parameter here, once, and true or false");
+	return answer_wrong_fields(r, &wrong);
+}
+
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 {
-	(void)x;
 	struct request *r = ctx;
 	struct subject s = { 0 };
-	enum err err = change(r, link_change_delete, NULL, &s);
+	bool hard;
+	if (read_hard(http_exchange_query(x), &hard) != OK)
+		return answer_wrong_hard(r);
+	enum err err = change(r, hard ? link_change_purge : link_change_delete, NULL, &s);
 	return err == OK ? answer_nothing(r) : answer_refused(r, &s, err);
 }
 

@@ -9,6 +9,8 @@
 #include "services/links-api/member.h"
 #include "services/links-api/slug_reserve.h"
 
+#define DEFAULT_REDIRECT_STATUS 302
+
 /* One object being read. */
 struct reading {
 	const struct public_base *base;
@@ -128,6 +130,14 @@ static void read_state(const struct reading *r, const struct json *value, const 
 		http_problem_add_field(r->wrong, pointer, "must be ACTIVE or DISABLED");
 }
 
+static void read_reuse(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_BOOL)
+		r->out->reuse = json_bool(value);
+	else
+		http_problem_add_field(r->wrong, pointer, "must be true or false");
+}
+
 #define CREATE (LINK_REQUEST_CREATE | LINK_REQUEST_CREATE_PUBLIC)
 #define CHANGE LINK_REQUEST_CHANGE
 
@@ -147,6 +157,7 @@ static const struct {
 	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
 	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be chosen for a new link" },
+	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse, "is for new links of your own" },
 };
 #define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
 
@@ -184,4 +195,19 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 		return ERR_INVALID;
 	*out = read;
 	return OK;
+}
+
+struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)
+{
+	bool has_status = request->members & LINK_REQUEST_REDIRECT_STATUS;
+	return (struct link_store_new){
+		.slug = request->members & LINK_REQUEST_SLUG ? request->slug : NULL,
+		.original_url = request->original_url,
+		.expired_url = *request->expired_url ? request->expired_url : NULL,
+		.title = request->title,
+		.tags = &request->tags,
+		.redirect_status = has_status ? request->redirect_status : DEFAULT_REDIRECT_STATUS,
+		.expires_at_us = request->expires_at_us,
+		.owner_id = owner_id,
+	};
 }

@@ -10,7 +10,6 @@
 #include "services/links-api/outbox_relay.h"
 #include "services/links-api/routes.h"
 
-#define BODY_BYTES_MAX (16 * 1024)
 #define REQUEST_DEADLINE_MS 10000
 #define IDLE_MS 60000
 
@@ -68,7 +67,8 @@ static enum err start_http(struct links_api *service)
 		.workers = (size_t)config->http_workers,
 		.worker_queue = (size_t)config->http_worker_queue,
 		.connections = (size_t)config->http_connections,
-		.body_bytes_max = BODY_BYTES_MAX,
+		.body_bytes_max = ROUTES_BODY_BYTES_MAX,
+		.body_limit = routes_body_limit,
 		.header_deadline_ms = REQUEST_DEADLINE_MS,
 		.idle_ms = IDLE_MS,
 		.trusted = &service->api->trusted,

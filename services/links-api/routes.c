@@ -10,6 +10,7 @@
 #include "services/links-api/document_handlers.h"
 #include "services/links-api/host_handlers.h"
 #include "services/links-api/key_handlers.h"
+#include "services/links-api/link_bulk.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
 #include "services/links-api/qr_handlers.h"
@@ -19,6 +20,7 @@
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
 #define OPTIONS ", OPTIONS"
+#define BODY_BYTES_MAX ((size_t)16 * 1024)
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */
@@ -32,6 +34,8 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
@@ -175,6 +179,16 @@ void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const ch
 {
 	add_headers(ctx, x);
 	http_problem_refusal(ctx, x, status, detail);
+}
+
+size_t routes_body_limit(void *ctx, const struct http_exchange *x)
+{
+	struct http_match match;
+	(void)ctx;
+	if (routes_find(http_exchange_method(x), http_exchange_path(x), &match) != OK)
+		return BODY_BYTES_MAX;
+	bool is_large = match.route->handler == link_bulk_create || match.route->handler == link_bulk_sync;
+	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)

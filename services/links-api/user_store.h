@@ -72,10 +72,19 @@ enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t fo
                                  bool *is_long_gone) MUST_CHECK;
 enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
+/* His own number of links in 24 hours, 0 = no limit. */
+#define USER_STORE_NO_QUOTA INT64_C(-1) /* he has none: the service's number counts */
+
+/* ERR_NOT_FOUND: no such account. */
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
 /*
  * Inside a transaction: makes all who lock the same account wait for its end, so that what is counted per account stays
  * right. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
+
+/* Both in one. */
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 #endif
