@@ -37,4 +37,24 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry) 
 enum err audit_store_add_many(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
                               size_t count) MUST_CHECK;
 
+#define AUDIT_QUERY_TEXT_SIZE 64
+#define AUDIT_QUERY_LIMIT_MAX 100
+
+/* Which entries; 0 and "" = whatever. */
+struct audit_query {
+	int64_t before; /* entries with lower ids */
+	int64_t limit;  /* 1 to AUDIT_QUERY_LIMIT_MAX */
+	int64_t actor_id;
+	char action[AUDIT_QUERY_TEXT_SIZE];
+	char subject_type[AUDIT_QUERY_TEXT_SIZE];
+	int64_t subject_id;
+};
+
+/*
+ * The newest first, as JSON: [{id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details}]; the
+ * caller owns it. last_id: of the last of them, if there are as many as limit says: more may follow. 0 if not.
+ */
+enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query, struct json **entries,
+                          int64_t *last_id) MUST_CHECK;
+
 #endif

@@ -123,5 +123,6 @@ const struct program config_program = {
 	.summary = "the API that owns accounts and links and tells their statistics",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.options = "--make-admin EMAIL",
 	.check = check,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "services/links-api/account_handlers.h"
+#include "services/links-api/admin_handlers.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
 #include "services/links-api/authentication.h"
@@ -33,6 +34,9 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
 	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, ROUTES_RIGHT_ADMIN,     true },
+	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    ROUTES_RIGHT_ADMIN,        true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },

@@ -5,17 +5,17 @@
 #define COLUMNS "id, email, name, role, created_at, blocked, links_per_day, token_generation"
 #define PASSWORD_HASH_COLUMN 8
 
-static enum err read_user(const struct pg_result *rows, struct user *out)
+static enum err read_user(const struct pg_result *rows, size_t row, struct user *out)
 {
-	out->id = pg_result_int(rows, 0, 0);
-	snprintf(out->email, sizeof(out->email), "%s", pg_result_text(rows, 0, 1));
-	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, 0, 2));
-	out->created_at_us = pg_result_time(rows, 0, 4);
-	out->blocked = pg_result_bool(rows, 0, 5);
-	out->has_links_per_day = !pg_result_is_null(rows, 0, 6);
-	out->links_per_day = pg_result_int(rows, 0, 6);
-	out->token_generation = pg_result_int(rows, 0, 7);
-	return user_role_parse(pg_result_text(rows, 0, 3), &out->role);
+	out->id = pg_result_int(rows, row, 0);
+	snprintf(out->email, sizeof(out->email), "%s", pg_result_text(rows, row, 1));
+	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 2));
+	out->created_at_us = pg_result_time(rows, row, 4);
+	out->blocked = pg_result_bool(rows, row, 5);
+	out->has_links_per_day = !pg_result_is_null(rows, row, 6);
+	out->links_per_day = pg_result_int(rows, row, 6);
+	out->token_generation = pg_result_int(rows, row, 7);
+	return user_role_parse(pg_result_text(rows, row, 3), &out->role);
 }
 
 /* password_hash may be NULL. */
@@ -27,7 +27,7 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		err = read_user(rows, out);
+		err = read_user(rows, 0, out);
 	if (err == OK && password_hash)
 		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s", pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
 	pg_result_free(rows);
@@ -185,4 +185,66 @@ enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_p
 enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
 {
 	return query_quota(conn, SELECT_QUOTA " FOR NO KEY UPDATE", id, links_per_day);
+}
+
+/* --- for administrators --- */
+
+/* position: what is searched for is no pattern. */
+#define FOUND "deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
+
+static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, page->q);
+	pg_params_int(&params, page->limit);
+	pg_params_int(&params, (page->page - 1) * page->limit);
+	enum err err = pg_conn_query(
+		conn, "SELECT " COLUMNS " FROM users WHERE " FOUND " ORDER BY id LIMIT $2 OFFSET $3", &params, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		err = read_user(rows, i, &users[i]);
+	if (err == OK)
+		*count = pg_result_count(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count,
+                         int64_t *total)
+{
+	struct pg_params params = { 0 };
+	int64_t all = 0;
+	pg_params_text(&params, page->q);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " FOUND, &params, &all);
+	if (err == OK)
+		err = read_page(conn, page, users, count);
+	if (err == OK)
+		*total = all;
+	return err;
+}
+
+enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_bool(&params, change->has_blocked);
+	pg_params_bool(&params, change->blocked);
+	pg_params_text(&params, change->has_role ? user_role_name(change->role) : NULL);
+	pg_params_bool(&params, change->has_links_per_day);
+	pg_params_int(&params, change->links_per_day);
+	return query_one(conn,
+	                 "UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, role = coalesce($4, role), "
+	                 "links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
+	                 "updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
+	                 &params, out, NULL);
+}
+
+enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	return query_one(conn,
+	                 "UPDATE users SET role = 'admin', updated_at = clock_timestamp() "
+	                 "WHERE lower(email) = lower($1) RETURNING " COLUMNS,
+	                 &params, out, NULL);
 }

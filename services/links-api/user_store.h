@@ -83,8 +83,33 @@ enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_p
  * right. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
-
 /* Both in one. */
 enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
+/* --- for administrators --- */
+
+#define USER_STORE_LIMIT_MAX 100
+
+struct user_page {
+	const char *q; /* a part of the address or of the name, in whatever case; "" = all */
+	int64_t page;  /* from 1 */
+	int64_t limit; /* 1 to USER_STORE_LIMIT_MAX */
+};
+
+/* Accounts that are not deleted, the oldest first; users has room for limit. total: of all pages. */
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count,
+                         int64_t *total) MUST_CHECK;
+
+struct user_change {
+	bool has_blocked, has_role, has_links_per_day;
+	bool blocked;
+	enum user_role role;
+	int64_t links_per_day; /* -1 = the service's default */
+};
+
+enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,
+                           struct user *out) MUST_CHECK;
+
+enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out) MUST_CHECK;
 
 #endif

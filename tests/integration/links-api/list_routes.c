@@ -1,0 +1,39 @@
+/* Prints the table of endpoints for tests that walk all of them: "GET /api/links/{id} links:read". */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "services/links-api/routes.h"
+
+static const char *method_of(const struct http_route *route)
+{
+	static const char *const names[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS" };
+	return names[route->method];
+}
+
+static const char *right_of(const struct http_route *route)
+{
+	switch ((enum routes_right)route->right) {
+	case ROUTES_RIGHT_NONE:
+		return "none";
+	case ROUTES_RIGHT_ACCOUNT:
+		return "account";
+	case ROUTES_RIGHT_LINKS_READ:
+		return "links:read";
+	case ROUTES_RIGHT_LINKS_WRITE:
+		return "links:write";
+	case ROUTES_RIGHT_STATS_READ:
+		return "stats:read";
+	case ROUTES_RIGHT_ADMIN:
+		return "admin";
+	}
+	abort();
+}
+
+int main(void)
+{
+	size_t count;
+	const struct http_route *routes = routes_table(&count);
+	for (size_t i = 0; i < count; i++)
+		printf("%s %s %s\n", method_of(&routes[i]), routes[i].pattern, right_of(&routes[i]));
+	return 0;
+}

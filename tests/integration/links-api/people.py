@@ -1,0 +1,64 @@
+"""People without the cost of bcrypt: accounts put into the database, and access tokens signed by the test itself."""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import time
+import uuid
+
+from doors import Api, unique_email
+from service import SECRET
+
+
+def b64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def sign(header, claims, secret=SECRET, digest=hashlib.sha256):
+    """Of dicts, or of raw bytes."""
+    parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, claims)]
+    text = ".".join(b64(part) for part in parts)
+    return f"{text}.{b64(hmac.new(secret.encode(), text.encode(), digest).digest())}"
+
+
+def claims_of(user_id, **changes):
+    now = int(time.time())
+    claims = {"sub": str(user_id), "iat": now, "exp": now + 3600, "jti": str(uuid.uuid4()), **changes}
+    return {name: value for name, value in claims.items() if value is not None}
+
+
+def token_of(user_id, secret=SECRET, **changes):
+    return sign({"alg": "HS256", "typ": "JWT"}, claims_of(user_id, **changes), secret)
+
+
+class Person(Api):
+    """An account of the given role, logged in."""
+
+    def __init__(self, service, database, role="user"):
+        super().__init__(service.url)
+        self.email = unique_email()
+        self.id = database.run(
+            "INSERT INTO users (email, password_hash, role) VALUES (%s, 'none', %s) RETURNING id", self.email, role
+        )[0][0]
+        self.token = token_of(self.id)
+
+    def with_key(self, *scopes, **fields):
+        """The same person with an API key: (Api, the key as it was shown)."""
+        answer = self.call("POST", "/api/keys", {"name": "test", "scopes": list(scopes), **fields})
+        assert answer.status == 201, answer
+        api = Api(self.base)
+        api.token = answer.json["secret"]
+        return api, answer.json["key"]
+
+
+def insert_key(database, user_id, scopes, expires="1 hour"):
+    """An API key past the API, perhaps one that has expired."""
+    secret = "wm_" + secrets.token_urlsafe(32)
+    database.run(
+        "INSERT INTO api_keys (user_id, name, scopes, hint, secret_hash, expires_at) "
+        "VALUES (%s, 'k', %s, %s, %s, clock_timestamp() + %s::interval)",
+        user_id, list(scopes), secret[:7], hashlib.sha256(secret.encode()).digest(), expires,
+    )  # fmt: skip
+    return secret

@@ -1,0 +1,249 @@
+"""New passwords, blocks and the end of an account: what they take away, and when."""
+
+import concurrent.futures
+import subprocess
+import time
+
+import pytest
+from doors import Api, unique_email
+from people import Person, insert_key, token_of
+from service import BUILD, SECRET, wait_until
+
+PASSWORD = "correct horse battery"
+OTHER = "staple correct horse"
+
+
+@pytest.fixture(scope="module")
+def service(start):
+    return start(LOGIN_FAILURES=3)
+
+
+@pytest.fixture
+def admin(service, database):
+    return Person(service, database, "admin")
+
+
+def login(api, email, password):
+    return api.call("POST", "/api/auth/login", {"email": email, "password": password})
+
+
+def test_a_new_password_ends_every_token_of_before_and_no_key(new_user, database, expect):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    key = insert_key(database, user_id, ["links:read"])
+    twin = Api(user.base)
+    twin.token = login(twin, user.email, PASSWORD).json["access_token"]
+    body = {"current_password": PASSWORD, "new_password": OTHER}
+    assert user.call("POST", "/api/auth/password", body).status == 204
+    for old in (user, twin):
+        expect(old.call("GET", "/api/auth/me"), 401)
+        expect(old.call("GET", "/api/links"), 401)
+    expect(login(twin, user.email, PASSWORD), 401)
+    twin.token = login(twin, user.email, OTHER).json["access_token"]
+    assert twin.call("GET", "/api/auth/me").status == 200, "the very second after"
+    assert twin.call("GET", "/api/links", headers={"Authorization": f"Bearer {key}"}).status == 200
+    assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'user.password' AND subject_id = %s", user_id) == 1
+
+
+def test_a_new_password_wants_the_old_one_and_guesses_are_counted(new_user, expect):
+    user = new_user()
+    body = {"current_password": "short", "new_password": "x" * 73, "more": 1}
+    expect(user.call("POST", "/api/auth/password", body), 400, "/current_password", "/new_password", "/more")
+    wrong = {"current_password": "not this one", "new_password": OTHER}
+    for _ in range(2):
+        assert expect(user.call("POST", "/api/auth/password", wrong), 403)["type"] == "/problems/wrong-password"
+    expect(user.call("DELETE", "/api/auth/me", {"password": "not this one"}), 403)
+    expect(user.call("POST", "/api/auth/password", wrong), 429)
+    expect(login(user, user.email, PASSWORD), 429)
+    assert user.call("GET", "/api/auth/me").status == 200
+
+
+def test_of_two_new_passwords_at_once_one_wins(new_user):
+    user = new_user()
+    bodies = [{"current_password": PASSWORD, "new_password": OTHER + str(i)} for i in range(2)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda body: user.call("POST", "/api/auth/password", body).status, bodies))
+    assert sorted(answers) in ([204, 403], [204, 401]), answers
+    won = bodies[answers.index(204)]["new_password"]
+    assert login(Api(user.base), user.email, won).status == 200
+
+
+def test_a_deleted_account_leaves_no_person_and_no_link_behind(new_user, database, expect):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    links = [user.create() for _ in range(3)]
+    assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("DELETE", f"/api/links/{links[2]['id']}").status == 204
+    key = Api(user.base)
+    key.token = insert_key(database, user_id, ["links:read"])
+    expect(user.call("DELETE", "/api/auth/me", {"password": OTHER}), 403)
+    assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
+
+    for api in (user, key):
+        expect(api.call("GET", "/api/links"), 401)
+    expect(login(Api(user.base), user.email, PASSWORD), 401)
+    row = database.run("SELECT email, password_hash, name FROM users WHERE id = %s", user_id)[0]
+    assert row == (None, None, "")
+    states = dict(database.run("SELECT id, state FROM links WHERE owner_id = %s", user_id))
+    assert set(states.values()) == {"DELETED"} and len(states) == 3
+    versions = dict(database.run("SELECT id, version FROM links WHERE owner_id = %s", user_id))
+    assert [versions[link["id"]] for link in links] == [2, 3, 2], "what was deleted already is left alone"
+    actions = database.run(
+        "SELECT action, count(*) FROM audit_log WHERE actor_id = %s AND action IN ('link.delete', 'user.delete', "
+        "'key.delete') GROUP BY action ORDER BY action", user_id)  # fmt: skip
+    assert actions == [("link.delete", 3), ("user.delete", 1)]
+    whole = str(database.run("SELECT * FROM audit_log WHERE actor_id = %s", user_id))
+    assert user.email not in whole
+
+    again = Api(user.base)
+    again.register_and_login(user.email)
+    assert again.call("GET", "/api/auth/me").json["user"]["id"] != user_id, "the address is free again"
+    assert again.call("GET", "/api/links").json["links"] == []
+
+
+def test_links_of_a_great_account_and_such_as_come_late_are_deleted_in_the_background(new_user, database):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    insert = (
+        "INSERT INTO links (slug, link_type, original_url, owner_id, created_at) "
+        "SELECT %s || n, 'PERMANENT', 'https://example.com/', %s, clock_timestamp() - interval '1 day' "
+        "FROM generate_series(1, %s) AS n"
+    )
+    database.run(insert, f"g{user_id}-", user_id, 1700)
+    assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
+    left = "SELECT count(*) FROM links WHERE owner_id = %s AND state <> 'DELETED'"
+    assert database.ask(left, user_id) <= 700
+    wait_until(lambda: database.ask(left, user_id) == 0, 20, "the end of the rest")
+    database.run(insert, f"late{user_id}-", user_id, 1)
+    wait_until(lambda: database.ask(left, user_id) == 0, 20, "the end of the late one")
+    assert database.ask("SELECT is_closing FROM users WHERE id = %s", user_id)
+    database.run("UPDATE users SET deleted_at = deleted_at - interval '1 hour' WHERE id = %s", user_id)
+    wait_until(lambda: not database.ask("SELECT is_closing FROM users WHERE id = %s", user_id), 20, "the account's end")
+    assert database.ask("SELECT count(DISTINCT subject_id) FROM audit_log WHERE actor_id = %s AND action = 'link.delete'", user_id) == 1701  # fmt: skip
+
+
+def test_a_blocked_user_is_refused_at_every_door_until_he_is_not(new_user, admin, database, expect):
+    user = new_user()
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    key = Api(user.base)
+    key.token = insert_key(database, user_id, ["links:read"])
+    assert admin.call("PATCH", f"/api/admin/users/{user_id}", {"blocked": True}).json["user"]["blocked"] is True
+    for answer in (user.call("GET", "/api/links"), key.call("GET", "/api/links"), login(user, user.email, PASSWORD)):
+        assert expect(answer, 403)["type"] == "/problems/blocked"
+    expect(login(user, user.email, "not this one"), 401)
+    assert admin.call("PATCH", f"/api/admin/users/{user_id}", {"blocked": False}).status == 200
+    assert user.call("GET", "/api/links").status == 200 and key.call("GET", "/api/links").status == 200
+
+
+def test_a_network_rests_after_its_share_of_wrong_passwords(start, database, expect):
+    service = start(LOGIN_FAILURES_PER_NETWORK=3, LOGIN_FAILURES=0)
+    api = Api(service.url)
+
+    def guess(address):
+        return api.call("POST", "/api/auth/login", {"email": unique_email(), "password": "not this one"},
+                        {"X-Forwarded-For": address})  # fmt: skip
+
+    for host in (1, 2, 3):
+        expect(guess(f"203.0.113.{host}"), 401)
+    answer = guess("203.0.113.99")
+    expect(answer, 429)
+    assert answer.headers["ratelimit-policy"] == '"login-network";q=3;w=3600'
+    assert 0 < int(answer.headers["retry-after"]) <= 3600
+    expect(guess("203.0.114.1"), 401)
+
+
+def test_the_first_of_several_secrets_signs_and_all_verify(start, database, expect):
+    old, new = "o" * 32, "n" * 40
+    service = start(JWT_SECRET=f"{new},{old}\n{SECRET}")
+    person = Person(service, database)
+    for secret in (old, new, SECRET):
+        person.token = token_of(person.id, secret)
+        assert person.call("GET", "/api/auth/me").status == 200
+    person.token = token_of(person.id, "x" * 32)
+    expect(person.call("GET", "/api/auth/me"), 401)
+    user = Api(service.url)
+    user.register_and_login(unique_email())
+    only_new = start(JWT_SECRET=new)
+    user.base = only_new.url
+    assert user.call("GET", "/api/auth/me").status == 200
+
+
+def test_the_operator_makes_an_admin(service, database, expect):
+    person = Person(service, database)
+    assert expect(person.call("GET", "/api/admin/users"), 403)["type"] == "/problems/forbidden"
+    environment = {
+        "PG_URL": database.url("waymark_links_api"), "REDIS_URL": database.redis.url, "KAFKA_BROKERS": "127.0.0.1:1",
+        "PUBLIC_BASE_URL": "https://wm.example", "JWT_SECRET": SECRET,
+    }  # fmt: skip
+
+    def make(email):
+        return subprocess.run([BUILD / "bin/links-api", "--make-admin", email], env=environment, capture_output=True, text=True)  # fmt: skip
+
+    assert make(unique_email()).returncode == 1
+    done = make(person.email.upper())
+    assert done.returncode == 0 and f"account {person.id} is an administrator" in done.stdout, done
+    assert person.call("GET", "/api/admin/users").status == 200, "with the very token of before"
+    assert database.ask(
+        "SELECT count(*) FROM audit_log WHERE action = 'user.update' AND subject_id = %s AND actor_id IS NULL", person.id
+    ) == 1  # fmt: skip
+    assert make("nobody").returncode == 1
+
+
+def test_admins_find_accounts(admin, service, database, expect):
+    found = [Person(service, database) for _ in range(3)]
+    part = found[0].email[5:15].upper()
+    users = admin.call("GET", f"/api/admin/users?q={part}").json
+    assert [user["id"] for user in users["users"]] == [found[0].id]
+    assert set(users["users"][0]) == {"id", "email", "name", "role", "blocked", "links_per_day", "created_at"}
+    assert users["pagination"] == {"page": 1, "limit": 20, "total": 1, "total_pages": 1}
+    assert admin.call("GET", "/api/admin/users?q=%25").json["users"] == [], "no pattern"
+    page = admin.call("GET", "/api/admin/users?page=2&limit=2").json
+    assert len(page["users"]) == 2 and page["pagination"]["page"] == 2
+    expect(admin.call("GET", "/api/admin/users?page=0&limit=101&x=1&q=a&q=b"), 400, "/page", "/limit", "/x", "/q")
+
+
+def test_admins_change_accounts_but_not_their_own_rights(admin, service, database, expect):
+    person = Person(service, database)
+    path = f"/api/admin/users/{person.id}"
+    changed = admin.call("PATCH", path, {"links_per_day": 7, "role": "admin"}).json["user"]
+    assert (changed["links_per_day"], changed["role"]) == (7, "admin")
+    assert person.call("GET", "/api/auth/me").json["user"]["links_per_day"] == 7
+    assert admin.call("PATCH", path, {"links_per_day": None}).json["user"]["links_per_day"] is None
+    assert admin.call("PATCH", path, {}).status == 200
+    wrong = {"blocked": "yes", "role": "king", "links_per_day": -1, "email": "x"}
+    expect(admin.call("PATCH", path, wrong), 400, "/blocked", "/role", "/links_per_day", "/email")
+    expect(admin.call("PATCH", "/api/admin/users/999999999", {"blocked": True}), 404)
+    for lockout in ({"role": "user"}, {"blocked": True}):
+        problem = expect(admin.call("PATCH", f"/api/admin/users/{admin.id}", lockout), 409, "")
+        assert problem["type"] == "/problems/own-account"
+    assert admin.call("PATCH", path, {"role": "user"}).json["user"]["role"] == "user"
+    assert expect(person.call("GET", "/api/admin/users"), 403)["type"] == "/problems/forbidden"
+
+
+def test_the_audit_log_tells_admins_who_did_what(admin, service, database, expect):
+    person = Person(service, database)
+    key, shown = person.with_key("links:write")
+    link = key.call("POST", "/api/links", {"original_url": "https://example.com/?token=hidden"}).json["link"]
+    path = f"/api/links/{link['id']}"
+    assert person.call("PATCH", path, {"title": "t"}, {"X-Request-Id": "the-request"}).status == 200
+    assert person.call("PATCH", path, {"title": "t"}).status == 200, "which changes nothing"
+    assert admin.call("DELETE", path).status == 204
+    assert admin.call("POST", f"{path}/restore").status == 200
+
+    log = admin.call("GET", f"/api/admin/audit?subject_type=link&subject_id={link['id']}").json
+    told = [(entry["action"], entry["actor_id"], entry["key_id"]) for entry in log["entries"]]
+    assert told == [
+        ("link.restore", admin.id, None), ("link.delete", admin.id, None),
+        ("link.update", person.id, None), ("link.create", person.id, shown["id"]),
+    ]  # fmt: skip
+    assert log["next_cursor"] is None and log["entries"][2]["request_id"] == "the-request"
+    assert log["entries"][0]["details"] == {"slug": link["slug"], "version": 4, "owner_id": person.id}
+    assert "hidden" not in str(database.run("SELECT * FROM audit_log"))
+
+    mine = admin.call("GET", f"/api/admin/audit?actor_id={person.id}&limit=2").json
+    assert [entry["action"] for entry in mine["entries"]] == ["link.update", "link.create"]
+    rest = admin.call("GET", f"/api/admin/audit?actor_id={person.id}&limit=2&cursor={mine['next_cursor']}").json
+    assert [entry["action"] for entry in rest["entries"]] == ["key.create"] and rest["next_cursor"] is None
+    only = admin.call("GET", f"/api/admin/audit?action=key.create&actor_id={person.id}").json
+    assert [entry["subject_id"] for entry in only["entries"]] == [shown["id"]]
+    expect(admin.call("GET", "/api/admin/audit?cursor=x&action=a&action=b&who=1"), 400, "/cursor", "/action", "/who")

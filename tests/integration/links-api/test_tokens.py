@@ -1,0 +1,174 @@
+"""Access tokens that nobody issued: not one of them opens a door."""
+
+import base64
+import hashlib
+import http.client
+import json
+import string
+import time
+import urllib.parse
+
+import pytest
+from people import Person, b64, claims_of, insert_key, sign, token_of
+from service import SECRET
+
+HEADER = {"alg": "HS256", "typ": "JWT"}
+ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+# What a public key looks like whose owner's tokens a careless service would check by HMAC.
+PEM = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n"
+ALGORITHMS = (
+    "none", "None", "NONE", "nOnE", "", "HS384", "HS512", "hs256", "Hs256", "HS256 ", "RS256", "RS384", "RS512", "PS256",
+    "ES256", "ES384", "ES512", "ES256K", "EdDSA", "dir", "A128KW", "HS1", "SHA256", None, 1, True, [], ["HS256"], {},
+)  # fmt: skip
+
+
+def other_algorithms(claims):
+    for algorithm in ALGORITHMS:
+        header = {"alg": algorithm, "typ": "JWT"}
+        signed = sign(header, claims)
+        yield signed
+        yield signed.rpartition(".")[0] + "."
+        yield sign(header, claims, digest=hashlib.sha512)
+        yield sign(header, claims, PEM)
+    yield sign({"typ": "JWT"}, claims)
+    yield sign({}, claims)
+    for digest in (hashlib.sha1, hashlib.sha384, hashlib.sha512, hashlib.md5):
+        yield sign(HEADER, claims, digest=digest)
+    signed = sign(HEADER, claims)
+    yield signed.rpartition(".")[0] + "."
+    yield signed.rpartition(".")[0]
+    yield signed.rpartition(".")[0] + "." + b64(b"\0" * 32)
+
+
+def other_keys(claims):
+    guesses = [
+        "", "secret", "changeme", "\0" * 32, SECRET[:-1], SECRET[:31], SECRET + "\n", SECRET + ",", SECRET * 2, SECRET[::-1],
+        SECRET.upper(), hashlib.sha256(SECRET.encode()).hexdigest(), base64.b64encode(SECRET.encode()).decode(), PEM, "JWT",
+        "waymark", "null", "0" * 32,
+    ]  # fmt: skip
+    for guess in guesses:
+        yield sign(HEADER, claims, guess)
+    for kid in ("../../../../dev/null", "0", "' UNION SELECT 'x", "/etc/hostname", "", None):
+        yield sign({**HEADER, "kid": kid}, claims, "")
+    jwk = {"kty": "oct", "k": b64(b"attacker's own key of 32 bytes!!")}
+    for extra in ({"jwk": jwk}, {"jku": "http://127.0.0.1/"}, {"x5u": "http://127.0.0.1/"}, {"x5c": [b64(PEM.encode())]}):
+        yield sign({**HEADER, **extra}, claims, "attacker's own key of 32 bytes!!")
+
+
+def unknown_headers(claims):
+    for extra in ({"crit": ["exp"]}, {"crit": []}, {"b64": False, "crit": ["b64"]}, {"b64": False}, {"b64": True}):
+        yield sign({**HEADER, **extra}, claims)
+
+
+def other_claims(user):
+    now = int(time.time())
+    for name in ("sub", "iat", "exp", "jti"):
+        for value in (None, [], {}, True, "", 1.5, "x", -1, 0, [str(user)], str(now), 1e300, "9" * 40):
+            if (name, value) not in (("exp", str(now)),):
+                yield token_of(user, **{name: value})
+    for sub in (user, f"{user} ", f" {user}", f"+{user}", f"0{user}", f"{user}.0", f"{user}e0", f"-{user}", f"{user}\0", "٣"):
+        yield token_of(user, sub=sub)
+    for sub in (2**63 - 1, 2**63, 2**64 + user, f"{user}' OR '1'='1", f"{user}; DROP TABLE users", "admin"):
+        yield token_of(user, sub=str(sub))
+    for iat, exp in (
+        (now, now), (now - 100, now - 1), (now - 90000, now - 3600), (now, now + 86401), (now, now + 10**9), (now, 2**62),
+        (now - 1, 2**63 - 1), (now + 120, now + 3600), (now + 86400, now + 90000), (now + 50, now + 40), (-1, now + 60),
+        (0, now + 60), (now - 86400, now + 60), (now, -now), (2**63 - 1, 2**63 - 1), (now, now + 0.5), (float(now), now + 60),
+    ):  # fmt: skip
+        yield token_of(user, iat=iat, exp=exp)
+    for nbf in (now + 60, now + 10**6, "x", 2**62, True, now + 0.5):
+        yield token_of(user, nbf=nbf)
+    for gen in (1, 2, -1, 0, 2**63 - 1, "0", "1", True, False, [], 1.0):
+        yield token_of(user, gen=gen)
+    for raw in (b"", b"null", b"[]", b"1", b'"x"', b"{", b"{}", b"\xff", b"\0", json.dumps([claims_of(user)]).encode()):
+        yield sign(HEADER, raw)
+        yield sign(raw, claims_of(user))
+
+
+def malleated(token):
+    """The token with one character changed, lost or moved, and in other clothes."""
+    head, body, signature = token.split(".")
+    for i, character in enumerate(token):
+        replaced = "A" if character != "A" else "B"
+        yield token[:i] + replaced + token[i + 1 :]
+        if i % 4 == 0:
+            yield token[:i]
+            yield token[:i] + token[i + 1 :]
+    # The last character holds two bits that say nothing: the same signature, written otherwise.
+    last = ALPHABET.index(signature[-1])
+    for bits in (1, 2, 3):
+        yield token[:-1] + ALPHABET[last ^ bits]
+    for end in ("=", "==", ".", "..", ".x", " x", ",", "\t", "%", "~", "\x7f", "é"):
+        yield token + end
+    yield from ("." + token, f"{head}..{body}.{signature}", f"{body}.{head}.{signature}", f"{head}.{signature}.{body}")
+    yield from (f"{head}.{body}.{signature}.{body}.{signature}", f"{token},{token}", token.upper(), token.lower())
+    yield from (f"{head}.{body}.{signature[:42]}", f"{head}=.{body}.{signature}", f"{head}.{body}=.{signature}")
+    yield f"{head}.{body}.{base64.urlsafe_b64encode(bytes.fromhex('00') * 32).decode()}"
+
+
+def oversized(user):
+    for size in (4096, 5000, 6000):
+        yield token_of(user, more="x" * size)
+        yield "x" * size
+    yield ".".join(["A" * 2000] * 3)
+    yield "." * 4000
+
+
+def hostile(user, key):
+    claims = claims_of(user)
+    yield from other_algorithms(claims)
+    yield from other_keys(claims)
+    yield from unknown_headers(claims)
+    yield from other_claims(user)
+    yield from malleated(sign(HEADER, claims))
+    yield from oversized(user)
+    yield from ("", ".", "..", "...", "null", "undefined", "wm_", "wm_" + "A" * 43, key[:-1], key + "A", key.swapcase())
+
+
+@pytest.fixture(scope="module")
+def person(service, database):
+    return Person(service, database, "admin")
+
+
+def status_of(connection, token):
+    connection.request("GET", "/api/auth/me", headers={"Authorization": f"Bearer {token}".encode("utf-8")})
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def test_no_hostile_token_is_accepted(service, database, person):
+    url = urllib.parse.urlsplit(service.url)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    key = insert_key(database, person.id, ["links:read"])
+    good = sign(HEADER, claims_of(person.id))
+    tokens = sorted(set(hostile(person.id, key)) - {good})
+    answers = {}
+    for token in tokens:
+        if any(ord(character) < 32 and character != "\t" for character in token):
+            continue  # no header can carry it
+        answers[token] = status_of(connection, token)
+    accepted = [token for token, status in answers.items() if status not in (400, 401, 431)]
+    print(f"tokens: {len(answers)} hostile ones, {len(accepted)} accepted")
+    assert not accepted, accepted
+    assert len(answers) >= 500
+    assert sum(status == 401 for status in answers.values()) >= 500
+    assert status_of(connection, good) == 200, "the one that they all are made from"
+
+
+def test_two_credentials_in_one_request_are_none(service, person):
+    url = urllib.parse.urlsplit(service.url)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.putrequest("GET", "/api/auth/me")
+    for token in (person.token, token_of(person.id)):
+        connection.putheader("Authorization", f"Bearer {token}")
+    connection.endheaders()
+    assert connection.getresponse().status == 401
+
+
+def test_the_token_of_an_account_that_never_was_is_refused(person, expect):
+    for user_id in (2**62, person.id + 10**6):
+        person_token, person.token = person.token, token_of(user_id)
+        expect(person.call("GET", "/api/auth/me"), 401)
+        expect(person.call("GET", "/api/admin/users"), 401)
+        person.token = person_token
