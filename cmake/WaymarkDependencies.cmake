@@ -11,6 +11,12 @@ foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjw
   add_library(dep::${library} ALIAS PkgConfig::${prefix})
 endforeach()
 
+# It says nothing to pkg-config.
+find_library(WAYMARK_UNISTRING unistring REQUIRED)
+add_library(unistring INTERFACE)
+target_link_libraries(unistring INTERFACE "${WAYMARK_UNISTRING}")
+add_library(dep::libunistring ALIAS unistring)
+
 # An allocator for programs whose memory is taken in one thread and given back in another. Sanitizers bring their own.
 add_library(allocator INTERFACE)
 add_library(dep::allocator ALIAS allocator)

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "lib/base/utf8.h"
+#include "services/links-api/host_bidi.h"
 
 #define LABEL_MAX 63
 #define NAME_MAX_BYTES 253
@@ -69,6 +70,17 @@ static bool copy_lower_case(const char *name, char out[static DESTINATION_HOST_M
 	return true;
 }
 
+/* As a browser would show it. */
+static bool is_readable(const char *ascii)
+{
+	char *shown = NULL;
+	if (idn2_to_unicode_8z8z(ascii, &shown, 0) != IDN2_OK)
+		return false;
+	bool is_good = host_bidi_is_good(shown);
+	idn2_free(shown);
+	return is_good;
+}
+
 /* Lower-case A-labels; names without any need for IDNA are let through as they are, odd hyphens included. */
 static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1])
 {
@@ -80,7 +92,7 @@ static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1]
 		return false;
 	bool fits = copy_lower_case((const char *)mapped, out);
 	idn2_free(mapped);
-	return fits;
+	return fits && is_readable(out);
 }
 
 static bool has_good_labels(const char *name)

@@ -307,10 +307,33 @@ static void a_normal_form_is_its_own_normal_form(void **state)
 	}
 }
 
+/* RFC 5893. libidn2 lets some of them pass, browsers do not. */
+static void refuses_names_that_mix_directions(void **state)
+{
+	(void)state;
+	static const struct example examples[] = {
+		{ "https://\xd7\x90\xd7\x91.example/", "https://xn--4dbc.example/" },
+		{ "https://\xd7\x90-\xd7\x91.example/", "https://xn----zhce.example/" },
+		{ "https://a\xd7\x90.example/", NULL },
+		{ "https://\xd7\x90"
+		  "a.example/",
+		  NULL },
+		{ "https://0a.\xd7\x90.example/", NULL },
+		{ "https://a-.\xd7\x90.example/", NULL },
+		{ "https://\xd8\xa7\xd9\xa1"
+		  "0.example/",
+		  NULL },
+		{ "https://\xda\xa1-\xe0\xb7\x8a.example/", NULL },
+		{ "https://xn----xtc416c.example/", NULL },
+	};
+	CHECK(examples);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_the_form_that_browsers_write),
+		cmocka_unit_test(refuses_names_that_mix_directions),
 		cmocka_unit_test(normalises_escapes_as_rfc_3986_says),
 		cmocka_unit_test(reads_hosts_as_browsers_do),
 		cmocka_unit_test(refuses_what_parsers_disagree_about),

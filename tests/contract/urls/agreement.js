@@ -1,0 +1,92 @@
+"use strict";
+/*
+ * Whatever we take for a destination, browsers read alike: Node's URL (the WHATWG URL standard) is their parser.
+ *
+ *   node agreement.js PROGRAM     PROGRAM: read_destinations
+ *
+ *   URLS_COUNT   how many URLs are tried (default 20000)
+ *   URLS_SEED    which (default 1)
+ *
+ * For each URL that we take:
+ *   - they take it as well, and read the same scheme, host, port, path, query and fragment from what came in as from our
+ *     normal form, but for escapes that mean the same (RFC 3986, 6.2.2);
+ *   - our normal form is theirs: they write it as it stands;
+ *   - the parts that we see in it are those that they see.
+ * URLs that only they take are no harm; both lots are counted, as a test that takes nothing proves nothing.
+ */
+const { spawnSync } = require("node:child_process");
+const { urls } = require("./urls.js");
+
+const count = Number(process.env.URLS_COUNT || 20000);
+const seed = Number(process.env.URLS_SEED || 1);
+const SHOWN = 20;
+const TAKEN_AT_LEAST = 0.2;
+
+function parse(text) {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+/* Escapes of unreserved characters are those characters, and "^" in a path is %5E since 2024. */
+function normal(text) {
+  return text
+    .replace(/%([0-9a-fA-F]{2})/g, (whole, hex) => {
+      const c = String.fromCharCode(parseInt(hex, 16));
+      return /[A-Za-z0-9\-._~]/.test(c) ? c : whole.toUpperCase();
+    })
+    .replace(/\^/g, "%5E");
+}
+
+/*
+ * Node 20 overlooks dot segments behind a segment that only begins with a dot ("/.a/b/.."), where the standard does not; with
+ * an escape in the path it reads it as written there, and "/%2e" changes nothing.
+ */
+const carefully = (text) => text.replace(/^(https?:\/\/[^/?#]*)(?=\/)/i, "$1/%2e");
+
+const portOf = (url) => Number(url.port || { "http:": 80, "https:": 443 }[url.protocol]);
+const partsOf = (url) => [url.protocol, url.hostname, portOf(url), normal(url.pathname), normal(url.search), normal(url.hash)];
+
+/* What is wrong with our reading of a URL, or null. */
+function judge(text, ours) {
+  const input = parse(carefully(text));
+  const output = parse(ours.url);
+  if (!input) return "browsers refuse it";
+  if (!output) return "browsers refuse our normal form";
+  if (input.username || input.password || output.username || output.password) return "browsers see user information";
+  if (output.href !== ours.url) return `browsers write our normal form as ${output.href}`;
+  if (JSON.stringify(partsOf(input)) !== JSON.stringify(partsOf(output)))
+    return `browsers read ${JSON.stringify(partsOf(input))}, and ${JSON.stringify(partsOf(output))} from our normal form`;
+  const theirs = [output.hostname, portOf(output), output.pathname, output.search, output.hash];
+  const seen = [ours.host, ours.port, ours.path, ours.query === "?" ? "" : ours.query, ours.fragment === "#" ? "" : ours.fragment];
+  if (JSON.stringify(theirs) !== JSON.stringify(seen)) return `browsers see ${JSON.stringify(theirs)}, we ${JSON.stringify(seen)}`;
+  return null;
+}
+
+function main() {
+  const tried = urls(seed, count);
+  const input = tried.map((url) => JSON.stringify(url)).join("\n") + "\n";
+  const run = spawnSync(process.argv[2], { input, encoding: "utf8", maxBuffer: 1 << 30 });
+  const answers = run.stdout.trimEnd().split("\n");
+  if (run.status !== 0 || answers.length !== tried.length) throw new Error(`${answers.length} answers, status ${run.status}: ${run.stderr}`);
+
+  let taken = 0;
+  let onlyTheirs = 0;
+  const wrong = [];
+  answers.forEach((line, i) => {
+    const ours = JSON.parse(line);
+    const takes = !("refused" in ours);
+    taken += takes;
+    onlyTheirs += !takes && ["http:", "https:"].includes(parse(tried[i])?.protocol);
+    const mistake = takes ? judge(tried[i], ours) : null;
+    if (mistake) wrong.push(`${JSON.stringify(tried[i])} -> ${JSON.stringify(ours.url)}: ${mistake}`);
+  });
+  wrong.slice(0, SHOWN).forEach((line) => console.log(line));
+  console.log(`${tried.length} URLs (seed ${seed}, Node ${process.version}, Unicode ${process.versions.unicode}): ` +
+    `${taken} taken, ${wrong.length} of them read differently; ${onlyTheirs} that browsers take were refused`);
+  process.exit(wrong.length > 0 || taken < TAKEN_AT_LEAST * tried.length ? 1 : 0);
+}
+
+main();

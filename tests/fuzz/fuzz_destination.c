@@ -1,0 +1,64 @@
+/*
+ * Destinations of strangers. Whatever is taken is its own normal form, without a byte that a header or a browser would
+ * read otherwise, of whole parts; and host_policy.h, which looks for the host in the URL itself, finds the same one.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/host_policy.h"
+#include "services/links-api/destination.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void require_normal(const struct destination *d)
+{
+	struct destination again;
+	const char *reason = NULL;
+	require(destination_parse(d->url, strlen(d->url), &again, &reason) == OK);
+	require(strcmp(again.url, d->url) == 0 && strcmp(again.host.text, d->host.text) == 0);
+	require(again.port == d->port && again.path == d->path && again.query == d->query);
+	require(again.fragment == d->fragment && again.host.is_address == d->host.is_address);
+}
+
+static void require_whole(const struct destination *d)
+{
+	size_t len = strlen(d->url);
+	require(len > 0 && len <= LINK_URL_MAX);
+	for (size_t i = 0; i < len; i++)
+		require(d->url[i] > ' ' && d->url[i] < 0x7f && d->url[i] != '\\');
+	require(d->url[d->path] == '/' && d->path <= d->query && d->query <= d->fragment && d->fragment <= len);
+	require(d->query == d->fragment || d->url[d->query] == '?');
+	require(d->fragment == len || d->url[d->fragment] == '#');
+	require(!memchr(d->url, '@', d->path) && d->port > 0 && d->host.text[0] != '\0');
+}
+
+static void require_blockable(const struct destination *d)
+{
+	struct host_policy *policy = host_policy_new();
+	require(host_policy_add(policy, HOST_POLICY_BLOCK, d->host.text, strlen(d->host.text)) == OK);
+	require(host_policy_judge(policy, d->url) == HOST_POLICY_BLOCKED);
+	host_policy_free(policy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct destination d;
+	const char *reason = NULL;
+	if (destination_parse((const char *)data, size, &d, &reason) != OK) {
+		require(reason);
+		return 0;
+	}
+	require_whole(&d);
+	require_normal(&d);
+	require_blockable(&d);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/*
+ * Request lines of strangers: the first byte chooses the method, the rest is the target. Whatever path is found fits its
+ * route, a method that is not there has an Allow that names those that are, and queries are read or refused with the
+ * names of what is wrong.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/links-api/qr_query.h"
+#include "services/links-api/routes.h"
+#include "services/links-api/stats_query.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static size_t segments_of(const char *path)
+{
+	size_t count = 0;
+	for (; *path; path++)
+		count += *path == '/';
+	return count;
+}
+
+static void try_path(enum http_method method, const char *path)
+{
+	struct http_match match = { 0 };
+	enum err err = routes_find(method, path, &match);
+	if (err == OK) {
+		bool is_method =
+			match.route->method == method || (method == HTTP_HEAD && match.route->method == HTTP_GET);
+		require(is_method && match.route->handler != NULL);
+		require(segments_of(match.route->pattern) == segments_of(path));
+	} else {
+		require(err == ERR_NOT_FOUND || (err == ERR_CONFLICT && match.allow[0] != '\0'));
+	}
+}
+
+static void try_query(const char *query)
+{
+	static const struct stats_query_terms terms = { ~0U, 10, 1000 };
+	struct http_problem_fields wrong_qr = { 0 }, wrong_stats = { 0 };
+	struct qr_query qr;
+	struct stats_query stats = { 0 };
+	require((qr_query_read(query, &qr, &wrong_qr) == OK) == (wrong_qr.count == 0));
+	require((stats_query_read(query, &terms, &stats, &wrong_stats) == OK) == (wrong_stats.count == 0));
+	if (wrong_qr.count == 0)
+		require(qr.picture.size >= QR_PICTURE_SIZE_MIN && qr.picture.size <= QR_PICTURE_SIZE_MAX &&
+		        qr.picture.margin <= QR_PICTURE_MARGIN_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	/* As the server hands it over: an absolute path without NUL, cut at its first "?". */
+	char *target = mem_text_n((const char *)data + 1, size - 1);
+	char *query = strchr(target, '?');
+	if (query)
+		*query++ = '\0';
+	if (target[0] == '/')
+		try_path((enum http_method)(data[0] % (HTTP_OTHER + 1)), target);
+	try_query(query ? query : "");
+	free(target);
+	return 0;
+}
