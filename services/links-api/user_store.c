@@ -95,6 +95,26 @@ enum err user_store_lock(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
+static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id, int64_t *links_per_day)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, USER_STORE_NO_QUOTA);
+	return pg_conn_query_int(conn, sql, &params, links_per_day);
+}
+
+#define SELECT_QUOTA "SELECT COALESCE(links_per_day, $2) FROM users WHERE id = $1 AND deleted_at IS NULL"
+
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
+{
+	return query_quota(conn, SELECT_QUOTA, id, links_per_day);
+}
+
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
+{
+	return query_quota(conn, SELECT_QUOTA " FOR NO KEY UPDATE", id, links_per_day);
+}
+
 enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
                                   char password_hash[static PASSWORD_HASH_SIZE])
 {
@@ -165,26 +185,6 @@ enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing", &params);
-}
-
-static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id, int64_t *links_per_day)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, id);
-	pg_params_int(&params, USER_STORE_NO_QUOTA);
-	return pg_conn_query_int(conn, sql, &params, links_per_day);
-}
-
-#define SELECT_QUOTA "SELECT COALESCE(links_per_day, $2) FROM users WHERE id = $1"
-
-enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
-{
-	return query_quota(conn, SELECT_QUOTA, id, links_per_day);
-}
-
-enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
-{
-	return query_quota(conn, SELECT_QUOTA " FOR NO KEY UPDATE", id, links_per_day);
 }
 
 /* --- for administrators --- */

@@ -50,6 +50,12 @@ enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_s
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
+/* His own number of links in 24 hours, 0 = no limit. */
+#define USER_STORE_NO_QUOTA INT64_C(-1) /* he has none: the service's number counts */
+
+/* ERR_NOT_FOUND: no such account. */
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
+
 /* As user_store_get, with the hash of his password. */
 enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
                                   char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
@@ -71,12 +77,6 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash) MU
 enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
                                  bool *is_long_gone) MUST_CHECK;
 enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
-
-/* His own number of links in 24 hours, 0 = no limit. */
-#define USER_STORE_NO_QUOTA INT64_C(-1) /* he has none: the service's number counts */
-
-/* ERR_NOT_FOUND: no such account. */
-enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 /*
  * Inside a transaction: makes all who lock the same account wait for its end, so that what is counted per account stays

@@ -101,8 +101,8 @@ def test_its_role_may_do_no_more_than_it_needs(database):
     connection = psycopg2.connect(database.url("waymark_links_api"))
     connection.autocommit = True
     for statement in (
-        "DELETE FROM links", "UPDATE link_statistics SET visit_count = 1", "SELECT * FROM visitor_salts",
-        "INSERT INTO link_tombstones VALUES ('a', 1, 'DELETED', 1)", "DROP TABLE links",
+        "UPDATE link_statistics SET visit_count = 1", "SELECT * FROM visitor_salts", "DROP TABLE links", "TRUNCATE links",
+        "DELETE FROM link_tombstones", "UPDATE link_tombstones SET slug = 'a'", "DELETE FROM idempotency_keys",
     ):  # fmt: skip
         try:
             connection.cursor().execute(statement)
