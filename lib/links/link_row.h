@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. How a struct link and a row of the table links become each other; what the files
- * of link_store share. Nobody else includes it.
+ * One thread at a time per connection. How a struct link and a row of the table links become each other; what the
+ * stores of that table share. Nobody else includes it.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_ROW_H
 #define WAYMARK_LIB_LINKS_LINK_ROW_H

@@ -161,44 +161,6 @@ enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_cha
 	return err;
 }
 
-static enum err read_page(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, page->owner_id);
-	pg_params_int(&params, page->limit);
-	pg_params_int(&params, (page->page - 1) * page->limit);
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn,
-	                             "SELECT " LINK_ROW_COLUMNS " FROM links "
-	                             "WHERE owner_id = $1 AND state <> 'DELETED' "
-	                             "ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3",
-	                             &params, &rows);
-	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
-		err = link_row_read(rows, i, &links[i]);
-	if (err == OK)
-		*count = pg_result_count(rows);
-	pg_result_free(rows);
-	return err;
-}
-
-enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
-                         int64_t *total)
-{
-	if (page->page < 1 || page->limit < 1 || page->limit > LINK_STORE_LIMIT_MAX ||
-	    page->page > INT64_MAX / page->limit)
-		return ERR_INVALID;
-	struct pg_params params = { 0 };
-	pg_params_int(&params, page->owner_id);
-	int64_t all;
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE owner_id = $1 AND state <> 'DELETED'",
-	                                 &params, &all);
-	if (err == OK)
-		err = read_page(conn, page, links, count);
-	if (err == OK)
-		*total = all;
-	return err;
-}
-
 enum err link_store_count(struct pg_conn *conn, int64_t *total)
 {
 	return pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);

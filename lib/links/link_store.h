@@ -67,21 +67,6 @@ enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const ch
  */
 enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
-#define LINK_STORE_LIMIT_MAX 100
-
-struct link_store_page {
-	int64_t owner_id;
-	int64_t page;  /* from 1 */
-	int64_t limit; /* 1 to LINK_STORE_LIMIT_MAX */
-};
-
-/*
- * ERR_INVALID: a page or limit out of range. The owner's links that are not DELETED, newest first; links has room for
- * limit. total: of all pages.
- */
-enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
-                         int64_t *total) MUST_CHECK;
-
 /* Links that are not DELETED, of everybody. */
 enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;
 

@@ -49,6 +49,7 @@ static const struct env_var vars[] = {
 	TASK_TIMES("RETENTION", retention, "86400", "300", QUICK_AT_LEAST, QUICK_AT_MOST, "look for old partitions"),
 	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
 	             "the first look is at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
+	TASK_TIMES("LISTS", link_lists, "5", "5", "3", QUICK_AT_MOST, "look at what lists of links are ordered by"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
 	SECONDS("CLOCK_DIFFERENCE_MAX_S", clock_difference_max_s, "21600", 0,
@@ -94,6 +95,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->partitions, "PARTITIONS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",

@@ -29,6 +29,7 @@ struct config {
 	struct task_times partitions;
 	struct task_times salts;
 	struct task_times retention;
+	struct task_times link_lists;
 	struct task_times destinations;
 
 	int64_t expiry_links_per_s; /* 0 = no limit */

@@ -12,7 +12,6 @@
 #include "services/links-api/link_audit.h"
 #include "services/links-api/link_change.h"
 #include "services/links-api/link_json.h"
-#include "services/links-api/link_query.h"
 #include "services/links-api/link_telling.h"
 
 /* --- one link --- */
@@ -227,84 +226,4 @@ enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 	struct subject s = { 0 };
 	enum err err = change(r, link_change_restore, NULL, &s);
 	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
-}
-
-/* --- many links --- */
-
-struct page {
-	struct link_query query;
-	struct list_page list;
-	struct statistics *statistics;
-	struct link_check *checks;
-};
-
-static enum err read_list_on(const struct request *r, struct pg_conn *conn, struct page *page)
-{
-	struct link_store_page wanted = { r->user_id, page->query.page, page->query.limit };
-	return link_store_list(conn, &wanted, page->list.links, &page->list.count, &page->list.total);
-}
-
-static enum err read_figures_of_page_on(struct pg_conn *conn, struct page *page)
-{
-	int64_t ids[LINK_QUERY_LIMIT_MAX];
-	for (size_t i = 0; i < page->list.count; i++)
-		ids[i] = page->list.links[i].entry.id;
-	enum err err = statistics_store_get_many(conn, ids, page->list.count, page->statistics);
-	return err == OK ? link_check_store_get_many(conn, ids, page->list.count, page->checks) : err;
-}
-
-static enum http_progress answer_page(struct request *r, const struct page *page)
-{
-	struct json *links = json_new_array();
-	for (size_t i = 0; i < page->list.count; i++)
-		json_append(links, link_json_new(&page->list.links[i], &page->statistics[i], &page->checks[i],
-		                                 &r->api->base, request_now_us(r)));
-
-	struct json *pagination = json_new_object();
-	json_set_int(pagination, "page", page->query.page);
-	json_set_int(pagination, "limit", page->query.limit);
-	json_set_int(pagination, "total", page->list.total);
-	json_set_int(pagination, "total_pages", (page->list.total + page->query.limit - 1) / page->query.limit);
-	json_set_null(pagination, "next_cursor");
-
-	struct json *answer = json_new_object();
-	json_set(answer, "links", links);
-	json_set(answer, "pagination", pagination);
-	return answer_json(r, 200, answer);
-}
-
-static enum err read_page(const struct request *r, struct page *page)
-{
-	struct pg_conn *conn = NULL;
-	struct list_cache_place place;
-	bool is_cached = list_cache_get(r->api->lists, r->user_id, &page->query, &page->list, &place);
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	if (!is_cached)
-		err = read_list_on(r, conn, page);
-	if (err == OK)
-		err = read_figures_of_page_on(conn, page);
-	pg_pool_give(r->api->pg, conn);
-	if (err == OK && !is_cached)
-		list_cache_put(r->api->lists, &place, &page->list);
-	return err;
-}
-
-enum http_progress link_handlers_list(void *ctx, struct http_exchange *x)
-{
-	struct request *r = ctx;
-	struct http_problem_fields wrong = { 0 };
-	struct page page = { 0 };
-	if (link_query_read(http_exchange_query(x), &page.query, &wrong) != OK)
-		return answer_wrong_fields(r, &wrong);
-	list_page_init(&page.list, (size_t)page.query.limit);
-	page.statistics = mem_array((size_t)page.query.limit, sizeof(*page.statistics));
-	page.checks = mem_array((size_t)page.query.limit, sizeof(*page.checks));
-	enum err err = read_page(r, &page);
-	enum http_progress progress = err == OK ? answer_page(r, &page) : answer_failure(r, err);
-	list_page_clear(&page.list);
-	free(page.statistics);
-	free(page.checks);
-	return progress;
 }

@@ -7,9 +7,6 @@
 
 #include "lib/net/http_server.h"
 
-/* GET /api/links?page=&limit= → 200 {links, pagination}, 400 */
-enum http_progress link_handlers_list(void *ctx, struct http_exchange *x);
-
 /* GET /api/links/{id} → 200 {link} with ETag, 404 */
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x);
 

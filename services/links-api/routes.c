@@ -14,6 +14,8 @@
 #include "services/links-api/link_bulk.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
+#include "services/links-api/link_list_change.h"
+#include "services/links-api/link_list_handlers.h"
 #include "services/links-api/qr_handlers.h"
 #include "services/links-api/stats_handlers.h"
 #include "services/links-api/visit_handlers.h"
@@ -41,7 +43,8 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
+	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  ROUTES_RIGHT_LINKS_READ,   true },
+	{ HTTP_PATCH,  "/api/links",               link_list_change_patch,  ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true },

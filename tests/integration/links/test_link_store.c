@@ -213,44 +213,6 @@ static void takes_back_what_was_rolled_back_with_its_event(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void lists_pages_of_the_owner_newest_first_without_deleted_ones(void **state)
-{
-	struct link_fixture *f = *state;
-	const char *const slugs[] = { "one", "two", "three", "four", "five" };
-	for (size_t i = 0; i < 5; i++)
-		link_fixture_make(f, slugs[i]);
-	link_fixture_change(f, f->link.entry.id - 1, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	struct link_store_new foreign = link_fixture_plain("foreign");
-	foreign.owner_id = 2;
-	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
-
-	struct link *links = mem_array(LINK_STORE_LIMIT_MAX, sizeof(*links));
-	size_t count = 0;
-	int64_t total = 0;
-	struct link_store_page page = { .owner_id = 1, .page = 1, .limit = 3 };
-	assert_int_equal(link_store_list(f->api, &page, links, &count, &total), OK);
-	assert_int_equal(count, 3);
-	assert_int_equal(total, 4);
-	assert_string_equal(links[0].entry.slug, "five");
-	assert_string_equal(links[1].entry.slug, "three");
-	assert_string_equal(links[2].entry.slug, "two");
-	page.page = 2;
-	assert_int_equal(link_store_list(f->api, &page, links, &count, &total), OK);
-	assert_int_equal(count, 1);
-	assert_string_equal(links[0].entry.slug, "one");
-	page.page = 3;
-	assert_int_equal(link_store_list(f->api, &page, links, &count, &total), OK);
-	assert_int_equal(count, 0);
-	assert_int_equal(total, 4);
-	page.limit = 101;
-	assert_int_equal(link_store_list(f->api, &page, links, &count, &total), ERR_INVALID);
-	page = (struct link_store_page){ .owner_id = 1, .page = INT64_MAX, .limit = 100 };
-	assert_int_equal(link_store_list(f->api, &page, links, &count, &total), ERR_INVALID);
-	assert_int_equal(link_store_count(f->api, &total), OK);
-	assert_int_equal(total, 5);
-	free(links);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
@@ -266,7 +228,6 @@ int main(void)
 		TEST(raises_the_version_with_each_write_and_records_it),
 		TEST(refuses_to_write_a_version_that_is_not_there_any_more),
 		TEST(takes_back_what_was_rolled_back_with_its_event),
-		TEST(lists_pages_of_the_owner_newest_first_without_deleted_ones),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

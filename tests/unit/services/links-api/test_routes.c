@@ -202,7 +202,7 @@ static void unknown_paths_are_404_and_unknown_methods_405_with_the_known_ones(vo
 	assert_int_equal(ask(f, "PUT", "/api/links/7", "")->status, 405);
 	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
 	assert_int_equal(ask(f, "DELETE", "/api/links", "")->status, 405);
-	assert_header(f, "Allow", "GET, HEAD, POST, OPTIONS");
+	assert_header(f, "Allow", "GET, HEAD, POST, PATCH, OPTIONS");
 	assert_int_equal(ask(f, "BREW", "/api/stats", "")->status, 405);
 	assert_int_equal(ask(f, "PATCH", "/api/links/public", "")->status, 405);
 	assert_header(f, "Allow", "POST, OPTIONS");

@@ -1,0 +1,20 @@
+#include "services/janitor/link_lists.h"
+
+static enum err refresh(const struct run *run, int64_t *changed)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, RUN_BATCH_ROWS);
+	return pg_conn_query_int(run->conn, "SELECT link_ranking_refresh($1)", &params, changed);
+}
+
+static enum err tidy(const struct run *run, int64_t *changed)
+{
+	*changed = 0;
+	return pg_conn_query(run->conn, "SELECT links_search_tidy()", NULL, NULL);
+}
+
+enum err link_lists_run(struct run *run, int64_t *changed)
+{
+	enum err err = run_while_changing(run, refresh, changed);
+	return err == OK ? run_batch(run, tidy, changed) : err;
+}

@@ -1,0 +1,488 @@
+"""Lists of links by cursor, in other orders, searched and filtered."""
+
+import concurrent.futures
+import urllib.parse
+
+import psycopg2
+import pytest
+from doors import Api, unique_email
+from service import wait_until
+
+LIMIT = 7
+
+
+def user_of(service):
+    api = Api(service.url)
+    api.register_and_login(unique_email())
+    api.id = api.call("GET", "/api/auth/me").json["user"]["id"]
+    return api
+
+
+@pytest.fixture(scope="module")
+def account(service):
+    return user_of(service)
+
+
+@pytest.fixture
+def user(account, database):
+    """Without links; an account takes a second to make."""
+    database.run("DELETE FROM links WHERE owner_id = %s", account.id)
+    database.redis.client.delete(f"list_generation:{account.id}")
+    return account
+
+
+@pytest.fixture
+def rank(database):
+    """rank(link, visits, at): the consumer counts, the janitor follows."""
+
+    def count(link, visits, at=None):
+        database.run(
+            "INSERT INTO link_statistics (link_id, visit_count, last_visited_at) VALUES (%s, %s, %s)"
+            " ON CONFLICT (link_id) DO UPDATE SET visit_count = EXCLUDED.visit_count, last_visited_at = EXCLUDED.last_visited_at",
+            link["id"], visits, at,
+        )  # fmt: skip
+        refresh(database)
+
+    return count
+
+
+def refresh(database):
+    while database.ask("SELECT link_ranking_refresh(1000)") > 0:
+        pass
+
+
+def path(**query):
+    return "/api/links?" + urllib.parse.urlencode(query)
+
+
+def shown(user, **query):
+    answer = user.call("GET", path(**query))
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def slugs(user, **query):
+    """Of all pages, by cursor; each page is full but the last, and each says the same total."""
+    found, totals, cursor = [], set(), {}
+    while True:
+        page = shown(user, limit=LIMIT, **query, **cursor)
+        found += [link["slug"] for link in page["links"]]
+        pagination = page["pagination"]
+        totals.add(pagination["total"])
+        assert pagination["limit"] == LIMIT
+        if cursor:
+            assert pagination["page"] is None and pagination["total_pages"] is None
+        if not pagination["next_cursor"]:
+            assert totals == {len(found)}
+            return found
+        assert len(page["links"]) == LIMIT
+        cursor = {"cursor": pagination["next_cursor"]}
+
+
+def made(user, count, **members):
+    """Newest first."""
+    return [user.create(**members) for _ in range(count)][::-1]
+
+
+def names(links):
+    return [link["slug"] for link in links]
+
+
+# --- pages and cursors ---
+
+
+def test_a_cursor_goes_through_all_links_once(user):
+    links = made(user, 3 * LIMIT + 1)
+    assert slugs(user) == names(links)
+    assert slugs(user, order="asc") == names(links[::-1])
+    first = shown(user, limit=LIMIT)["pagination"]
+    assert (first["page"], first["total"], first["total_pages"]) == (1, 22, 4) and first["next_cursor"]
+
+
+def test_a_last_page_that_is_full_has_no_cursor(user):
+    made(user, LIMIT)
+    assert shown(user, limit=LIMIT)["pagination"]["next_cursor"] is None
+    assert shown(user, limit=LIMIT, q="http")["pagination"]["next_cursor"] is None
+
+
+def test_no_link_comes_twice_or_is_left_out_while_others_come_and_go(user):
+    links = made(user, 3 * LIMIT)
+    first = shown(user, limit=LIMIT)
+    cursor = first["pagination"]["next_cursor"]
+    made(user, LIMIT)
+    for link in links[:LIMIT]:
+        assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
+    second = shown(user, limit=LIMIT, cursor=cursor)
+    assert names(second["links"]) == names(links[LIMIT : 2 * LIMIT])
+    third = shown(user, limit=LIMIT, cursor=second["pagination"]["next_cursor"])
+    assert names(third["links"]) == names(links[2 * LIMIT :])
+    assert third["pagination"]["next_cursor"] is None
+
+
+def test_the_next_cursor_of_a_page_from_redis_is_that_of_postgresql(user):
+    made(user, LIMIT + 1)
+    asked = [shown(user, limit=LIMIT) for _ in range(5)]
+    assert all(page == asked[0] for page in asked)
+
+
+def test_a_cursor_belongs_to_its_query_and_its_user(user, bob, expect):
+    made(user, 2)
+    cursor = shown(user, limit=1)["pagination"]["next_cursor"]
+    for query in ({"q": "a"}, {"order": "asc"}, {"sort": "visit_count"}, {"filter": "id:1"}, {"page": 1}):
+        expect(user.call("GET", path(limit=1, cursor=cursor, **query)), 400, "/cursor")
+    expect(bob.call("GET", path(limit=1, cursor=cursor)), 400, "/cursor")
+    expect(user.call("GET", path(cursor=cursor[:-1] + ("0" if cursor[-1] != "0" else "1"))), 400, "/cursor")
+
+
+def test_every_wrong_parameter_is_named_at_once(user, expect):
+    answer = user.call("GET", path(page=0, limit=101, sort="x", order="x", q="", tag="", state="x", filter="x", owner="x", more="x"))
+    expect(answer, 400, "/page", "/limit", "/sort", "/order", "/q", "/tag", "/state", "/filter", "/owner", "/more")
+
+
+# --- order ---
+
+
+def test_links_stand_by_their_visits(user, rank):
+    never, few, many, new = made(user, 4)
+    rank(few, 3, "2026-11-02T00:00:00Z")
+    rank(many, 50, "2026-11-01T00:00:00Z")
+    rank(new, 1, "2026-11-03T00:00:00.000001Z")
+    assert slugs(user, sort="visit_count") == names([many, few, new, never])
+    assert slugs(user, sort="visit_count", order="asc") == names([never, new, few, many])
+    assert slugs(user, sort="last_visited_at") == names([new, few, many, never])
+    assert slugs(user, sort="last_visited_at", order="asc") == names([never, many, few, new])
+    assert [link["visit_count"] for link in shown(user, sort="visit_count")["links"]] == [50, 3, 1, 0]
+
+
+@pytest.mark.parametrize("sort", ["visit_count", "last_visited_at"])
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_cursor_goes_through_links_with_equal_visits_once(user, rank, sort, order):
+    links = made(user, 3 * LIMIT)
+    for link in links[LIMIT : 2 * LIMIT]:
+        rank(link, 5, "2026-11-02T00:00:00Z")
+    both = links[LIMIT : 2 * LIMIT] + links[:LIMIT] + links[2 * LIMIT :]
+    assert slugs(user, sort=sort, order=order) == names(both if order == "desc" else both[::-1])
+
+
+def test_a_searched_list_has_every_order(user, rank):
+    links = made(user, LIMIT + 1, title="Advent calendar")
+    made(user, 2)
+    rank(links[3], 9)
+    expected = names([links[3], *links[:3], *links[4:]])
+    assert slugs(user, q="advent", sort="visit_count") == expected
+    assert slugs(user, q="advent", sort="visit_count", order="asc") == expected[::-1]
+    assert slugs(user, q="advent", order="asc") == names(links[::-1])
+
+
+# --- search ---
+
+
+def test_q_finds_a_part_of_slug_target_or_title_in_any_case(user):
+    slug = user.create()
+    target = user.create(original_url="https://Shop.example.com/Red-Shoes-42?size=8")
+    title = user.create(title="Über uns: 50% auf_alles \\ heute")
+    for q, link in ((slug["slug"][1:6], slug), ("shop.EX", target), ("red-shoes-42", target), ("shoes-42?SIZE", target),
+                    ("ÜBER", title), ("über UNS", title), ("50%", title), ("f_a", title), ("\\ h", title), ("ns: 5", title)):  # fmt: skip
+        assert slugs(user, q=q) == [link["slug"]], q
+    for q in ("50_", "au%lles", "nothing like it", "zzzz", slug["slug"] + "https"):
+        assert slugs(user, q=q) == [], q
+
+
+def test_a_search_sees_new_links_and_changed_ones_at_once(user):
+    link = user.create(title="before")
+    assert slugs(user, q="before") == [link["slug"]]
+    assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "after"}).status == 200
+    assert slugs(user, q="before") == []
+    assert slugs(user, q="after") == [link["slug"]]
+
+
+def test_tag_and_state_choose(user, database):
+    a, b, c, d = made(user, 4)
+    for link, tags in ((a, ["x"]), (b, ["x", "y"]), (c, ["xy"])):
+        assert user.call("PATCH", f"/api/links/{link['id']}", {"tags": tags}).status == 200
+    assert slugs(user, tag="x") == names([a, b])
+    assert slugs(user, tag="X") == []
+    assert user.call("PATCH", f"/api/links/{a['id']}", {"state": "DISABLED"}).status == 200
+    assert user.call("DELETE", f"/api/links/{b['id']}").status == 204
+    database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", c["id"])
+    assert slugs(user, state="DISABLED") == names([a])
+    assert slugs(user, state="DELETED") == names([b])
+    assert slugs(user, state="EXPIRED") == names([c]), "whether or not the janitor has been there"
+    assert slugs(user, state="ACTIVE") == names([d])
+    assert slugs(user) == names([a, c, d])
+    assert slugs(user, tag="x", state="DISABLED", q="http", filter="id:>0") == names([a])
+
+
+def test_a_search_finds_nothing_of_others(user, bob):
+    bob.create(title="secret plan", tags=["secret"])
+    for query in ({"q": "secret"}, {"tag": "secret"}, {"filter": "title:~secret,tag:secret,id:>0"}, {"state": "ACTIVE"}):
+        assert slugs(user, **query) == []
+
+
+def test_beyond_ten_thousand_matches_there_is_no_total(user, database):
+    database.run(
+        "INSERT INTO links (slug, link_type, original_url, owner_id, title) SELECT 'many-' || %s || '-' || i, 'PERMANENT', 'https://example.com/',"
+        " %s, CASE WHEN i <= 10000 THEN 'exactly' ELSE '' END FROM generate_series(1, 10001) AS i", user.id, user.id,
+    )  # fmt: skip
+    assert shown(user)["pagination"]["total"] == 10001, "without a search it is exact"
+    exact = shown(user, q="exactly")["pagination"]
+    assert (exact["total"], exact["total_pages"]) == (10000, 500)
+    many = shown(user, q="many-", limit=LIMIT)
+    assert (many["pagination"]["total"], many["pagination"]["total_pages"]) == (None, None)
+    more = shown(user, q="many-", limit=LIMIT, cursor=many["pagination"]["next_cursor"])
+    assert len({link["id"] for link in many["links"] + more["links"]}) == 2 * LIMIT
+
+
+# --- filter ---
+
+
+def test_a_filter_is_compiled_to_what_it_says(user, rank, database):
+    a = user.create(title="Summer sale", tags=["sale", "eu"], original_url="https://example.com/a", redirect_status=301)
+    b = user.create(title="it's 50%", tags=["us"], expires_at="2099-01-01T00:00:00.500Z")
+    c = user.create(expired_url="https://example.com/over")
+    rank(a, 10, "2026-11-01T10:00:00.123456Z")
+    rank(b, 3, "2026-11-02T00:00:00Z")
+    database.run("UPDATE links SET destination_status = 404 WHERE id = %s", c["id"])
+    everything = [c, b, a]
+    for text, expected in (
+        ("redirect_status:301", [a]),
+        ("redirect_status:-301", [c, b]),
+        ("visit_count:>3", [a]),
+        ("visit_count:>=3+visit_count:<10", [b]),
+        ("visit_count:[3,10]", [b, a]),
+        ("last_visited_at:2026-11-01T10:00:00.123Z", [a]),
+        ("last_visited_at:[2026-11-01T10:00:00.123Z,2026-11-02]", [b, a]),
+        ("last_visited_at:>2026-11-01T10:00:00.123Z", [b]),
+        ("last_visited_at:<=2026-11-01T10:00:00.123Z", [a]),
+        ("last_visited_at:null", [c]),
+        ("last_visited_at:-null", [b, a]),
+        ("expires_at:2099-01-01T00:00:00.500Z", [b]),
+        ("expires_at:-null", [b]),
+        ("title:'it\\'s 50%'", [b]),
+        ("title:~'SUMMER'", [a]),
+        ("title:~'%'", [b]),
+        ("title:-~summer", [c, b]),
+        ("title:''", [c]),
+        ("tag:sale", [a]),
+        ("tag:-sale", [c, b]),
+        ("tag:[us,eu]", [b, a]),
+        ("tag:-[us,eu]", [c]),
+        ("tag:~AL", [a]),
+        ("expired_url:~over", [c]),
+        ("expired_url:-~over", [b, a]),
+        ("expired_url:-https://example.com/over", [b, a]),
+        ("destination_status:404", [c]),
+        ("destination_status:-404", [b, a]),
+        (f"slug:[{a['slug']},{c['slug']}]", [c, a]),
+        (f"id:{b['id']}", [b]),
+        ("original_url:https://example.com/a", [a]),
+        ("state:ACTIVE+link_type:PERMANENT+version:1", everything),
+        ("state:-ACTIVE", []),
+        ("tag:us,tag:sale+visit_count:>5", [b, a]),
+        ("(tag:us,tag:sale)+visit_count:>5", [a]),
+        ("tag:us tag:eu", []),
+        (f"created_at:>={a['created_at']}", everything),
+        (f"created_at:{a['created_at']}+id:{a['id']}", [a]),
+        ("created_at:>2090-01-01", []),
+        (f"updated_at:<={c['updated_at']}+last_checked_at:null", everything),
+    ):
+        assert slugs(user, filter=text) == names(expected), text
+
+
+def test_a_filter_that_is_wrong_says_where(user, expect):
+    problem = expect(user.call("GET", path(filter="tag:x+owner_id:1")), 400, "/filter")
+    assert problem["errors"][0]["detail"] == "at character 7: there is no field owner_id"
+    for text in ("x'); DROP TABLE links; --", "title:'a' OR 1=1", "id:1) OR (1=1", "tag:'\\x'", "\U0001f517:1", "id:1\x00"):
+        assert user.call("GET", path(filter=text)).status == 400, text
+
+
+def test_values_are_values_whatever_they_look_like(user):
+    for value in ("'; DROP TABLE links; --", "$1", "%", "{a,b}", "NULL", '"', "\\", "a\\'b", "(x)", "[y]", "über", "\U0001f517"):
+        link = user.create(title=value, tags=[value])
+        quoted = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        for text in (f"title:{quoted}", f"tag:{quoted}", f"tag:[{quoted},nobody]", f"title:~{quoted}+tag:~{quoted}+title:{quoted}"):
+            assert slugs(user, filter=text) == [link["slug"]], text
+
+
+# --- one change of all links that a filter means ---
+
+
+def change(user, text, body, **query):
+    return user.call("PATCH", path(filter=text, **query), body)
+
+
+def changed(user, text, body):
+    answer = change(user, text, body)
+    assert answer.status == 200, answer
+    return answer.json["matched"], answer.json["changed"]
+
+
+def test_a_change_by_filter_changes_what_matches_and_nothing_else(user, bob, database):
+    a = user.create(tags=["old", "sale"], title="kept")
+    b = user.create(tags=["old"])
+    c = user.create(tags=["new"])
+    foreign = bob.create(tags=["old"])
+    assert changed(user, "tag:old", {"tags": ["new"], "original_url": "HTTPS://Example.com/new"}) == (2, 2)
+    assert changed(user, "tag:old", {"tags": ["new"]}) == (0, 0)
+    assert changed(user, "tag:new", {"tags": ["new"]}) == (3, 0), "c was so, and nothing is written that is not new"
+    for before in (a, b):
+        after = user.call("GET", f"/api/links/{before['id']}").json["link"]
+        assert after == {**before, "tags": ["new"], "original_url": "https://example.com/new", "version": 2, "updated_at": after["updated_at"]}
+    assert user.call("GET", f"/api/links/{c['id']}").json["link"] == c
+    assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
+    assert [link["version"] for link in shown(user)["links"]] == [1, 2, 2], "no list of before"
+    assert database.ask("SELECT count(*) FROM audit_log WHERE subject_id IN (%s, %s) AND action = 'link.update' AND actor_id = %s", a["id"], b["id"], user.id) == 2
+
+
+def test_a_change_by_filter_switches_links_off_and_on_but_none_back_from_its_end(user, database):
+    a, b, c = made(user, 3)
+    assert changed(user, f"id:[{a['id']},{b['id']}]", {"state": "DISABLED"}) == (2, 2)
+    database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", b["id"])
+    assert changed(user, "id:>0", {"state": "ACTIVE"}) == (3, 1)
+    states = [user.call("GET", f"/api/links/{link['id']}").json["link"]["state"] for link in (a, b, c)]
+    assert states == ["ACTIVE", "DISABLED", "ACTIVE"]
+
+
+def test_each_change_by_filter_is_told_like_any_other(user, database):
+    links = made(user, 3)
+    assert changed(user, "id:>0", {"state": "DISABLED"}) == (3, 3)
+    for link in links:
+        seen = database.redis.believable(link["slug"])
+        assert seen is None or seen[0] == 2, "nothing older is believed"
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "the relay to have told them")
+
+
+def test_a_change_of_too_many_links_changes_none(user, database, expect):
+    database.run(
+        "INSERT INTO links (slug, link_type, original_url, owner_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
+        " FROM generate_series(1, 1001) AS i", user.id, user.id,
+    )  # fmt: skip
+    problem = expect(change(user, "slug:~bulk", {"state": "DISABLED"}), 422)
+    assert problem["type"].endswith("/problems/too-many-links")
+    assert slugs(user, state="DISABLED") == []
+    database.run("DELETE FROM links WHERE slug = %s", f"bulk-{user.id}-1")
+    assert changed(user, "slug:~bulk", {"state": "DISABLED"}) == (1000, 1000)
+    assert database.ask("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
+    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the relay to have told them")
+
+
+def test_a_change_by_filter_needs_a_filter_and_takes_three_members(user, expect):
+    user.create()
+    expect(user.call("PATCH", "/api/links", {"state": "DISABLED"}), 400, "/filter")
+    expect(change(user, "", {"state": "DISABLED"}), 400, "/filter")
+    expect(change(user, "id:>0", {"state": "EXPIRED", "title": "x", "slug": "y", "expires_at": None}), 400, "/state", "/title", "/slug", "/expires_at")
+    expect(change(user, "id:>0", {"original_url": "javascript:1"}), 400, "/original_url")
+    expect(change(user, "id:>0", {"state": "DISABLED"}, q="x"), 400, "/q")
+    expect(change(user, "id:>0", {"state": "DISABLED"}, owner="all"), 403)
+    expect(user.call("PATCH", path(filter="id:>0"), b"state=DISABLED", {"Content-Type": "text/plain"}), 415)
+    assert slugs(user, state="DISABLED") == []
+
+
+def test_two_changes_by_filter_at_once_both_happen(user):
+    links = made(user, 20)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda tag: change(user, "id:>0", {"tags": [tag]}), "abcd"))
+    assert [answer.status for answer in answers] == [200] * 4
+    assert {answer.json["changed"] for answer in answers} == {20}
+    seen = shown(user)["links"]
+    assert {link["version"] for link in seen} == {5} and len({tuple(link["tags"]) for link in seen}) == 1
+    assert len(seen) == len(links)
+
+
+# --- totals and the order by visits follow ---
+
+
+def test_the_total_is_exact_whatever_becomes_of_links(user, database):
+    links = made(user, 3)
+    total = lambda: shown(user, limit=1)["pagination"]["total"]  # noqa: E731
+    assert total() == 3
+    assert user.call("DELETE", f"/api/links/{links[0]['id']}").status == 204
+    assert total() == 2
+    assert user.call("POST", f"/api/links/{links[0]['id']}/restore").status == 200
+    assert total() == 3
+    database.run("DELETE FROM links WHERE id = %s", links[1]["id"])
+    assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "tells the list"}).status == 200
+    assert total() == 2
+    assert database.ask("SELECT count(*) FROM link_ranking WHERE link_id = %s", links[1]["id"]) == 0
+    claimed = Api(user.base).call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json["link"]
+    database.run("UPDATE links SET owner_id = %s, link_type = 'PERMANENT' WHERE id = %s", user.id, claimed["id"])
+    assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "and again"}).status == 200
+    assert total() == 3
+    assert len(shown(user, sort="visit_count")["links"]) == 3
+
+
+def test_many_changes_of_the_count_become_one(user, database):
+    rows = "SELECT count(*) FROM link_counts WHERE owner_id = %s"
+    made(user, 70)
+    assert database.ask(rows, user.id) > 64
+    assert shown(user)["pagination"]["total"] == 70
+    assert database.ask(rows, user.id) == 1
+    made(user, 1)
+    assert shown(user)["pagination"]["total"] == 71
+
+
+def test_the_order_follows_counts_that_were_too_many_to_be_noted(user, database):
+    """The janitor was away for so long that changes are not written down any more."""
+    a, b = made(user, 2)
+    count = "INSERT INTO link_statistics (link_id, visit_count) VALUES (%s, %s) ON CONFLICT (link_id) DO UPDATE SET visit_count = EXCLUDED.visit_count"
+    refresh(database)
+    database.run(count, b["id"], 0)
+    database.run("SELECT setval(pg_get_serial_sequence('link_statistics_changes', 'id'), nextval(pg_get_serial_sequence('link_statistics_changes', 'id')) + 1001)")
+    database.run(count, b["id"], 1)
+    assert database.ask("SELECT is_behind FROM link_ranking_sweep")
+    database.run(count, a["id"], 5)
+    database.run(count, b["id"], 6)
+    assert database.ask("SELECT count(*) FROM link_statistics_changes") == 2, "no more"
+    refresh(database)
+    assert database.ask("SELECT count(*) FROM link_statistics_changes") == 0
+    assert slugs(user, sort="visit_count") == names([b, a])
+    database.run(count, a["id"], 7)
+    refresh(database)
+    assert slugs(user, sort="visit_count") == names([a, b]), "and notes again"
+
+
+def test_the_order_waits_for_nobody_and_forgets_nothing(user, database):
+    a, b = made(user, 2)
+    database.run("INSERT INTO link_statistics (link_id, visit_count) VALUES (%s, 2), (%s, 1)", b["id"], a["id"])
+    other = psycopg2.connect(database.url())
+    other.cursor().execute("SELECT FROM link_ranking WHERE link_id = %s FOR UPDATE", (b["id"],))
+    database.run("SET statement_timeout = '5s'")
+    refresh(database)
+    assert database.run("SELECT visits FROM link_ranking WHERE link_id IN (%s, %s) ORDER BY link_id", a["id"], b["id"]) in ([(0,), (1,)], [(1,), (0,)])
+    other.rollback()
+    other.close()
+    refresh(database)
+    assert slugs(user, sort="visit_count") == names([b, a])
+    database.run("RESET statement_timeout")
+
+
+# --- for administrators ---
+
+
+def test_owner_is_for_administrators(service, bob, database, expect):
+    user = user_of(service)
+    link = bob.create()
+    bob.id = bob.call("GET", "/api/auth/me").json["user"]["id"]
+    for owner in (bob.id, user.id, "all"):
+        problem = expect(user.call("GET", path(owner=owner)), 403)
+        assert problem["type"].endswith("/problems/forbidden")
+    database.run("UPDATE users SET role = 'admin' WHERE id = %s", user.id)
+    admin = Api(service.url)
+    admin.token = user.token
+
+    def seen(owner, **query):
+        answer = admin.call("GET", path(owner=owner, **query))
+        return [] if answer.status == 403 else names(answer.json["links"])
+
+    own = admin.create()
+    wait_until(lambda: link["slug"] in seen(bob.id), 5, "the role to be known")
+    assert own["slug"] not in seen(bob.id)
+    assert {own["slug"], link["slug"]} <= set(seen("all", limit=100))
+    for query in ({"sort": "visit_count"}, {"q": link["slug"]}, {"state": "ACTIVE", "sort": "last_visited_at", "order": "desc"}):
+        assert link["slug"] in seen(bob.id, **query)
+    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "his own"
+    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, owner=bob.id).json == {"matched": 1, "changed": 1}
+    assert bob.call("GET", "/api/links").json["links"][0]["tags"] == ["by-admin"]
+    assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is his own list"
+    total = shown(admin, owner="all")["pagination"]["total"]
+    assert total == database.ask("SELECT count(*) FROM links WHERE state <> 'DELETED'")

@@ -1,0 +1,255 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/strbuf.h"
+#include "services/links-api/nql.h"
+#include "services/links-api/nql_sql.h"
+
+static struct nql filter;
+static char reason[NQL_REASON_SIZE];
+static char shown[16 * 1024];
+
+/* The condition with its parameters in their places: texts in ", NULL as it is. */
+static const char *sql_of(const char *text)
+{
+	struct strbuf sql, out;
+	struct pg_params params = { 0 };
+	struct sql_texts texts = { 0 };
+	if (nql_parse(text, &filter, reason) != OK)
+		return reason;
+	strbuf_init(&sql, sizeof(shown));
+	strbuf_init(&out, sizeof(shown));
+	nql_sql_add(&filter, &sql, &params, &texts);
+	for (const char *c = sql.data; *c; c++) {
+		int number, used;
+		if (sscanf(c, "$%d%n", &number, &used) == 1) {
+			strbuf_add_format(&out, "\"%s\"", params.values[number - 1]);
+			c += used - 1;
+		} else {
+			strbuf_add_char(&out, *c);
+		}
+	}
+	snprintf(shown, sizeof(shown), "%s", out.data);
+	strbuf_clear(&sql);
+	strbuf_clear(&out);
+	sql_texts_clear(&texts);
+	return shown;
+}
+
+static void assert_refused(const char *text, const char *why)
+{
+	if (nql_parse(text, &filter, reason) != ERR_INVALID)
+		fail_msg("accepted: %s", text);
+	if (!strstr(reason, why))
+		fail_msg("%s: said \"%s\", not \"%s\"", text, reason, why);
+}
+
+#define ASSERT_SQL(text, sql) assert_string_equal(sql_of(text), sql)
+
+static void compares_numbers(void **state)
+{
+	(void)state;
+	ASSERT_SQL("redirect_status:301", "(redirect_status = \"301\"::bigint)");
+	ASSERT_SQL("redirect_status:-301", "(redirect_status = \"301\"::bigint) IS NOT TRUE");
+	ASSERT_SQL("visit_count:>10", "(visits > \"10\"::bigint)");
+	ASSERT_SQL("visit_count:>=10", "(visits >= \"10\"::bigint)");
+	ASSERT_SQL("visit_count:<10", "(visits < \"10\"::bigint)");
+	ASSERT_SQL("visit_count:<='10'", "(visits <= \"10\"::bigint)");
+	ASSERT_SQL("id:[1,2, 3 ]", "(id = ANY (\"{\"1\",\"2\",\"3\"}\"::bigint[]))");
+	ASSERT_SQL("id:-[1]", "(id = ANY (\"{\"1\"}\"::bigint[])) IS NOT TRUE");
+	assert_true(nql_parse("visit_count:1", &filter, reason) == OK && nql_needs_ranking(&filter));
+	assert_true(nql_parse("id:1", &filter, reason) == OK && !nql_needs_ranking(&filter));
+}
+
+static void means_the_whole_millisecond_of_a_time(void **state)
+{
+	(void)state;
+	ASSERT_SQL("created_at:2026-11-20T08:00:00.123Z",
+	           "(created_at >= \"2026-11-20T08:00:00.123000Z\"::timestamptz AND "
+	           "created_at < \"2026-11-20T08:00:00.123000Z\"::timestamptz + interval '1 ms')");
+	ASSERT_SQL("created_at:>2026-11-20",
+	           "(created_at >= \"2026-11-20T00:00:00.000000Z\"::timestamptz + interval '1 ms')");
+	ASSERT_SQL("created_at:>='2026-11-20T09:00:00.1239+01:00'",
+	           "(created_at >= \"2026-11-20T08:00:00.123000Z\"::timestamptz)");
+	ASSERT_SQL("created_at:<2026-11-20", "(created_at < \"2026-11-20T00:00:00.000000Z\"::timestamptz)");
+	ASSERT_SQL("created_at:<=2026-11-20",
+	           "(created_at < \"2026-11-20T00:00:00.000000Z\"::timestamptz + interval '1 ms')");
+	ASSERT_SQL("expires_at:null", "(expires_at IS NULL)");
+	ASSERT_SQL("expires_at:-null", "(expires_at IS NULL) IS NOT TRUE");
+}
+
+static void looks_for_texts_and_tags(void **state)
+{
+	(void)state;
+	ASSERT_SQL("slug:a-b_C", "(slug = \"a-b_C\"::text)");
+	ASSERT_SQL("title:'It\\'s a \\\\ \"title\"'", "(title = \"It's a \\ \"title\"\"::text)");
+	ASSERT_SQL("title:''", "(title = \"\"::text)");
+	ASSERT_SQL("title:null", "(title = \"null\"::text)");
+	ASSERT_SQL("expired_url:'null'", "(expired_url = \"null\"::text)");
+	ASSERT_SQL("expired_url:~'50%_\\\\'", "(expired_url COLLATE \"default\" ILIKE \"%50\\%\\_\\\\%\")");
+	ASSERT_SQL("title:~'a b 42x'",
+	           "(title COLLATE \"default\" ILIKE \"%a b 42x%\" AND "
+	           "(slug COLLATE \"default\" || E'\\n' || original_url || E'\\n' || title) ILIKE \"%42x%\")");
+	ASSERT_SQL("title:-~summer", "(title COLLATE \"default\" ILIKE \"%summer%\") IS NOT TRUE");
+	ASSERT_SQL("tag:sale", "(tags @> ARRAY[\"sale\"::text])");
+	ASSERT_SQL("tags:-sale", "(tags @> ARRAY[\"sale\"::text]) IS NOT TRUE");
+	ASSERT_SQL("tag:['a,b','c\"d\\\\',e]", "(tags && \"{\"a,b\",\"c\\\"d\\\\\",\"e\"}\"::text[])");
+	ASSERT_SQL("tag:~sa", "(EXISTS (SELECT FROM unnest(tags) AS one_tag WHERE one_tag ILIKE \"%sa%\"))");
+	ASSERT_SQL("original_url:https://x.de/?a=1&b=%20#c", "(original_url = \"https://x.de/?a=1&b=%20#c\"::text)");
+	ASSERT_SQL("title:\xc3\x9c", "(title = \"\xc3\x9c\"::text)");
+}
+
+static void binds_and_closer_than_or(void **state)
+{
+	(void)state;
+	ASSERT_SQL("id:1,id:2+id:3", "((id = \"1\"::bigint) OR ((id = \"2\"::bigint) AND (id = \"3\"::bigint)))");
+	ASSERT_SQL("(id:1,id:2)+id:3", "(((id = \"1\"::bigint) OR (id = \"2\"::bigint)) AND (id = \"3\"::bigint))");
+	ASSERT_SQL("id:1+id:2+id:3", "(((id = \"1\"::bigint) AND (id = \"2\"::bigint)) AND (id = \"3\"::bigint))");
+	ASSERT_SQL("((id:1))", "(id = \"1\"::bigint)");
+}
+
+/* A "+" that nobody escaped comes as a space. */
+static void takes_a_space_between_terms_for_and(void **state)
+{
+	(void)state;
+	static const char both[] = "((id = \"1\"::bigint) AND (id = \"2\"::bigint))";
+	static const char either[] = "((id = \"1\"::bigint) OR (id = \"2\"::bigint))";
+	ASSERT_SQL("id:1 id:2", both);
+	ASSERT_SQL(" id:1  +  id:2 ", both);
+	ASSERT_SQL("id:1 (id:2)", both);
+	ASSERT_SQL("( id:1 , id:2 )", either);
+	ASSERT_SQL("(id:1) ,id:2", either);
+	assert_refused("id:1(id:2)", "at character 5: + or , or the end");
+	assert_refused("id: 1", "at character 4: a value");
+}
+
+static void says_where_it_stopped_understanding(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *why;
+	} refused[] = {
+		{ "", "at character 1: a field or (" },
+		{ "   ", "at character 4: a field or (" },
+		{ "owner_id:1", "at character 1: there is no field owner_id" },
+		{ "claim_token_hash:x", "there is no field claim_token_hash" },
+		{ "password_hash:x", "there is no field password_hash" },
+		{ "ID:1", "at character 1: a field or (" },
+		{ "id", "at character 3: : was expected" },
+		{ "id:", "at character 4: a value" },
+		{ "id:1+", "at character 6: a field or (" },
+		{ "id:1,", "at character 6: a field or (" },
+		{ "id:1)", "at character 5: + or , or the end" },
+		{ "(id:1", "at character 6: ), + or ," },
+		{ "id:[1", "at character 6: ] was expected" },
+		{ "id:[]", "at character 5: a value" },
+		{ "id:[1,]", "at character 7: a value" },
+		{ "id:--1", "at character 5: a value" },
+		{ "id:->1", "turn the sign around" },
+		{ "id:1;DROP TABLE links", "id must be a whole number" },
+		{ "id:1.5", "id must be a whole number" },
+		{ "id:99999999999999999999", "id must be a whole number" },
+		{ "id:null", "id must be a whole number" },
+		{ "id:~1", "id cannot contain a text" },
+		{ "slug:>a", "slug has no greater and less" },
+		{ "state:active", "state must be ACTIVE" },
+		{ "state:[ACTIVE,GONE]", "at character 15: state must be" },
+		{ "link_type:x", "link_type must be TEMPORARY or PERMANENT" },
+		{ "created_at:yesterday", "created_at must be a time like" },
+		{ "created_at:2026-13-01", "created_at must be a time like" },
+		{ "expires_at:>null", "expires_at must be a time like" },
+		{ "title:'open", "not closed" },
+		{ "title:'\\n'", "at character 9: the value is not closed" },
+		{ "title:a'b", "at character 8: + or , or the end" },
+		{ "title:\"a\"", "at character 7: a value" },
+		{ "title:~''", "a text that is not empty" },
+		{ "tag:''", "a text that is not empty" },
+		{ "title:'\x01'", "a character that it cannot have" },
+		{ "title:'\xc3\x9c'+x:1", "at character 11: there is no field x" },
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		assert_refused(refused[i].text, refused[i].why);
+}
+
+static void repeat(char *out, const char *text, int times, const char *end)
+{
+	*out = '\0';
+	while (times-- > 0)
+		out = stpcpy(out, text);
+	stpcpy(out, end);
+}
+
+static void is_bounded_in_every_direction(void **state)
+{
+	(void)state;
+	static char text[NQL_BYTES_MAX + 64];
+	char closed[64];
+	repeat(text, "(", NQL_DEPTH_MAX, "id:1");
+	repeat(closed, ")", NQL_DEPTH_MAX, "");
+	stpcpy(text + strlen(text), closed);
+	assert_int_equal(nql_parse(text, &filter, reason), OK);
+	repeat(text, "(", NQL_DEPTH_MAX + 1, "id:1");
+	assert_refused(text, "at character 17: parentheses may stand 16 deep");
+
+	repeat(text, "id:1+", NQL_TERMS_MAX - 1, "id:1");
+	assert_int_equal(nql_parse(text, &filter, reason), OK);
+	repeat(text, "id:1+", NQL_TERMS_MAX, "id:1");
+	assert_refused(text, "there may be 15 terms");
+
+	repeat(text, "1,", NQL_VALUES_MAX - 1, "1]");
+	memmove(text + 4, text, strlen(text) + 1);
+	memcpy(text, "id:[", 4);
+	assert_int_equal(nql_parse(text, &filter, reason), OK);
+	repeat(text, "1,", NQL_VALUES_MAX, "1]");
+	memmove(text + 4, text, strlen(text) + 1);
+	memcpy(text, "id:[", 4);
+	assert_refused(text, "there may be 100 values");
+
+	repeat(text, "x", NQL_BYTES_MAX - 5, "");
+	memmove(text + 5, text, strlen(text) + 1);
+	memcpy(text, "slug:", 5);
+	assert_int_equal(nql_parse(text, &filter, reason), OK);
+	stpcpy(text + strlen(text), "x");
+	assert_refused(text, "it may have 2000 bytes");
+}
+
+/* As many parameters as the greatest filter takes must leave room for the rest of a query. */
+static void leaves_room_for_the_rest_of_the_statement(void **state)
+{
+	(void)state;
+	static char text[NQL_BYTES_MAX];
+	struct strbuf sql;
+	struct pg_params params = { 0 };
+	struct sql_texts texts = { 0 };
+	repeat(text, "title:~abc,", NQL_TERMS_MAX - 1, "title:~abc");
+	assert_int_equal(nql_parse(text, &filter, reason), OK);
+	strbuf_init(&sql, 32 * 1024);
+	nql_sql_add(&filter, &sql, &params, &texts);
+	assert_int_equal(strbuf_status(&sql), OK);
+	assert_int_equal(params.count, NQL_SQL_PARAMS_MAX);
+	assert_true(params.count + 8 <= PG_PARAMS_MAX);
+	strbuf_clear(&sql);
+	sql_texts_clear(&texts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(compares_numbers),
+		cmocka_unit_test(means_the_whole_millisecond_of_a_time),
+		cmocka_unit_test(looks_for_texts_and_tags),
+		cmocka_unit_test(binds_and_closer_than_or),
+		cmocka_unit_test(takes_a_space_between_terms_for_and),
+		cmocka_unit_test(says_where_it_stopped_understanding),
+		cmocka_unit_test(is_bounded_in_every_direction),
+		cmocka_unit_test(leaves_room_for_the_rest_of_the_statement),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
