@@ -13,8 +13,8 @@ CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path(os.environ.
 PROGRAM = CACHE / "schemathesis/bin/st"
 FOLDER = ROOT / "tests/integration/links-api/contract"
 # Requests for each operation and phase; make chaos asks for more.
-EXAMPLES = int(os.environ.get("CONTRACT_EXAMPLES") or (100 if os.environ.get("CHAOS_FULL") else 3))
-IS_SHORT = EXAMPLES <= 3
+EXAMPLES = int(os.environ.get("CONTRACT_EXAMPLES") or (100 if os.environ.get("CHAOS_FULL") else 5))
+IS_SHORT = EXAMPLES <= 5
 PHASES = "examples,fuzzing" if IS_SHORT else "examples,coverage,fuzzing,stateful"
 # Not the password of the examples: nobody may log in as the caller, or end the account.
 PASSWORD = "another horse of staples"
