@@ -60,14 +60,3 @@ enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *de
 	pg_params_day(&params, before_day);
 	return change(conn, "DELETE FROM visitor_salts WHERE day < $1", &params, deleted);
 }
-
-enum err salt_store_forget_visitors(struct pg_conn *conn, int32_t before_day, int64_t limit, int64_t *deleted)
-{
-	struct pg_params params = { 0 };
-	pg_params_day(&params, before_day);
-	pg_params_int(&params, limit);
-	return change(conn,
-	              "DELETE FROM link_day_visitors WHERE ctid = ANY (ARRAY("
-	              "SELECT ctid FROM link_day_visitors WHERE day < $1 LIMIT $2))",
-	              &params, deleted);
-}

@@ -27,8 +27,4 @@ enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int6
 /* Deletes the salts of days before that day. */
 enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *deleted) MUST_CHECK;
 
-/* Deletes at most limit of the visitors that were remembered (link_day_visitors) for days before that day. */
-enum err salt_store_forget_visitors(struct pg_conn *conn, int32_t before_day, int64_t limit,
-                                    int64_t *deleted) MUST_CHECK;
-
 #endif

@@ -35,7 +35,8 @@ struct ingest {
 	struct batch batch;
 	struct ownership ownership;
 	int64_t published_seen;
-	int64_t marked_us; /* steady; when it was last looked up what is caught up */
+	int64_t marked_us;  /* steady; when it was last looked up what is caught up */
+	int64_t trusted_us; /* ownership.changed_us, when the store was told of it */
 	atomic_bool kafka_reachable;
 	atomic_bool refused;
 
@@ -180,10 +181,19 @@ static void publish(struct ingest *in)
 
 /* --- the loop --- */
 
+static void tell_of_new_partitions(struct ingest *in)
+{
+	if (in->trusted_us == in->ownership.changed_us)
+		return;
+	in->trusted_us = in->ownership.changed_us;
+	visit_store_forget(in->store);
+}
+
 /* True when it was stored. */
 static bool count_batch(struct ingest *in)
 {
 	int64_t began_us = steady_us(in);
+	tell_of_new_partitions(in);
 	enum err err = store(in);
 	if (err == OK) {
 		note_stored(in, began_us);

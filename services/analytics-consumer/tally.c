@@ -46,14 +46,18 @@ static void add(struct statistics *row, const struct visit *visit)
 	welford_add(&row->latency_ms, (double)visit->latency_us / (double)CLOCK_US_PER_MS);
 }
 
-const struct statistics *tally_sum(struct tally *tally, const struct visit *visits, size_t count, size_t *rows)
+const struct statistics *tally_sum(struct tally *tally, const struct visit_order *order, size_t *rows)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (visits[i].fate == VISIT_NEW)
-			tally->sorted[n++] = &visits[i];
+	bool of_one_day = true;
+	for (size_t i = 0; i < order->count; i++) {
+		if (order->visits[i]->fate == VISIT_NEW)
+			tally->sorted[n++] = order->visits[i];
+		of_one_day = of_one_day && order->visits[i]->day == order->visits[0]->day;
 	}
-	qsort(tally->sorted, n, sizeof(struct visit *), by_link);
+	/* Of one day, they are in the order of links already. */
+	if (!of_one_day)
+		qsort(tally->sorted, n, sizeof(struct visit *), by_link);
 	tally->rows[0] = (struct statistics){ .link_id = STATISTICS_STORE_PLATFORM };
 	struct statistics *row = tally->rows;
 	for (size_t i = 0; i < n; i++) {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "lib/clicks/statistics_store.h"
-#include "services/analytics-consumer/visit.h"
+#include "services/analytics-consumer/visit_order.h"
 
 struct tally;
 
@@ -16,9 +16,9 @@ struct tally *tally_new(size_t visits_max);
 void tally_free(struct tally *tally);
 
 /*
- * Of the new visits; in rising order of link_id, so the platform (0) comes first. No visits, no rows. Borrowed until
+ * Of those of the visits that are new; in rising order of link_id, so the platform (0) comes first. No visits, no rows. Borrowed until
  * the next call.
  */
-const struct statistics *tally_sum(struct tally *tally, const struct visit *visits, size_t count, size_t *rows);
+const struct statistics *tally_sum(struct tally *tally, const struct visit_order *order, size_t *rows);
 
 #endif

@@ -81,7 +81,7 @@ static const enum sql_column_type types[COLUMNS] = {
 	"unnest($24::text[]), unnest($25::text[]), unnest($26::text[]), unnest($27::text[])"
 
 static const char insert_sql[] = INSERT;
-static const char insert_looking_out_sql[] = INSERT " ON CONFLICT DO NOTHING RETURNING event_id";
+static const char insert_looking_out_sql[] = INSERT " ON CONFLICT (day, event_id) DO NOTHING RETURNING event_id";
 
 static const char reload_sql[] =
 	"SELECT event_id, link_id, slug, country, city, browser, os, device, language, referrer_host, utm_source, "
@@ -93,7 +93,7 @@ static const char reload_sql[] =
 
 struct visit_log_store {
 	size_t visits_max;
-	struct visit **sorted; /* visits of interest in the order of (day, event_id) */
+	struct visit **sorted; /* those counted before in the order of (day, event_id) */
 	size_t sorted_count;
 	struct sql_column columns[COLUMNS];
 };
@@ -134,11 +134,11 @@ static int by_key(const void *a, const void *b)
 	return order != 0 ? order : (left > right) - (left < right);
 }
 
-static void sort(struct visit_log_store *store, enum visit_fate fate, struct visit *visits, size_t count)
+static void sort_counted_before(struct visit_log_store *store, struct visit *visits, size_t count)
 {
 	store->sorted_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (visits[i].fate == fate)
+		if (visits[i].fate == VISIT_COUNTED_BEFORE)
 			store->sorted[store->sorted_count++] = &visits[i];
 	}
 	qsort(store->sorted, store->sorted_count, sizeof(struct visit *), by_key);
@@ -201,14 +201,13 @@ static bool row_is(const struct pg_result *rows, size_t row, const struct visit 
 }
 
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, bool looks_out,
-                                struct visit *visits, size_t count)
+                                const struct visit_order *order)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	sort(store, VISIT_NEW, visits, count);
 	reset_columns(store);
-	for (size_t i = 0; i < store->sorted_count; i++)
-		add_row(store->columns, store->sorted[i]);
+	for (size_t i = 0; i < order->count; i++)
+		add_row(store->columns, order->visits[i]);
 	enum err err = add_params(store, COLUMNS, &params);
 	if (err == OK)
 		err = pg_conn_query(conn, looks_out ? insert_looking_out_sql : insert_sql, &params, &rows);
@@ -216,17 +215,26 @@ enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *c
 		goto out;
 	/* Rows come back in the order in which they went in; those between them stayed out. */
 	size_t row = 0;
-	for (size_t i = 0; i < store->sorted_count; i++) {
-		if (row_is(rows, row, store->sorted[i]))
+	for (size_t i = 0; i < order->count; i++) {
+		if (row_is(rows, row, order->visits[i]))
 			row++;
 		else
-			store->sorted[i]->fate = VISIT_REPEAT;
+			order->visits[i]->fate = VISIT_REPEAT;
 	}
 	if (row != pg_result_count(rows))
 		err = ERR_INTERNAL;
 out:
 	pg_result_free(rows);
 	return err;
+}
+
+/* Each partition's primary key has a name of its own. */
+bool visit_log_store_met_repeat(const struct pg_conn *conn)
+{
+	static const char ending[] = "_pkey";
+	const char *constraint = pg_conn_constraint(conn);
+	size_t len = strlen(constraint);
+	return len >= sizeof(ending) - 1 && strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
 }
 
 static void copy_text(const struct pg_result *rows, size_t row, int column, char *out, size_t size)
@@ -261,7 +269,7 @@ enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *c
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	sort(store, VISIT_COUNTED_BEFORE, visits, count);
+	sort_counted_before(store, visits, count);
 	if (store->sorted_count == 0)
 		return OK;
 	reset_columns(store);

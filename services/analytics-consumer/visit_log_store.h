@@ -14,7 +14,7 @@
 
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
-#include "services/analytics-consumer/visit.h"
+#include "services/analytics-consumer/visit_order.h"
 
 struct visit_log_store;
 
@@ -23,12 +23,15 @@ struct visit_log_store *visit_log_store_new(size_t visits_max);
 void visit_log_store_free(struct visit_log_store *store);
 
 /*
- * Inserts the new visits in the order of (day, event_id), so that two writers never wait for each other in a circle.
- * Looks out: those that are in the log already, or come a second time, become VISIT_REPEAT. Otherwise they are
- * ERR_CONFLICT, and nothing in the transaction counts any more.
+ * Inserts visits in their order. Looks out: those that are in the log already, or come a second time, become
+ * VISIT_REPEAT. Otherwise they are ERR_CONFLICT, and nothing in the transaction counts any more. So is, in any case, a
+ * unique visitor whom the log has (visitor_store.h); visit_log_store_met_repeat tells one from the other.
  */
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, bool looks_out,
-                                struct visit *visits, size_t count) MUST_CHECK;
+                                const struct visit_order *order) MUST_CHECK;
+
+/* After ERR_CONFLICT: whether it was a repeat. */
+bool visit_log_store_met_repeat(const struct pg_conn *conn);
 
 /*
  * Replaces the event of every visit that was counted before by what the log has of it, so that what is published again

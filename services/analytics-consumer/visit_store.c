@@ -12,11 +12,14 @@
 
 /* How many batches look out for repeats after one had some. */
 #define LOOK_OUT_BATCHES 100
+/* A visitor who was taken for new, a repeat behind him, and somebody else's commit between two tries. */
+#define SURPRISES_MAX 3
 /* The transaction holds the fence's locks meanwhile. */
 #define DEAD_LETTERS_TIMEOUT_MS 3000
 
 struct visit_store {
 	struct visit_store_config config;
+	struct visit_order order;
 	struct visit_log_store *visit_log;
 	struct visitor_store *visitors;
 	struct rollup *rollup;
@@ -29,6 +32,7 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 {
 	struct visit_store *store = mem_zero(sizeof(*store));
 	store->config = *config;
+	visit_order_init(&store->order, config->visits_max);
 	store->visit_log = visit_log_store_new(config->visits_max);
 	store->visitors = visitor_store_new(config->visits_max);
 	store->rollup = rollup_new(config->visits_max);
@@ -41,6 +45,7 @@ void visit_store_free(struct visit_store *store)
 {
 	if (!store)
 		return;
+	visit_order_clear(&store->order);
 	visit_log_store_free(store->visit_log);
 	visitor_store_free(store->visitors);
 	rollup_free(store->rollup);
@@ -52,11 +57,11 @@ void visit_store_free(struct visit_store *store)
 static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
 {
 	struct rollup_sums sums = rollup_sum(store->rollup, batch->visits, batch->count);
-	enum err err = rollup_store_add(store->rollups, conn, &sums);
+	enum err err = rollup_store_add(store->rollups, conn, store->rollup, &sums);
 	if (err != OK)
 		return err;
 	size_t rows = 0;
-	const struct statistics *deltas = tally_sum(store->tally, batch->visits, batch->count, &rows);
+	const struct statistics *deltas = tally_sum(store->tally, &store->order, &rows);
 	return statistics_store_add(conn, deltas, rows);
 }
 
@@ -64,17 +69,21 @@ static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const 
 enum end {
 	END_STORED,
 	END_FENCED,
-	END_REPEATS, /* there were some, and it was not looking out for them */
-	END_FAILED,  /* err says how */
+	END_SURPRISED, /* by a repeat, or a visitor who was taken for new */
+	END_FAILED,    /* err says how */
 };
 
-static enum end take_insert(enum err *err, bool looked_out)
+/* The next try will not be, unless another writer commits the like meanwhile. */
+static enum end take_insert(struct visit_store *store, const struct pg_conn *conn, enum err err)
 {
-	if (*err == OK)
+	if (err == OK)
 		return END_STORED;
-	if (*err == ERR_CONFLICT && !looked_out)
-		return END_REPEATS;
-	return END_FAILED;
+	if (err != ERR_CONFLICT)
+		return END_FAILED;
+	if (visit_log_store_met_repeat(conn))
+		store->look_out = LOOK_OUT_BATCHES;
+	visitor_store_doubt(store->visitors);
+	return END_SURPRISED;
 }
 
 /* Everything between BEGIN and COMMIT. */
@@ -86,13 +95,13 @@ static enum end add_all(struct visit_store *store, struct pg_conn *conn, struct 
 		return END_FENCED;
 	if (*err == OK)
 		*err = dead_letter_list_send(batch->dead_letters, store->config.producer, DEAD_LETTERS_TIMEOUT_MS);
+	visit_order_sort(&store->order, batch->visits, batch->count);
 	if (*err == OK)
-		*err = visitor_store_see(store->visitors, conn, batch->visits, batch->count);
+		*err = visitor_store_see(store->visitors, conn, &store->order);
 	if (*err != OK)
 		return END_FAILED;
-	bool looks_out = store->look_out > 0;
-	*err = visit_log_store_insert(store->visit_log, conn, looks_out, batch->visits, batch->count);
-	enum end end = take_insert(err, looks_out);
+	*err = visit_log_store_insert(store->visit_log, conn, store->look_out > 0, &store->order);
+	enum end end = take_insert(store, conn, *err);
 	if (end != END_STORED)
 		return end;
 	*err = add_sums(store, conn, batch);
@@ -147,23 +156,28 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 	enum err err = find_out(store, conn, batch, progress, &outcome);
 	if (err != OK || outcome == OFFSET_STORE_STORED)
 		return err;
-	enum end end = transact(store, conn, batch, progress, &err);
-	if (end == END_REPEATS) {
-		store->look_out = LOOK_OUT_BATCHES;
+	enum end end = END_SURPRISED;
+	for (int tries = 0; end == END_SURPRISED && tries < SURPRISES_MAX; tries++)
 		end = transact(store, conn, batch, progress, &err);
-	}
 	switch (end) {
 	case END_STORED:
 		store->look_out -= store->look_out > 0;
+		visitor_store_keep(store->visitors);
 		return OK;
 	case END_FENCED:
+		visitor_store_forget(store->visitors);
 		return take_fenced(store, conn, batch, progress);
-	case END_REPEATS:
+	case END_SURPRISED:
 	case END_FAILED:
 		break;
 	}
-	/* What is left of conflicts are deadlocks with writers that we do not know of: they pass. */
+	/* What is left of conflicts are those with writers that we do not know of: they pass. */
 	return err == ERR_CONFLICT ? ERR_LIMIT : err;
+}
+
+void visit_store_forget(struct visit_store *store)
+{
+	visitor_store_forget(store->visitors);
 }
 
 enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct progress *progress)

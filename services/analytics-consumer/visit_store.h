@@ -3,7 +3,7 @@
  *
  *   1. fence           each partition moves from what the batch expects to where it ends, or the batch is not ours
  *   2. dead letters    acknowledged by Kafka before the offset that passes them can be committed
- *   3. visitors        who is unique today
+ *   3. visitors        who is unique today: of each, one visit, which the log's index makes sure of
  *   4. visit_log       repeats are dropped by its primary key
  *   5. roll-ups        of what was not dropped
  *   6. statistics      per link and for the platform: last, because all consumers meet at the platform's row
@@ -36,6 +36,9 @@ struct visit_store_config {
 
 struct visit_store *visit_store_new(const struct visit_store_config *config);
 void visit_store_free(struct visit_store *store);
+
+/* What was learnt from batches before is not to be relied on: partitions have been taken over. */
+void visit_store_forget(struct visit_store *store);
 
 /*
  * OK: it is stored, once, and each visit's fate and event.unique are set; those counted before have their event from

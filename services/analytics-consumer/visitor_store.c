@@ -1,20 +1,28 @@
 #include "services/analytics-consumer/visitor_store.h"
 
-#include <endian.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/sql_column.h"
+#include "services/analytics-consumer/visitor_memory.h"
 
-static const char see_sql[] = "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-			      "SELECT unnest($1::date[]), unnest($2::bigint[]), unnest($3::bigint[]) "
-			      "ON CONFLICT DO NOTHING RETURNING day - date '1970-01-01', link_id, visitor_hash";
+/* For so many batches visitors are looked up without any that the log has and the memory has not. */
+#define LOOK_UP_BATCHES 20
+#define VISITORS_REMEMBERED ((size_t)1 << 20)
+
+/* One probe of the index for each; LIMIT keeps a join out, which would be free to read the whole day. */
+static const char look_up_sql[] =
+	"SELECT wanted.place FROM unnest($2::bigint[], $3::bytea[]) WITH ORDINALITY AS wanted (link_id, visitor_hash, place) "
+	"CROSS JOIN LATERAL (SELECT FROM visit_log AS v WHERE v.day = $1::date AND v.link_id = wanted.link_id "
+	"AND v.visitor_hash = wanted.visitor_hash AND v.is_unique AND v.visitor_hash <> '' LIMIT 1) AS seen";
 
 struct visitor_store {
-	struct visit **sorted; /* one visit of each visitor to each link on each day, in the order of the key */
-	size_t sorted_count;
-	struct sql_column day;
+	struct visitor_memory *memory;
+	unsigned look_up;      /* batches left */
+	struct visit **firsts; /* of each visitor of the batch, in the visits' order */
+	size_t firsts_count;
+	struct visit **asked; /* of a day, those that are looked up */
+	size_t asked_count;
 	struct sql_column link_id;
 	struct sql_column visitor_hash;
 };
@@ -22,10 +30,12 @@ struct visitor_store {
 struct visitor_store *visitor_store_new(size_t visits_max)
 {
 	struct visitor_store *store = mem_zero(sizeof(*store));
-	store->sorted = mem_array(visits_max, sizeof(struct visit *));
-	sql_column_init(&store->day, SQL_COLUMN_DATE, (visits_max + 3) * 8);
+	store->memory = visitor_memory_new(VISITORS_REMEMBERED);
+	store->look_up = LOOK_UP_BATCHES;
+	store->firsts = mem_array(visits_max, sizeof(struct visit *));
+	store->asked = mem_array(visits_max, sizeof(struct visit *));
 	sql_column_init(&store->link_id, SQL_COLUMN_INT8, (visits_max + 2) * 12);
-	sql_column_init(&store->visitor_hash, SQL_COLUMN_INT8, (visits_max + 2) * 12);
+	sql_column_init(&store->visitor_hash, SQL_COLUMN_BYTES, (visits_max + 1) * (4 + DIGEST_SIZE));
 	return store;
 }
 
@@ -33,102 +43,98 @@ void visitor_store_free(struct visitor_store *store)
 {
 	if (!store)
 		return;
-	sql_column_clear(&store->day);
+	visitor_memory_free(store->memory);
 	sql_column_clear(&store->link_id);
 	sql_column_clear(&store->visitor_hash);
-	free(store->sorted);
+	free(store->firsts);
+	free(store->asked);
 	free(store);
 }
 
-/* What the table keeps of the hash: its first eight bytes. */
-static int64_t short_hash(const struct visit *visit)
+static void find_firsts(struct visitor_store *store, const struct visit_order *order)
 {
-	uint64_t wide;
-	memcpy(&wide, visit->visitor_hash, sizeof(wide));
-	return (int64_t)be64toh(wide);
-}
-
-static int compare_keys(const struct visit *left, const struct visit *right)
-{
-	if (left->day != right->day)
-		return left->day < right->day ? -1 : 1;
-	if (left->event.link_id != right->event.link_id)
-		return left->event.link_id < right->event.link_id ? -1 : 1;
-	int64_t left_hash = short_hash(left);
-	int64_t right_hash = short_hash(right);
-	return (left_hash > right_hash) - (left_hash < right_hash);
-}
-
-static int by_key(const void *a, const void *b)
-{
-	const struct visit *left = *(const struct visit *const *)a;
-	const struct visit *right = *(const struct visit *const *)b;
-	int order = compare_keys(left, right);
-	/* Equal ones in the order in which they came: the first of them may be unique. */
-	return order != 0 ? order : (left > right) - (left < right);
-}
-
-static void sort_visitors(struct visitor_store *store, struct visit *visits, size_t count)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < count; i++) {
-		visits[i].event.unique = visits[i].event.unique && visits[i].fate != VISIT_NEW;
-		if (visits[i].fate == VISIT_NEW && visits[i].has_visitor_hash && !visits[i].event.is_bot)
-			store->sorted[n++] = &visits[i];
-	}
-	qsort(store->sorted, n, sizeof(struct visit *), by_key);
-	store->sorted_count = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (i == 0 || compare_keys(store->sorted[i], store->sorted[store->sorted_count - 1]) != 0)
-			store->sorted[store->sorted_count++] = store->sorted[i];
+	store->firsts_count = 0;
+	for (size_t i = 0; i < order->count; i++) {
+		struct visit *visit = order->visits[i];
+		visit->event.unique = false;
+		if (!visit->has_visitor_hash || visit->event.is_bot)
+			continue;
+		if (store->firsts_count == 0 ||
+		    !visit_order_is_same_visitor(store->firsts[store->firsts_count - 1], visit))
+			store->firsts[store->firsts_count++] = visit;
 	}
 }
 
-static bool row_is(const struct pg_result *rows, size_t row, const struct visit *visit)
+/* Those who are known to have been before are not unique; the rest are, until the log says otherwise. */
+static void ask_memory(struct visitor_store *store)
 {
-	return row < pg_result_count(rows) && pg_result_int(rows, row, 0) == visit->day &&
-	       pg_result_int(rows, row, 1) == visit->event.link_id && pg_result_int(rows, row, 2) == short_hash(visit);
+	for (size_t i = 0; i < store->firsts_count; i++)
+		store->firsts[i]->event.unique = !visitor_memory_knows(store->memory, store->firsts[i]);
 }
 
-static enum err add_params(struct visitor_store *store, struct pg_params *params)
+static enum err look_up(struct visitor_store *store, struct pg_conn *conn, struct pg_result **rows)
 {
-	sql_column_reset(&store->day);
+	struct pg_params params = { 0 };
 	sql_column_reset(&store->link_id);
 	sql_column_reset(&store->visitor_hash);
-	for (size_t i = 0; i < store->sorted_count; i++) {
-		const struct visit *visit = store->sorted[i];
-		sql_column_add_day(&store->day, visit->day);
-		sql_column_add_int(&store->link_id, visit->event.link_id);
-		sql_column_add_int(&store->visitor_hash, short_hash(visit));
+	for (size_t i = 0; i < store->asked_count; i++) {
+		sql_column_add_int(&store->link_id, store->asked[i]->event.link_id);
+		sql_column_add_bytes(&store->visitor_hash, store->asked[i]->visitor_hash, DIGEST_SIZE);
 	}
-	enum err err = sql_column_param(&store->day, params);
+	pg_params_day(&params, store->asked[0]->day);
+	enum err err = sql_column_param(&store->link_id, &params);
 	if (err == OK)
-		err = sql_column_param(&store->link_id, params);
-	if (err == OK)
-		err = sql_column_param(&store->visitor_hash, params);
+		err = sql_column_param(&store->visitor_hash, &params);
+	return err == OK ? pg_conn_query(conn, look_up_sql, &params, rows) : err;
+}
+
+/* Of those who are asked about, all of one day. */
+static enum err ask_log(struct visitor_store *store, struct pg_conn *conn)
+{
+	struct pg_result *rows = NULL;
+	if (store->asked_count == 0)
+		return OK;
+	enum err err = look_up(store, conn, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
+		size_t place = (size_t)pg_result_int(rows, i, 0);
+		store->asked[place - 1]->event.unique = false;
+		store->look_up = LOOK_UP_BATCHES;
+	}
+	pg_result_free(rows);
+	store->asked_count = 0;
 	return err;
 }
 
-enum err visitor_store_see(struct visitor_store *store, struct pg_conn *conn, struct visit *visits, size_t count)
+enum err visitor_store_see(struct visitor_store *store, struct pg_conn *conn, const struct visit_order *order)
 {
-	sort_visitors(store, visits, count);
-	if (store->sorted_count == 0)
-		return OK;
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	enum err err = add_params(store, &params);
-	if (err == OK)
-		err = pg_conn_query(conn, see_sql, &params, &rows);
-	/* Rows come back in the order in which they went in; visitors between them have been seen before. */
-	size_t row = 0;
-	for (size_t i = 0; err == OK && i < store->sorted_count; i++) {
-		if (row_is(rows, row, store->sorted[i])) {
-			store->sorted[i]->event.unique = true;
-			row++;
-		}
+	enum err err = OK;
+	find_firsts(store, order);
+	ask_memory(store);
+	store->asked_count = 0;
+	for (size_t i = 0; store->look_up > 0 && err == OK && i < store->firsts_count; i++) {
+		struct visit *visit = store->firsts[i];
+		if (store->asked_count > 0 && store->asked[0]->day != visit->day)
+			err = ask_log(store, conn);
+		if (visit->event.unique)
+			store->asked[store->asked_count++] = visit;
 	}
-	if (err == OK && row != pg_result_count(rows))
-		err = ERR_INTERNAL;
-	pg_result_free(rows);
-	return err;
+	return err == OK ? ask_log(store, conn) : err;
+}
+
+void visitor_store_keep(struct visitor_store *store)
+{
+	store->look_up -= store->look_up > 0;
+	for (size_t i = 0; i < store->firsts_count; i++)
+		visitor_memory_add(store->memory, store->firsts[i]);
+}
+
+void visitor_store_doubt(struct visitor_store *store)
+{
+	store->look_up = LOOK_UP_BATCHES;
+}
+
+void visitor_store_forget(struct visitor_store *store)
+{
+	visitor_memory_forget(store->memory);
+	visitor_store_doubt(store);
 }

@@ -1,7 +1,11 @@
 /*
- * One thread at a time. Which visitors a link has seen on a UTC day: the table link_day_visitors, by the first eight
- * bytes of their hash. It makes unique visitors exact, for humans only; the janitor deletes a day VISITORS_KEEP_S (two
- * days) after it, later than its salt.
+ * One thread at a time. Who is a unique visitor: of all visits of a human visitor to a link on a UTC day, one carries
+ * is_unique in visit_log, and the unique index visit_log_visitor_idx keeps it at one.
+ *
+ * A visitor whom the memory does not know (visitor_memory.h) is looked up in the log, for as long as that finds any who
+ * have been before. When it has found none for a while, as with a consumer that has seen the day from its beginning or
+ * that works off a backlog, everybody unknown is taken for new. Where that was wrong the index says so: the
+ * transaction has failed, and is done again with looking up.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISITOR_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISITOR_STORE_H
@@ -10,7 +14,7 @@
 
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
-#include "services/analytics-consumer/visit.h"
+#include "services/analytics-consumer/visit_order.h"
 
 struct visitor_store;
 
@@ -18,10 +22,19 @@ struct visitor_store *visitor_store_new(size_t visits_max);
 void visitor_store_free(struct visitor_store *store);
 
 /*
- * Sets event.unique of the new visits: the first of a human visitor to a link on a day. One without a visitor hash is
- * not unique. Rows go in in the order of the key, so that two writers never wait for each other in a circle.
+ * Sets event.unique of the visits: the first of a human visitor to a link on a day. One without a visitor hash is not
+ * unique. In the transaction that stores them, behind the fence: what the owner before has counted is seen.
  */
-enum err visitor_store_see(struct visitor_store *store, struct pg_conn *conn, struct visit *visits,
-                           size_t count) MUST_CHECK;
+enum err visitor_store_see(struct visitor_store *store, struct pg_conn *conn,
+                           const struct visit_order *order) MUST_CHECK;
+
+/* The transaction has been committed: whom it was about is known from now on. */
+void visitor_store_keep(struct visitor_store *store);
+
+/* The index has refused a visitor who was taken for new: they are looked up again. */
+void visitor_store_doubt(struct visitor_store *store);
+
+/* Another owner may have been at work, or another server: what is known may not be so. */
+void visitor_store_forget(struct visitor_store *store);
 
 #endif

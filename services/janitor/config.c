@@ -44,16 +44,18 @@ static const struct env_var vars[] = {
 	TASK_TIMES("SALTS", salts, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing and old salts"),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
 	        "how long a salt stays after its UTC day; more than any clocks differ, or it could be made anew"),
-	SECONDS("VISITORS_KEEP_S", visitors_keep_s, "172800", 0,
-	        "how long a day's visitors are known after it, so that late clicks are not unique twice"),
 	TASK_TIMES("RETENTION", retention, "86400", "300", QUICK_AT_LEAST, QUICK_AT_MOST, "look for old partitions"),
 	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
 	             "the first look is at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
 	TASK_TIMES("LISTS", link_lists, "5", "5", "3", QUICK_AT_MOST, "look at what lists of links are ordered by"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
+	TASK_TIMES("FINISHED_DAYS", finished_days, "3600", "120", QUICK_AT_LEAST, QUICK_AT_MOST,
+	           "look for days whose roll-ups can be made"),
+	SECONDS("DAY_FINISHED_AFTER_S", day_finished_after_s, "3600", 0,
+	        "how long after its end (UTC) a day's roll-ups are made; clicks that come later cost more, but are counted"),
 	SECONDS("CLOCK_DIFFERENCE_MAX_S", clock_difference_max_s, "21600", 0,
-	        "partitions, salts and retention wait while our clock and PostgreSQL's differ by more; 0 = never"),
+	        "partitions, salts, retention and finished days wait while our clock and PostgreSQL's differ by more; 0 = never"),
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
 	         "true: asks where links lead whether anybody is there"),
 	TASK_TIMES("DESTINATIONS", destinations, "10", "10", QUICK_AT_LEAST, QUICK_AT_MOST,
@@ -96,12 +98,11 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->finished_days, "FINISHED_DAYS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "is more than LOCK_AT_MOST_S", problems);
-	wrong += env_expect(config->visitors_keep_s >= config->salts_keep_s, "VISITORS_KEEP_S",
-	                    "is less than SALTS_KEEP_S", problems);
 	wrong += env_expect(global_lookup_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
 	                    "is no list of DNS servers", problems);
 	return wrong;

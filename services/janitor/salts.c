@@ -14,12 +14,6 @@ static enum err forget(const struct run *run, int64_t *changed)
 	return salt_store_forget(run->conn, calendar_day_ago(run, run->config->salts_keep_s), changed);
 }
 
-static enum err forget_visitors(const struct run *run, int64_t *changed)
-{
-	return salt_store_forget_visitors(run->conn, calendar_day_ago(run, run->config->visitors_keep_s),
-	                                  RUN_BATCH_ROWS, changed);
-}
-
 enum err salts_run(struct run *run, int64_t *changed)
 {
 	enum err err = calendar_check(run);
@@ -27,7 +21,5 @@ enum err salts_run(struct run *run, int64_t *changed)
 		err = run_batch(run, make, changed);
 	if (err == OK)
 		err = run_batch(run, forget, changed);
-	if (err == OK)
-		err = run_batches(run, forget_visitors, changed);
 	return err;
 }

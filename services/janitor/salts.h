@@ -1,7 +1,6 @@
 /*
  * One thread at a time. The task "salts": there are salts for today (UTC) and the next SALTS_AHEAD_DAYS days, so that
- * all redirectors agree on them in time; those of days that are over are deleted, and later the visitors that were
- * remembered for such days.
+ * all redirectors agree on them in time; those of days that are over are deleted.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_SALTS_H
 #define WAYMARK_SERVICES_JANITOR_SALTS_H

@@ -22,8 +22,8 @@
 
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
-#define OPTIONS ", OPTIONS"
 #define BODY_BYTES_MAX ((size_t)16 * 1024)
+#define OPTIONS ", OPTIONS"
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */

@@ -26,7 +26,6 @@ TABLES = (
     "visit_rollup_quarter",
     "visit_rollup_hour",
     "visit_rollup_day",
-    "link_day_visitors",
     "consumer_offsets",
 )
 NAIVE = """

@@ -22,12 +22,11 @@
 
 #define PARTITIONS 3
 #define DEADLINE_MS 60000
-/* Of each of the links 1 to 9: 2 visitors, 2 quarters, 2 hours, 1 day, 1 row of statistics. */
-#define ROWS_PER_LINK 8
+/* Of each of the links 1 to 9: 2 quarters, 2 hours, 1 day, 1 row of statistics. */
+#define ROWS_PER_LINK 6
 
 #define COUNTED(where)                                                                                                 \
-	"SELECT (SELECT count(*) FROM link_day_visitors WHERE " where ") + "                                           \
-	"(SELECT count(*) FROM visit_rollup_quarter WHERE " where ") + "                                               \
+	"SELECT (SELECT count(*) FROM visit_rollup_quarter WHERE " where ") + "                                        \
 	"(SELECT count(*) FROM visit_rollup_hour WHERE " where ") + "                                                  \
 	"(SELECT count(*) FROM visit_rollup_day WHERE " where ") + "                                                   \
 	"(SELECT count(*) FROM link_statistics WHERE " where ")"
@@ -102,8 +101,6 @@ static void count_clicks(struct world *w)
 	test_database_run(w->db, "INSERT INTO links (slug, link_type, original_url, expires_at) "
 	                         "SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours' "
 	                         "FROM generate_series(1, 9) AS i");
-	test_database_run(w->db, "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-	                         "SELECT current_date - d, id, id FROM links, generate_series(0, 1) AS d");
 	test_database_run(w->db, "INSERT INTO visit_rollup_quarter (link_id, bucket, humans) "
 	                         "SELECT id, date_trunc('hour', now()) - q * interval '15 minutes', 1 "
 	                         "FROM links, generate_series(0, 1) AS q");

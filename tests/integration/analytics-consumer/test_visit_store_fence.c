@@ -20,7 +20,6 @@ static int64_t fingerprint(struct world *world)
 	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_quarter r),"
 	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_hour r),"
 	                         "(SELECT string_agg(r::text, ';' ORDER BY r::text) FROM visit_rollup_day r),"
-	                         "(SELECT string_agg(d::text, ';' ORDER BY d::text) FROM link_day_visitors d),"
 	                         "(SELECT string_agg(o::text, ';' ORDER BY o::text) FROM consumer_offsets o)), 0)");
 }
 

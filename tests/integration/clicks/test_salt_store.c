@@ -41,7 +41,7 @@ static int tear_down(void **state)
 static int empty(void **state)
 {
 	struct fixture *f = *state;
-	test_database_run(f->db, "TRUNCATE visitor_salts, link_day_visitors");
+	test_database_run(f->db, "TRUNCATE visitor_salts");
 	return 0;
 }
 
@@ -91,19 +91,6 @@ static void forgets_the_days_before_and_keeps_the_rest(void **state)
 	assert_int_equal(salts[0].day, 20001);
 }
 
-static void forgets_visitors_in_portions(void **state)
-{
-	struct fixture *f = *state;
-	int64_t n = -1;
-	test_database_run(f->db, "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-	                         "SELECT DATE '1970-01-01' + 20000 + i % 2, i, 1 FROM generate_series(1, 20) AS i");
-	assert_int_equal(salt_store_forget_visitors(f->janitor, 20001, 7, &n), OK);
-	assert_int_equal(n, 7);
-	assert_int_equal(salt_store_forget_visitors(f->janitor, 20001, 7, &n), OK);
-	assert_int_equal(n, 3);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 10);
-}
-
 static void lets_redirectors_only_read(void **state)
 {
 	struct fixture *f = *state;
@@ -120,7 +107,6 @@ int main(void)
 		TEST(makes_a_salt_of_its_own_for_each_day),
 		TEST(never_replaces_a_salt),
 		TEST(forgets_the_days_before_and_keeps_the_rest),
-		TEST(forgets_visitors_in_portions),
 		TEST(lets_redirectors_only_read),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -36,9 +36,7 @@ int janitor_fixture_set_up(void **state)
 	f->db = test_database_new();
 	f->conn = test_database_connect(f->db, "waymark_janitor");
 	f->shutdown = shutdown_new();
-	f->config = (struct config){
-		.expired_grace_s = 900, .salts_keep_s = 3600, .visitors_keep_s = 2 * 86400, .visit_log_keep_days = 400
-	};
+	f->config = (struct config){ .expired_grace_s = 900, .salts_keep_s = 3600, .visit_log_keep_days = 400 };
 	clock_fake_init(&f->clock, NOON_US);
 	assert_int_equal(fenced_lock_init(&f->lock, "test", "this"), OK);
 	f->run = janitor_fixture_run(f, f->conn, &f->lock, 60000);

@@ -54,21 +54,6 @@ static void makes_up_for_days_in_which_no_janitor_ran(void **state)
 	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
 }
 
-static void forgets_visitors_two_days_later_however_many(void **state)
-{
-	struct janitor_fixture *f = *state;
-	test_database_run(f->db, "INSERT INTO link_day_visitors (day, link_id, visitor_hash) "
-	                         "SELECT DATE '1970-01-01' + 20000 + i % 2, i, 1 FROM generate_series(1, 5000) AS i");
-	clock_fake_advance(&f->clock, 2 * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, salts_run), 3);
-	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR);
-	janitor_fixture_do(f, salts_run);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 2500);
-	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	janitor_fixture_do(f, salts_run);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_day_visitors"), 0);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
@@ -76,7 +61,6 @@ int main(void)
 		TEST(keeps_salts_for_today_and_two_days_ahead_over_a_week),
 		TEST(deletes_a_salt_on_the_day_after_when_no_clock_can_need_it),
 		TEST(makes_up_for_days_in_which_no_janitor_ran),
-		TEST(forgets_visitors_two_days_later_however_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,7 @@ int time_traveller_set_up(void **state)
 		return -1;
 	owner_open(&t->owner, t->world, PROGRESS_NO_ROW);
 	clock_fake_init(&t->clock, TIME_TRAVELLER_START * CLOCK_US_PER_DAY);
-	t->config = (struct config){ .salts_keep_s = 86400,
-		                     .visitors_keep_s = 2 * 86400,
-		                     .visit_log_keep_days = TIME_TRAVELLER_KEEP_DAYS };
+	t->config = (struct config){ .salts_keep_s = 86400, .visit_log_keep_days = TIME_TRAVELLER_KEEP_DAYS };
 	/* A year has thousands of commits, and no test here cuts the power. */
 	test_database_run(t->world->database,
 	                  "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', "

@@ -50,7 +50,6 @@ static void has_the_documented_defaults(void **state)
 	assert_times(config_times(&config, &config.retention), 86400, 300, 10, 60);
 	assert_int_equal(config.retention.after_midnight_s, 10800);
 	assert_int_equal(config.salts_keep_s, 86400);
-	assert_int_equal(config.visitors_keep_s, 172800);
 	assert_int_equal(config.visit_log_keep_days, 400);
 	assert_int_equal(config.clock_difference_max_s, 21600);
 	assert_int_equal(config.lock_at_least_s, 600);
@@ -125,7 +124,6 @@ static void names_variables_that_contradict_each_other(void **state)
 	assert_refused("SALTS_LOCK_AT_MOST_S", "9", "SALTS_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
 	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
 	               "EXPIRY_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
-	assert_refused("VISITORS_KEEP_S", "86399", "VISITORS_KEEP_S: is less than SALTS_KEEP_S\n");
 	assert_refused("DESTINATION_RESOLVERS", "dns.example", "DESTINATION_RESOLVERS: is no list of DNS servers\n");
 	assert_refused("LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
 }
