@@ -50,6 +50,8 @@ static const struct env_var vars[] = {
 	TASK_TIMES("LISTS", link_lists, "5", "5", "3", QUICK_AT_MOST, "look at what lists of links are ordered by"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
+	ENV_INT("AUDIT_LOG_KEEP_DAYS", struct config, audit_log_keep_days, "400", 0, 36500,
+	        "days for which it is kept who changed what; 0 = for ever"),
 	TASK_TIMES("FINISHED_DAYS", finished_days, "3600", "120", QUICK_AT_LEAST, QUICK_AT_MOST,
 	           "look for days whose roll-ups can be made"),
 	SECONDS("DAY_FINISHED_AFTER_S", day_finished_after_s, "3600", 0,

@@ -38,6 +38,7 @@ struct config {
 	int64_t deleted_grace_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visit_log_keep_days;
+	int64_t audit_log_keep_days;  /* 0 = for ever */
 	int64_t day_finished_after_s; /* after its end */
 	int64_t clock_difference_max_s;
 

@@ -1,5 +1,6 @@
 #include "services/janitor/retention.h"
 
+#include "services/janitor/audit_log.h"
 #include "services/janitor/calendar.h"
 #include "services/janitor/partition_store.h"
 #include "services/janitor/purged_statistics.h"
@@ -20,5 +21,7 @@ enum err retention_run(struct run *run, int64_t *changed)
 		err = run_while_changing(run, drop_oldest, changed);
 	if (err == OK && !run->interrupted)
 		err = purged_statistics_forget(run, changed);
+	if (err == OK && !run->interrupted)
+		err = audit_log_forget(run, changed);
 	return err;
 }

@@ -1,7 +1,7 @@
 /*
  * One thread at a time. The task "retention": partitions of visit_log that are older than VISIT_LOG_KEEP_DAYS are
  * dropped whole, one per transaction. What was counted stays in the roll-ups and the statistics, until their link is
- * purged: purged_statistics.h.
+ * purged: purged_statistics.h. The audit log goes as well: audit_log.h.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_H

@@ -80,6 +80,22 @@ static void deletes_clicks_that_come_too_late_for_any_partition(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
 }
 
+static void forgets_after_its_time_who_changed_what(void **state)
+{
+	struct janitor_fixture *f = *state;
+	f->config.audit_log_keep_days = 30;
+	test_database_run(f->db,
+	                  "INSERT INTO audit_log (at, action, subject_type, subject_id) "
+	                  "SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z' - n * interval '1 hour', 'link.update', 'link', n "
+	                  "FROM generate_series(2400, 1, -1) AS n");
+	assert_int_equal(janitor_fixture_do(f, retention_run), 2400 - 30 * 24);
+	assert_int_equal(test_database_ask(f->db, "SELECT max(subject_id) FROM audit_log"), 30 * 24);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	f->config.audit_log_keep_days = 0;
+	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
+	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+}
+
 /* -1: nothing was ever dropped. */
 static int64_t days_until_the_log_is_whole(struct janitor_fixture *f)
 {
@@ -222,6 +238,7 @@ int main(void)
 		TEST(drops_days_whole_when_they_are_older_than_what_is_kept),
 		TEST(keeps_what_was_counted_of_days_that_it_drops),
 		TEST(remembers_since_when_the_log_is_whole),
+		TEST(forgets_after_its_time_who_changed_what),
 		TEST(deletes_clicks_that_come_too_late_for_any_partition),
 		TEST(lets_clicks_from_the_future_wait_until_their_day_is_near),
 		TEST(gives_up_on_a_drop_rather_than_make_ingestion_queue),

@@ -23,7 +23,7 @@ ROUTES = [
 ]
 # What the {id} of a path means, and other holes.
 KINDS = {"/api/links/": "link", "/api/keys/": "key", "/api/admin/users/": "user", "/api/admin/hosts/": "host"}
-HOLES = {"{dimension}": "country", "{kind}": "scope"}
+HOLES = {"{dimension}": "country", "{kind}": "scope", "{file}": "nothing.js"}
 
 
 def kind_of(pattern):
@@ -96,6 +96,8 @@ class World:
             self.things["user"][name] = [person.id]
         public = Api(service.url).call("POST", "/api/links/public", {"original_url": "https://example.com/nobody"})
         self.things["link"]["nobody"] = [public.json["link"]["id"]]
+        host = self.admin.call("POST", "/api/admin/hosts", {"host": "blocked.example"})
+        self.things["host"]["nobody"] = [host.json["host"]["id"]]
         self.actors = [Actor(name, person, owner=name) for name, person in self.people.items()]
         self.actors.append(Actor("anonymous", Api(service.url)))
         self.actors.append(Actor("admin", self.admin, right="admin"))
@@ -110,6 +112,7 @@ class World:
             "links": "id, version, state, original_url, title, tags, owner_id",
             "users": "id, email, name, role, blocked, links_per_day, token_generation, deleted_at",
             "api_keys": "id, user_id, name, scopes, expires_at",
+            "blocked_hosts": "id, host",
         }
         return {t: self.database.run(f"SELECT {columns} FROM {t} ORDER BY id") for t, columns in tables.items()}
 

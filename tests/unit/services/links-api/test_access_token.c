@@ -53,6 +53,19 @@ static void accepts_what_it_issued_and_tells_whose_it_is(void **state)
 	assert_int_equal(strlen(claims.id), 36);
 }
 
+static void keeps_the_generation_and_takes_none_for_the_first(void **state)
+{
+	(void)state;
+	char token[ACCESS_TOKEN_SIZE];
+	struct access_token_claims claims = { .generation = 7 };
+	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), OK);
+	assert_int_equal(claims.generation, 0);
+	assert_int_equal(access_token_issue(SECRET, 1, INT64_MAX, NOW_US, token), OK);
+	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), OK);
+	assert_int_equal(claims.generation, INT64_MAX);
+}
+
 static void gives_each_token_an_id_of_its_own(void **state)
 {
 	(void)state;
@@ -309,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepts_what_it_issued_and_tells_whose_it_is),
+		cmocka_unit_test(keeps_the_generation_and_takes_none_for_the_first),
 		cmocka_unit_test(gives_each_token_an_id_of_its_own),
 		cmocka_unit_test(accepts_a_token_until_the_second_it_expires_in),
 		cmocka_unit_test(the_hand_made_token_that_the_hostile_ones_vary_is_good),

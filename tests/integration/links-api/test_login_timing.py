@@ -1,0 +1,79 @@
+"""Nobody learns from the time of a refused login whether the address has an account. LOGIN_TIMING_SAMPLES=2000 is the long
+form (ten minutes); the short one only tells a missing hash, or one of another cost, from an equal one."""
+
+import concurrent.futures
+import http.client
+import json
+import math
+import os
+import random
+import statistics
+import time
+import urllib.parse
+
+from doors import unique_email
+
+SAMPLES = int(os.environ.get("LOGIN_TIMING_SAMPLES", "30"))
+CLIENTS = 2  # as many as there are threads for passwords: nobody waits for another's hash
+KINDS = ("unknown user", "wrong password")
+
+
+def client(url, emails, samples, seed):
+    """kind → durations in ms, of pairs in an order drawn by lot."""
+    order = random.Random(seed)
+    address = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    durations = {kind: [] for kind in KINDS}
+    for _ in range(samples):
+        for kind in order.sample(KINDS, 2):
+            body = json.dumps({"email": emails[kind], "password": "not this one"})
+            begin = time.perf_counter()
+            connection.request("POST", "/api/auth/login", body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            response.read()
+            durations[kind].append((time.perf_counter() - begin) * 1000)
+            assert response.status == 401
+    return durations
+
+
+def area_under_curve(a, b):
+    """How often a value of b is above one of a, ties counting half: 0.5 = they cannot be told apart."""
+    ranked = sorted([(value, 0) for value in a] + [(value, 1) for value in b])
+    rank_sum = sum(rank for rank, (_, of_b) in enumerate(ranked, 1) if of_b)
+    return (rank_sum - len(b) * (len(b) + 1) / 2) / (len(a) * len(b))
+
+
+def noise_of_medians(a, b, rounds=400):
+    """What the medians of two such samples differ by, by chance: 99 of 100 times no more."""
+    lots, both = random.Random(1), a + b
+    differences = []
+    for _ in range(rounds):
+        lots.shuffle(both)
+        differences.append(abs(statistics.median(both[: len(a)]) - statistics.median(both[len(a) :])))
+    return sorted(differences)[int(rounds * 0.99)]
+
+
+def test_an_unknown_user_and_a_wrong_password_take_the_same_time(start, anonymous):
+    service = start(LOGIN_FAILURES=1000000, LOGIN_FAILURES_PER_NETWORK=1000000, PASSWORD_THREADS=CLIENTS)
+    emails = {kind: unique_email() for kind in KINDS}
+    anonymous.register_and_login(emails["wrong password"])
+    with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+        parts = list(pool.map(lambda i: client(service.url, emails, SAMPLES // CLIENTS, i), range(CLIENTS)))
+    unknown, wrong = ([value for part in parts for value in part[kind]] for kind in KINDS)
+    area = area_under_curve(unknown, wrong)
+    difference = statistics.median(wrong) - statistics.median(unknown)
+    noise = noise_of_medians(unknown, wrong)
+    chance = 3.3 * math.sqrt(1 / (6 * len(unknown)))  # of the area, when there is no difference
+    print(
+        f"login timing: {len(unknown)} + {len(wrong)} samples, medians {statistics.median(unknown):.2f} and "
+        f"{statistics.median(wrong):.2f} ms, difference {difference:+.3f} ms (noise {noise:.3f}), area {area:.4f}"
+    )
+    assert abs(area - 0.5) <= max(0.05, chance)
+    assert abs(difference) <= 1 + noise
+
+
+def test_the_measure_tells_a_millisecond_apart():
+    lots = random.Random(2)
+    a = [200 + lots.expovariate(1) for _ in range(2000)]
+    assert abs(area_under_curve(a, [value + 1 for value in a]) - 0.5) > 0.2
+    assert abs(area_under_curve(a[:1000], a[1000:]) - 0.5) < 0.05

@@ -1,0 +1,82 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "services/links-api/api_key.h"
+#include "services/links-api/scope.h"
+
+static void makes_secrets_that_it_knows_again_and_no_two_alike(void **state)
+{
+	(void)state;
+	struct api_key_secret first, second;
+	uint8_t hash[DIGEST_SIZE];
+	api_key_make(&first);
+	api_key_make(&second);
+	assert_int_equal(strlen(first.text), 46);
+	assert_memory_equal(first.text, "wm_", 3);
+	assert_memory_equal(first.hint, first.text, 7);
+	assert_int_equal(strlen(first.hint), 7);
+	assert_string_not_equal(first.text, second.text);
+	assert_true(api_key_hash(first.text, hash));
+	assert_memory_equal(hash, first.hash, DIGEST_SIZE);
+	assert_memory_not_equal(first.hash, second.hash, DIGEST_SIZE);
+}
+
+static void takes_nothing_for_a_key_that_has_not_its_form(void **state)
+{
+	(void)state;
+	struct api_key_secret key;
+	uint8_t hash[DIGEST_SIZE];
+	char longer[API_KEY_SECRET_SIZE + 1] = "";
+	api_key_make(&key);
+	memcpy(longer, key.text, sizeof(key.text) - 1);
+	longer[sizeof(key.text) - 1] = 'A';
+	assert_false(api_key_hash(longer, hash));
+	for (size_t i = 0; i < strlen(key.text); i++) {
+		char kept = key.text[i];
+		key.text[i] = '.';
+		assert_false(api_key_hash(key.text, hash));
+		key.text[i] = '\0';
+		assert_false(api_key_hash(key.text, hash));
+		key.text[i] = kept;
+	}
+	assert_true(api_key_hash(key.text, hash));
+	assert_true(api_key_is_meant("wm_"));
+	assert_false(api_key_is_meant("wmc_x"));
+	assert_false(api_key_is_meant("eyJhbGciOiJIUzI1NiJ9.e30.x"));
+}
+
+static void writes_sets_of_scopes_and_reads_them(void **state)
+{
+	(void)state;
+	char list[SCOPE_LIST_SIZE];
+	for (unsigned scopes = 0; scopes <= SCOPE_ALL; scopes++) {
+		scope_join(scopes, list);
+		assert_int_equal(scope_split(list), scopes);
+	}
+	scope_join(SCOPE_ALL, list);
+	assert_string_equal(list, "links:read,links:write,stats:read");
+	unsigned scope;
+	assert_int_equal(scope_parse("links:read", &scope), OK);
+	assert_int_equal(scope, SCOPE_LINKS_READ);
+	static const char *const wrong[] = { "",           "links",
+		                             "links:rea",  "links:read ",
+		                             "LINKS:READ", "links:read,stats:read" };
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(scope_parse(wrong[i], &scope), ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(makes_secrets_that_it_knows_again_and_no_two_alike),
+		cmocka_unit_test(takes_nothing_for_a_key_that_has_not_its_form),
+		cmocka_unit_test(writes_sets_of_scopes_and_reads_them),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
