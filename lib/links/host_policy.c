@@ -107,7 +107,7 @@ static bool read_ipv6(const char *text, size_t len, struct name *out)
 		return false;
 	memcpy(inside, text + 1, len - 2);
 	inside[len - 2] = '\0';
-	if (inet_pton(AF_INET6, inside, &address) != 1)
+	if (strlen(inside) != len - 2 || inet_pton(AF_INET6, inside, &address) != 1)
 		return false;
 	out->text[0] = '[';
 	inet_ntop(AF_INET6, &address, out->text + 1, INET6_ADDRSTRLEN);
@@ -154,6 +154,8 @@ static bool is_good_rule(const struct name *name)
 	struct in_addr address;
 	if (name->text[0] == '[')
 		return true;
+	if (strlen(name->text) != name->len)
+		return false;
 	if (name->is_address)
 		return inet_pton(AF_INET, name->text, &address) == 1;
 	if (name->len == 0 || name->text[0] == '.' || strstr(name->text, ".."))

@@ -143,6 +143,19 @@ static void names_the_line_that_is_no_host(void **state)
 	}
 }
 
+static void refuses_what_has_a_nul(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t len;
+	} rules[] = { { "[2001:db8::9\0001]", 15 }, { "1.2.3.4\000.5", 10 }, { "a.example\000.b", 12 }, { "\000", 1 } };
+	struct host_policy *policy = host_policy_new();
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, rules[i].text, rules[i].len), ERR_INVALID);
+	host_policy_free(policy);
+}
+
 static void refuses_names_that_are_too_long(void **state)
 {
 	(void)state;
@@ -198,6 +211,7 @@ int main(void)
 		cmocka_unit_test(takes_a_name_that_only_looks_like_an_address_for_a_name),
 		cmocka_unit_test(reads_lists_with_comments_blanks_and_any_case),
 		cmocka_unit_test(names_the_line_that_is_no_host),
+		cmocka_unit_test(refuses_what_has_a_nul),
 		cmocka_unit_test(refuses_names_that_are_too_long),
 		cmocka_unit_test(finds_each_of_many_names_and_none_beside_them),
 		cmocka_unit_test(has_a_ceiling),
