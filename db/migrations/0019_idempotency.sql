@@ -30,7 +30,7 @@ CREATE INDEX links_owner_destination_idx ON links (owner_id, hashtextextended(or
     WHERE owner_id IS NOT NULL AND state = 'ACTIVE';
 
 GRANT SELECT, INSERT, UPDATE ON idempotency_keys, link_quota_uses TO waymark_links_api;
-GRANT SELECT, DELETE ON idempotency_keys, link_quota_uses TO waymark_janitor;
+GRANT SELECT, DELETE ON idempotency_keys, link_quota_uses TO waymark_janitor; -- what is older than a day
 -- Purging at once what its owner wants gone; the tombstone is written in the same statement.
 GRANT DELETE ON links TO waymark_links_api;
 GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api;

@@ -5,6 +5,12 @@
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
+/* A connection that nobody uses, and since when (steady). */
+struct idle_conn {
+	void *conn;
+	int64_t since_us;
+};
+
 /* Somebody who waits for a connection. They are served in the order of their coming. */
 struct waiter {
 	pthread_cond_t turn;
@@ -14,10 +20,11 @@ struct waiter {
 struct conn_pool {
 	struct conn_pool_config config;
 	pthread_mutex_t mutex;
-	struct waiter *waiters;    /* the first is the next to be served */
+	struct waiter *waiters; /* the first is the next to be served */
+	size_t waiter_count;
 	pthread_cond_t probe_soon; /* the watch has a reason not to wait */
 	pthread_t watch;
-	void **idle;
+	struct idle_conn *idle; /* the last is the next to be used, so that the first are those that nobody needs */
 	size_t idle_count;
 	size_t open_count; /* idle, given out and being opened */
 	bool reachable;    /* the last attempt to reach the server succeeded */
@@ -45,7 +52,46 @@ static void drop_idle(struct conn_pool *pool)
 {
 	pool->open_count -= pool->idle_count;
 	while (pool->idle_count > 0)
-		pool->config.kind->close(pool->idle[--pool->idle_count]);
+		pool->config.kind->close(pool->idle[--pool->idle_count].conn);
+}
+
+/* With the mutex held: closes what more than min has been idle for too long. */
+static void drop_unneeded(struct conn_pool *pool)
+{
+	const struct conn_pool_config *c = &pool->config;
+	int64_t before_us = clock_steady_us(c->clock) - c->idle_ms * CLOCK_US_PER_MS;
+	size_t count = 0;
+	while (c->idle_ms > 0 && count < pool->idle_count && pool->open_count - count > c->min &&
+	       pool->idle[count].since_us < before_us)
+		c->kind->close(pool->idle[count++].conn);
+	pool->idle_count -= count;
+	pool->open_count -= count;
+	for (size_t i = 0; i < pool->idle_count; i++)
+		pool->idle[i] = pool->idle[i + count];
+}
+
+/* With the mutex held. */
+static void keep_idle(struct conn_pool *pool, void *conn)
+{
+	pool->idle[pool->idle_count++] = (struct idle_conn){ conn, clock_steady_us(pool->config.clock) };
+	wake_first(pool);
+}
+
+/* With the mutex held, which is left meanwhile: opens connections until there are min, or one cannot be had. */
+static void open_ahead(struct conn_pool *pool)
+{
+	enum err err = OK;
+	while (err == OK && !pool->closing && !pool->failing && pool->open_count < pool->config.min) {
+		void *conn = NULL;
+		pool->open_count++;
+		pthread_mutex_unlock(&pool->mutex);
+		err = pool->config.kind->open(pool->config.ctx, false, false, &conn);
+		pthread_mutex_lock(&pool->mutex);
+		if (err == OK)
+			keep_idle(pool, conn);
+		else
+			pool->open_count--;
+	}
 }
 
 /* With the mutex held. Logs the change only: an outage is one line, not one per attempt. */
@@ -134,6 +180,8 @@ static void *watch_server(void *arg)
 		pthread_cond_broadcast(&pool->probed);
 		if (hung)
 			drop_idle(pool);
+		drop_unneeded(pool);
+		open_ahead(pool);
 		rest(pool);
 	}
 	pthread_mutex_unlock(&pool->mutex);
@@ -157,7 +205,7 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 {
 	struct conn_pool *pool = mem_zero(sizeof(*pool));
 	pool->config = *config;
-	pool->idle = mem_array(config->max, sizeof(void *));
+	pool->idle = mem_array(config->max, sizeof(*pool->idle));
 	register_metrics(pool, config->metrics);
 	deadline_cond_init(&pool->probe_soon);
 	deadline_cond_init(&pool->probed);
@@ -178,7 +226,7 @@ void conn_pool_free(struct conn_pool *pool)
 	pthread_mutex_unlock(&pool->mutex);
 	pthread_join(pool->watch, NULL);
 	for (size_t i = 0; i < pool->idle_count; i++)
-		pool->config.kind->close(pool->idle[i]);
+		pool->config.kind->close(pool->idle[i].conn);
 	pthread_cond_destroy(&pool->probe_soon);
 	pthread_cond_destroy(&pool->probed);
 	pthread_mutex_destroy(&pool->mutex);
@@ -194,7 +242,7 @@ static enum err try_place(struct conn_pool *pool, void **conn)
 {
 	*conn = NULL;
 	if (pool->idle_count > 0) {
-		*conn = pool->idle[--pool->idle_count];
+		*conn = pool->idle[--pool->idle_count].conn;
 		return OK;
 	}
 	if (pool->failing)
@@ -211,6 +259,7 @@ static void leave_queue(struct conn_pool *pool, struct waiter *me)
 	while (*at != me)
 		at = &(*at)->next;
 	*at = me->next;
+	pool->waiter_count--;
 	/* There may be enough for the next one, too. */
 	wake_first(pool);
 }
@@ -220,13 +269,14 @@ static enum err wait_for_place(struct conn_pool *pool, const struct timespec *un
 {
 	bool hopeless = pool->failing && pool->idle_count == 0;
 	enum err err = pool->waiters && !hopeless ? ERR_LIMIT : try_place(pool, conn);
-	if (err != ERR_LIMIT)
+	if (err != ERR_LIMIT || (pool->config.waiters_max > 0 && pool->waiter_count >= pool->config.waiters_max))
 		return err;
 	struct waiter me = { .next = NULL };
 	struct waiter **end = &pool->waiters;
 	while (*end)
 		end = &(*end)->next;
 	*end = &me;
+	pool->waiter_count++;
 	deadline_cond_init(&me.turn);
 	for (int rc = 0; err == ERR_LIMIT && rc == 0;) {
 		rc = pthread_cond_timedwait(&me.turn, &pool->mutex, until);
@@ -308,8 +358,7 @@ void conn_pool_give(struct conn_pool *pool, void *conn)
 		return;
 	}
 	pthread_mutex_lock(&pool->mutex);
-	pool->idle[pool->idle_count++] = conn;
-	wake_first(pool);
+	keep_idle(pool, conn);
 	pthread_mutex_unlock(&pool->mutex);
 }
 

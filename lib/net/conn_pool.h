@@ -45,7 +45,10 @@ struct conn_pool_config {
 	const struct conn_pool_kind *kind; /* borrowed */
 	void *ctx;
 	size_t max;
-	int64_t wait_ms; /* for a connection that becomes free */
+	size_t min;         /* kept open, and opened ahead by the watch; 0 = none */
+	int64_t idle_ms;    /* those beyond min end when nobody has needed them for so long; 0 = never */
+	size_t waiters_max; /* who would be one more is refused at once; 0 = any number may wait */
+	int64_t wait_ms;    /* for a connection that becomes free */
 	int64_t connect_timeout_ms;
 	int64_t watch_ms; /* between two probes while the server is there, and while it is not */
 	int64_t watch_failing_ms;
@@ -58,7 +61,7 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config);
 /* All connections must have been given back. */
 void conn_pool_free(struct conn_pool *pool);
 
-/* ERR_LIMIT: none became free within wait_ms. ERR_UNAVAILABLE: the server cannot be reached. */
+/* ERR_LIMIT: none became free within wait_ms, or too many wait. ERR_UNAVAILABLE: the server cannot be reached. */
 enum err conn_pool_take(struct conn_pool *pool, void **out) MUST_CHECK;
 void conn_pool_give(struct conn_pool *pool, void *conn);
 

@@ -20,6 +20,9 @@ struct pg_pool_config {
 	const char *url;
 	const char *application_name;
 	size_t max;
+	size_t min; /* these three as in conn_pool.h */
+	int64_t idle_ms;
+	size_t waiters_max;
 	int64_t wait_ms; /* for a free connection */
 	int64_t connect_timeout_ms;
 	int64_t statement_timeout_ms;
@@ -33,7 +36,7 @@ struct pg_pool *pg_pool_new(const struct pg_pool_config *config);
 void pg_pool_free(struct pg_pool *pool);
 
 /*
- * ERR_LIMIT: none became free within wait_ms. ERR_UNAVAILABLE: the server cannot be reached; after a failure only the
+ * ERR_LIMIT: none became free within wait_ms, or too many wait for one. ERR_UNAVAILABLE: the server cannot be reached; after a failure only the
  * background thread tries again, every 250 ms, so that a dead server costs its callers nothing. A frozen one costs
  * those who are talking to it their statement's timeout, once.
  */

@@ -3,6 +3,7 @@
 #include "services/janitor/audit_log.h"
 #include "services/janitor/calendar.h"
 #include "services/janitor/partition_store.h"
+#include "services/janitor/past_requests.h"
 #include "services/janitor/purged_statistics.h"
 
 /* One day per transaction: its locks are held for as short as can be. */
@@ -23,5 +24,7 @@ enum err retention_run(struct run *run, int64_t *changed)
 		err = purged_statistics_forget(run, changed);
 	if (err == OK && !run->interrupted)
 		err = audit_log_forget(run, changed);
+	if (err == OK && !run->interrupted)
+		err = past_requests_forget(run, changed);
 	return err;
 }

@@ -4,6 +4,9 @@
 
 #include "lib/base/mem.h"
 
+#define PG_CONNECTIONS_MIN 2
+#define PG_IDLE_MS 60000
+#define PG_WAITERS_MAX 256
 #define PG_WAIT_MS 2000
 #define PG_CONNECT_TIMEOUT_MS 2000
 
@@ -13,6 +16,9 @@ static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metri
 		.url = api->config->pg_url,
 		.application_name = "links-api",
 		.max = (size_t)api->config->pg_connections,
+		.min = PG_CONNECTIONS_MIN,
+		.idle_ms = PG_IDLE_MS,
+		.waiters_max = PG_WAITERS_MAX,
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = api->config->pg_statement_timeout_ms,

@@ -231,12 +231,28 @@ static void forgets_again_what_a_late_click_has_brought_back(void **state)
 	}
 }
 
+static void forgets_answers_and_used_quotas_of_yesterday(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db,
+	                  "INSERT INTO idempotency_keys (key_hash, request_hash, slugs, answer, created_at) "
+	                  "SELECT sha256(i::text::bytea), sha256(''), '{}', '', "
+	                  "clock_timestamp() - CASE WHEN i <= 1500 THEN interval '24 h' ELSE interval '23 h' END "
+	                  "FROM generate_series(1, 2000) AS i");
+	test_database_run(f->db, "INSERT INTO link_quota_uses VALUES (1, clock_timestamp() - interval '26 h', 3), "
+	                         "(1, clock_timestamp() - interval '24 h 4 min', 2), (1, clock_timestamp(), 1)");
+	assert_int_equal(janitor_fixture_do(f, retention_run), 1501);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
+	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(drops_days_whole_when_they_are_older_than_what_is_kept),
 		TEST(keeps_what_was_counted_of_days_that_it_drops),
+		TEST(forgets_answers_and_used_quotas_of_yesterday),
 		TEST(remembers_since_when_the_log_is_whole),
 		TEST(forgets_after_its_time_who_changed_what),
 		TEST(deletes_clicks_that_come_too_late_for_any_partition),

@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/pg_pool.h"
@@ -94,6 +95,115 @@ static void lets_waiters_wait_no_longer_than_allowed(void **state)
 	pg_pool_give(pool, conns[2]);
 	pg_pool_free(pool);
 	metrics_free(metrics);
+}
+
+/* A pool, and who looks at it from outside. */
+struct elastic {
+	struct pg_pool *pool;
+	struct pg_conn *other;
+	const char *name;
+	int64_t wanted;
+};
+
+static bool has_so_many(void *ctx)
+{
+	const struct elastic *e = ctx;
+	struct pg_params p = { 0 };
+	pg_params_text(&p, e->name);
+	/* One more is the watch's. */
+	return net_fixture_ask(e->other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p) ==
+	       e->wanted + 1;
+}
+
+static void keeps_a_few_open_and_ends_those_that_nobody_needs(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct elastic e = { .other = net_fixture_pg(f), .name = f->unique, .wanted = 2 };
+	e.pool = pg_pool_new(&(struct pg_pool_config){
+		.url = f->pg_url,
+		.application_name = f->unique,
+		.max = 4,
+		.min = 2,
+		.idle_ms = 500,
+		.wait_ms = WAIT_MS,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+		.clock = clock_system(),
+		.log = f->log,
+	});
+	net_fixture_wait(has_so_many, &e, 10000);
+	struct pg_conn *conns[4] = { NULL };
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pg_pool_take(e.pool, &conns[i]), OK);
+	e.wanted = 4;
+	assert_true(has_so_many(&e));
+	for (int i = 0; i < 4; i++)
+		pg_pool_give(e.pool, conns[i]);
+	e.wanted = 2;
+	net_fixture_wait(has_so_many, &e, 10000);
+	assert_int_equal(use(e.pool), OK);
+	/* One that the server ends is replaced, whether or not anybody asks for it. */
+	struct pg_params p = { 0 };
+	pg_params_text(&p, e.name);
+	net_fixture_ask(e.other,
+	                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
+	                &p);
+	assert_true(works(e.pool));
+	net_fixture_wait(has_so_many, &e, 10000);
+	pg_pool_free(e.pool);
+	pg_conn_close(e.other);
+}
+
+/* Many who all ask at once for the one connection. */
+struct crowd {
+	struct pg_pool *pool;
+	_Atomic int refused, served;
+};
+
+static void *ask_for_the_one(void *arg)
+{
+	struct crowd *crowd = arg;
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(crowd->pool, &conn);
+	if (err == OK)
+		pg_pool_give(crowd->pool, conn);
+	crowd->served += err == OK;
+	crowd->refused += err == ERR_LIMIT;
+	return NULL;
+}
+
+static bool all_but_two_are_refused(void *ctx)
+{
+	return ((struct crowd *)ctx)->refused == 6;
+}
+
+static void refuses_at_once_who_would_be_one_waiter_too_many(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct crowd crowd = { 0 };
+	crowd.pool = pg_pool_new(&(struct pg_pool_config){
+		.url = f->pg_url,
+		.application_name = f->unique,
+		.max = 1,
+		.waiters_max = 2,
+		.wait_ms = 60000,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+		.clock = clock_system(),
+		.log = f->log,
+	});
+	struct pg_conn *conn = NULL;
+	pthread_t threads[8];
+	assert_int_equal(pg_pool_take(crowd.pool, &conn), OK);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_for_the_one, &crowd), 0);
+	net_fixture_wait(all_but_two_are_refused, &crowd, 10000);
+	pg_pool_give(crowd.pool, conn);
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(crowd.served, 2);
+	assert_int_equal(crowd.refused, 6);
+	pg_pool_free(crowd.pool);
 }
 
 struct user {
@@ -294,6 +404,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(lends_one_connection_again_and_again),
 		WITH_FIXTURE(lets_waiters_wait_no_longer_than_allowed),
+		WITH_FIXTURE(keeps_a_few_open_and_ends_those_that_nobody_needs),
+		WITH_FIXTURE(refuses_at_once_who_would_be_one_waiter_too_many),
 		WITH_FIXTURE(hands_freed_connections_to_waiters),
 		WITH_FIXTURE(rolls_back_what_was_left_open),
 		WITH_FIXTURE(replaces_connections_that_the_server_ended),

@@ -220,10 +220,23 @@ static void names_no_more_wrong_members_than_fit(void **state)
 	assert_int_equal(wrong.count, HTTP_PROBLEM_FIELDS_MAX);
 }
 
+static void only_a_new_link_of_ones_own_may_be_one_that_is_there(void **state)
+{
+	(void)state;
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"reuse\":true"), OK);
+	assert_true(request.reuse);
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"reuse\":false"), OK);
+	assert_false(request.reuse);
+	assert_refuses(LINK_REQUEST_CREATE, "\"reuse\":\"true\"", "/reuse");
+	assert_refuses(LINK_REQUEST_CREATE_PUBLIC, "\"reuse\":true", "/reuse");
+	assert_refuses(LINK_REQUEST_CHANGE, "\"reuse\":true", "/reuse");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_whole_link),
+		cmocka_unit_test(only_a_new_link_of_ones_own_may_be_one_that_is_there),
 		cmocka_unit_test(names_all_wrong_members_at_once),
 		cmocka_unit_test(needs_a_destination_to_create_and_nothing_to_change),
 		cmocka_unit_test(refuses_its_own_host),
