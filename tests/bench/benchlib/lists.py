@@ -1,0 +1,165 @@
+"""How fast links-api lists the links of an account that has very many of them, over HTTP."""
+
+import dataclasses
+import random
+import statistics
+import time
+import urllib.parse
+
+from .answers import Client
+from .report import table
+
+DEFAULT_LINKS = 1_000_000
+ASKED = 200
+FIRST_PAGE_MS_MAX, Q_MS_MAX = 10, 50
+INDEXES = ("links_search_idx", "links_tags_idx", "link_ranking_visits_idx", "link_ranking_visited_idx")
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    name: str
+    query: dict  # "{n}": any number of a link
+    p50_ms_max: int = 0  # 0: nothing is promised
+    asked: int = ASKED
+    is_changed_before: bool = False  # so that Redis has no page
+
+
+QUESTIONS = [
+    Question("first page, from Redis", {}, FIRST_PAGE_MS_MAX),
+    Question("first page, behind a change", {}, FIRST_PAGE_MS_MAX, is_changed_before=True),
+    Question("first page, oldest first", {"order": "asc"}, FIRST_PAGE_MS_MAX),
+    Question("first page by visits", {"sort": "visit_count"}, FIRST_PAGE_MS_MAX),
+    Question("first page by last visit, oldest first", {"sort": "last_visited_at", "order": "asc"}, FIRST_PAGE_MS_MAX),
+    Question("q: a slug", {"q": "{slug}"}, Q_MS_MAX),
+    Question("q: a part of a target, 1 to 11 found", {"q": "shoes-{n}"}, Q_MS_MAX),
+    Question("q: words of a title, 1 to 11 found", {"q": "campaign {n}"}, Q_MS_MAX),
+    Question("q: 1,000 found", {"q": "utm_campaign=c{k}&"}, Q_MS_MAX),
+    Question("q: 10,000 found", {"q": "example{h}."}, Q_MS_MAX),
+    Question("q: a quarter of all", {"q": "summer"}, Q_MS_MAX),
+    Question("q: all", {"q": "https"}, Q_MS_MAX),
+    Question("q: none", {"q": "nothing like it"}, Q_MS_MAX),
+    Question("q: 1,000 found, by visits", {"q": "utm_campaign=c{k}&", "sort": "visit_count"}, Q_MS_MAX),
+    Question("q: two characters that nothing has", {"q": "~~"}, 0, 5),
+    Question("a tag of 200 links", {"tag": "t{t}"}),
+    Question("state=ACTIVE", {"state": "ACTIVE"}),
+    Question("state=DISABLED, none", {"state": "DISABLED"}, 0, 10),
+    Question("filter: tag:[…]+visit_count:>100", {"filter": "tag:[t{t},t7]+visit_count:>100"}),
+    Question("filter: visit_count:>10000", {"filter": "visit_count:>10000"}),
+    Question("page 25,000", {"page": "25000"}, 0, 10),
+]
+
+
+def fill(cursor, links):
+    cursor.execute("SELECT max(id) FROM users")
+    (owner,) = cursor.fetchone()
+    definitions = {}
+    for name in INDEXES:
+        cursor.execute("SELECT pg_get_indexdef(%s::regclass)", (name,))
+        definitions[name] = cursor.fetchone()[0]
+        cursor.execute(f"DROP INDEX {name}")
+    cursor.execute(
+        """INSERT INTO links (slug, link_type, original_url, owner_id, title, tags, created_at)
+           SELECT substr(md5('s' || i), 1, 7) || to_hex(i), 'PERMANENT',
+               'https://' || (array['shop', 'blog', 'docs', 'www', 'app'])[1 + i %% 5] || '.example' || i %% 97 || '.com/'
+                   || (array['red-shoes', 'big-sale', 'how-to-cook', 'winter-boots', 'red-shoes'])[1 + i * 7 %% 5] || '-' || i
+                   || '?utm_source=mail&utm_campaign=c' || i %% 1000 || '&x=1',
+               %s, (array['Summer', 'Winter', 'Spring', 'Autumn'])[1 + i %% 4] || ' campaign ' || i,
+               CASE WHEN i %% 10 = 0 THEN array['promo', 't' || i %% 5000] ELSE '{}' END, now() - make_interval(secs => %s - i)
+           FROM generate_series(1, %s) AS i""",
+        (owner, links, links),
+    )
+    cursor.execute(
+        "INSERT INTO link_statistics (link_id, visit_count, last_visited_at)"
+        " SELECT id, floor(1e6 / (1 + random() * 1e6)), now() - random() * interval '30 days' FROM links WHERE id % 2 = 0"
+    )
+    while True:
+        cursor.execute("SELECT link_ranking_refresh(100000)")
+        if cursor.fetchone()[0] == 0:
+            break
+    for definition in definitions.values():
+        cursor.execute(definition)
+    cursor.execute("ALTER INDEX links_search_idx ALTER COLUMN 1 SET STATISTICS 1000")
+    cursor.execute("VACUUM ANALYZE")
+
+
+class Asker:
+    def __init__(self, client, cursor, links):
+        self.client, self.links, self.dice = client, links, random.Random(1)
+        cursor.execute("SELECT id, slug FROM links TABLESAMPLE BERNOULLI (0.1) WHERE owner_id IS NOT NULL")
+        self.some = cursor.fetchall()
+
+    def path(self, question):
+        n = self.dice.randrange(1, self.links)
+        chosen = {"{n}": str(n), "{k}": str(n % 1000), "{h}": str(n % 97), "{t}": str(n % 500 * 10), "{slug}": self.dice.choice(self.some)[1]}
+        query = {}
+        for name, value in question.query.items():
+            for hole, filling in chosen.items():
+                value = value.replace(hole, filling)
+            query[name] = value
+        return "/api/links?" + urllib.parse.urlencode(query)
+
+    def ask(self, question):
+        if question.is_changed_before:
+            link = self.dice.choice(self.some)[0]
+            self.client.ask("PATCH", f"/api/links/{link}", {"title": f"changed {self.dice.random()}"})
+        answer, took_ms = self.client.ask("GET", self.path(question))
+        return answer, took_ms
+
+
+def check(cursor, asker, links):
+    """Answers are what PostgreSQL says without any index; otherwise their speed means nothing."""
+    answer, _ = asker.client.ask("GET", "/api/links?limit=1")
+    if answer["pagination"]["total"] != links:
+        raise SystemExit(f"bench: {answer['pagination']} of {links} links")
+    for q in ("shoes-777", "campaign 4242", "utm_campaign=c77&"):
+        answer, _ = asker.client.ask("GET", "/api/links?" + urllib.parse.urlencode({"q": q}))
+        cursor.execute("SELECT count(*) FROM links WHERE position(lower(%s) IN lower(slug || E'\\n' || original_url || E'\\n' || title)) > 0", (q,))
+        if answer["pagination"]["total"] != cursor.fetchone()[0]:
+            raise SystemExit(f"bench: {q} answers {answer['pagination']}")
+
+
+def by_cursor(asker, pages):
+    """Of pages one behind the other."""
+    times, cursor = [], ""
+    for _ in range(pages):
+        answer, took_ms = asker.client.ask("GET", "/api/links?limit=20" + cursor)
+        cursor = "&cursor=" + answer["pagination"]["next_cursor"]
+        times.append(took_ms)
+    return sorted(times)
+
+
+def measure(stage, links):
+    import psycopg2
+
+    client = Client(stage.stores["LINKS_API_URL"])
+    client.log_in()
+    connection = psycopg2.connect(stage.stores["PG_URL"])
+    connection.autocommit = True
+    cursor = connection.cursor()
+    begun = time.monotonic()
+    fill(cursor, links)
+    print(f"  filled in {time.monotonic() - begun:.0f} s", flush=True)
+    client.connect()  # the service has closed the one that was idle
+    asker = Asker(client, cursor, links)
+    check(cursor, asker, links)
+    times = {}
+    for question in QUESTIONS:
+        for _ in range(min(5, question.asked)):
+            asker.ask(question)
+        times[question] = sorted(asker.ask(question)[1] for _ in range(question.asked))
+        print(f"  {question.name}: {in_short(times[question])}", flush=True)
+    times[Question("the next page, by cursor", {}, FIRST_PAGE_MS_MAX)] = by_cursor(asker, ASKED)
+    return times
+
+
+def in_short(times):
+    return f"p50 {statistics.median(times):.1f} ms, p99 {times[int(len(times) * 0.99)]:.1f} ms"
+
+
+def report(times, links):
+    rows = []
+    for question, all_ms in times.items():
+        p50 = statistics.median(all_ms)
+        wanted = f", wanted ≤ {question.p50_ms_max}" + (" **missed**" if p50 > question.p50_ms_max else "") if question.p50_ms_max else ""
+        rows.append([question.name, f"{len(all_ms):,}", f"{p50:.1f} ms{wanted}", f"{all_ms[int(len(all_ms) * 0.99)]:.1f} ms"])
+    return f"{links:,} links of one account, half of them visited, 20 a page, one client, over HTTP.\n\n" + table(["question", "asked", "p50", "p99"], rows)

@@ -1,0 +1,67 @@
+/*
+ * Queries of GET and PATCH /api/links: what is accepted is within its bounds, and a cursor that we make for it brings the
+ * place back that it was made of.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
+#include "services/links-api/link_query.h"
+#include "services/links-api/link_search.h"
+
+#define CALLER 7
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void require_in_bounds(const struct link_query *query)
+{
+	require(query->page >= 0 && query->page <= LINK_QUERY_PAGE_MAX);
+	require(query->limit >= 1 && query->limit <= LINK_QUERY_LIMIT_MAX);
+	require(query->page > 0 || query->behind.id > 0);
+	require(query->owner_id > 0 || query->owner_id == -1);
+	require(query->has_owner || query->owner_id == CALLER);
+	require(utf8_is_valid(query->q, strlen(query->q)) && utf8_is_valid(query->tag, strlen(query->tag)));
+	require(!query->has_filter || query->filter.node_count > 0);
+	require(strlen(query->question) < sizeof(query->question) - 1);
+	size_t len;
+	const char *word = link_search_word(query->q, &len);
+	require(word >= query->q && word + len <= query->q + strlen(query->q));
+}
+
+static void require_a_cursor(const struct link_query *query)
+{
+	char cursor[LINK_CURSOR_SIZE];
+	struct link_cursor place = { .key = (int64_t)strlen(query->question), .id = query->limit }, read;
+	link_cursor_format(&place, query->question, cursor);
+	require(link_cursor_parse(cursor, query->question, &read) == OK);
+	require(read.key == place.key && read.id == place.id);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = mem_text_n((const char *)data, size);
+	struct link_query *query = mem_zero(sizeof(*query));
+	for (enum link_query_kind kind = LINK_QUERY_LIST; kind <= LINK_QUERY_CHANGE; kind++) {
+		struct http_problem_fields wrong = { 0 };
+		if (link_query_read(text, kind, CALLER, query, &wrong) != OK) {
+			require(wrong.count > 0);
+			continue;
+		}
+		require_in_bounds(query);
+		require_a_cursor(query);
+		require(kind != LINK_QUERY_CHANGE || query->has_filter);
+	}
+	free(query);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,86 @@
+/*
+ * Filters of strangers: whatever is understood becomes a condition that is balanced, names no parameter that is not
+ * there, and holds nothing but words of our own: with every value of the same length changed, the SQL is the same.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/utf8.h"
+#include "services/links-api/nql.h"
+#include "services/links-api/nql_sql.h"
+
+#define SQL_BYTES_MAX (32 * 1024)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void require_parameters(const char *sql, int count)
+{
+	int depth = 0;
+	for (const char *c = sql; *c; c++) {
+		depth += (*c == '(') - (*c == ')');
+		require(depth >= 0);
+		if (*c != '$')
+			continue;
+		long number = strtol(c + 1, NULL, 10);
+		require(number >= 1 && number <= count);
+	}
+	require(depth == 0);
+}
+
+static void compile(const struct nql *filter, struct strbuf *sql)
+{
+	struct pg_params params = { 0 };
+	struct sql_texts texts = { 0 };
+	strbuf_init(sql, SQL_BYTES_MAX);
+	nql_sql_add(filter, sql, &params, &texts);
+	require(strbuf_status(sql) == OK);
+	require(params.count <= NQL_SQL_PARAMS_MAX);
+	for (int i = 0; i < params.count; i++)
+		require(params.values[i] && utf8_is_valid(params.values[i], strlen(params.values[i])));
+	require_parameters(sql->data, params.count);
+	sql_texts_clear(&texts);
+}
+
+static void require_no_value_in_sql(const struct nql *filter, const struct strbuf *sql)
+{
+	struct nql *other = mem_copy(filter, sizeof(*filter));
+	struct strbuf other_sql;
+	for (size_t i = 0; i < other->value_count; i++) {
+		char *text = other->texts + other->values[i].text;
+		memset(text, ';', strlen(text));
+	}
+	compile(other, &other_sql);
+	require(strcmp(sql->data, other_sql.data) == 0);
+	strbuf_clear(&other_sql);
+	free(other);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = mem_text_n((const char *)data, size);
+	char reason[NQL_REASON_SIZE] = "";
+	struct nql *filter = mem_zero(sizeof(*filter));
+	if (!utf8_is_valid(text, strlen(text))) {
+		/* A query is valid UTF-8 before it gets here. */
+	} else if (nql_parse(text, filter, reason) == OK) {
+		struct strbuf sql;
+		compile(filter, &sql);
+		require_no_value_in_sql(filter, &sql);
+		strbuf_clear(&sql);
+	} else {
+		require(strlen(reason) < NQL_REASON_SIZE && strncmp(reason, "at character ", 13) == 0);
+	}
+	free(filter);
+	free(text);
+	return 0;
+}

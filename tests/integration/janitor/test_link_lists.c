@@ -1,0 +1,87 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/janitor/link_lists.h"
+#include "tests/integration/janitor/janitor_fixture.h"
+
+static int64_t count_in_order(struct janitor_fixture *f)
+{
+	return test_database_ask(f->db, "SELECT count(*) FROM link_ranking JOIN link_statistics USING (link_id) "
+	                                "WHERE visits = visit_count AND visited_at = last_visited_at");
+}
+
+/* As a batch of clicks. */
+static void count_visits(struct janitor_fixture *f)
+{
+	test_database_run(f->db, "INSERT INTO link_statistics AS old (link_id, visit_count, last_visited_at) "
+	                         "SELECT id, id, clock_timestamp() FROM links "
+	                         "ON CONFLICT (link_id) DO UPDATE SET visit_count = old.visit_count + 1, "
+	                         "last_visited_at = EXCLUDED.last_visited_at");
+}
+
+static void brings_the_order_of_links_up_to_their_statistics(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	for (int i = 0; i < 3; i++) {
+		count_visits(f);
+		assert_int_equal(count_in_order(f), 0);
+		assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
+		assert_int_equal(count_in_order(f), 2500);
+	}
+	assert_int_equal(janitor_fixture_do(f, link_lists_run), 0);
+}
+
+static void walks_through_all_statistics_when_changes_were_not_noted(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	test_database_run(f->db, "UPDATE link_ranking_sweep SET is_behind = true");
+	count_visits(f);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics_changes"), 0);
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(count_in_order(f), 2500);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking_sweep "
+	                                          "WHERE NOT is_behind AND next_link IS NULL"),
+	                 1);
+}
+
+static void sorts_new_links_into_the_index_of_searches(void **state)
+{
+	struct janitor_fixture *f = *state;
+	static const char pending[] =
+		"SELECT (gin_metapage_info(get_raw_page('links_search_idx', 0))).n_pending_tuples";
+	test_database_run(f->db, "CREATE EXTENSION pageinspect");
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	assert_true(test_database_ask(f->db, pending) > 0);
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(test_database_ask(f->db, pending), 0);
+}
+
+static void counts_no_link_of_those_that_are_gone(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
+	count_visits(f);
+	test_database_run(f->db, "DELETE FROM links WHERE id % 2 = 0");
+	assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking"), 1250);
+	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_counts"), 1250);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(brings_the_order_of_links_up_to_their_statistics),
+		TEST(walks_through_all_statistics_when_changes_were_not_noted),
+		TEST(sorts_new_links_into_the_index_of_searches),
+		TEST(counts_no_link_of_those_that_are_gone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
