@@ -66,6 +66,10 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, en
 		*refusal = (struct link_change_refusal){ "/state", "the link has expired: set expires_at as well" };
 		return ERR_CONFLICT;
 	}
+	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {
+		*refusal = (struct link_change_refusal){ "/expires_at", "a TEMPORARY link has to expire" };
+		return ERR_CONFLICT;
+	}
 	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING : change_of(link->entry.state, edited.entry.state);
 	*link = edited;
 	return OK;

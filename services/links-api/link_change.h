@@ -26,7 +26,7 @@ typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct lin
 
 /*
  * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when it gets a later (or
- * no) expires_at; "state": "ACTIVE" alone cannot bring it back.
+ * no) expires_at; "state": "ACTIVE" alone cannot bring it back. A TEMPORARY link, which administrators reach, keeps one.
  */
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
                           struct link_change_refusal *refusal) MUST_CHECK;

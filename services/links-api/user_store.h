@@ -83,6 +83,8 @@ enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
  * right. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
+/* Both in one. */
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 /* --- for administrators --- */
 
@@ -109,7 +111,5 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
                            struct user *out) MUST_CHECK;
 
 enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out) MUST_CHECK;
-/* Both in one. */
-enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
 #endif

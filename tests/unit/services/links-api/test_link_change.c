@@ -56,6 +56,21 @@ static void writes_only_the_members_that_were_there(void **state)
 	assert_string_equal(link.entry.original_url, "https://example.com/");
 }
 
+static void a_temporary_link_keeps_an_end(void **state)
+{
+	(void)state;
+	struct link link = link_in(LINK_STATE_ACTIVE, NOW_US + 1);
+	link.type = LINK_TYPE_TEMPORARY;
+	struct link_request wish = wish_for_expiry(0);
+	struct link_change_refusal refusal = { 0 };
+	enum link_change change;
+	assert_int_equal(link_change_edit(&wish, NOW_US, &link, &change, &refusal), ERR_CONFLICT);
+	assert_string_equal(refusal.pointer, "/expires_at");
+	assert_int_equal(link.entry.expires_at_us, NOW_US + 1);
+	wish = wish_for_expiry(NOW_US + 2);
+	assert_int_equal(edit(&link, &wish), LINK_CHANGE_UPDATED);
+}
+
 static void what_changes_nothing_is_no_change(void **state)
 {
 	(void)state;
@@ -163,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_only_the_members_that_were_there),
+		cmocka_unit_test(a_temporary_link_keeps_an_end),
 		cmocka_unit_test(what_changes_nothing_is_no_change),
 		cmocka_unit_test(names_disabling_and_enabling),
 		cmocka_unit_test(a_later_time_brings_an_expired_link_back),

@@ -1,0 +1,54 @@
+"""The commands of README's "Use it", as somebody would type them, one after the other."""
+
+import json
+import os
+import re
+import secrets
+import subprocess
+
+from conftest import ROOT
+
+SAFE = "set -euo pipefail\ncurl() { command curl --fail-with-body --max-time 20 \"$@\"; }\n"
+
+
+def commands():
+    """The blocks of the chapter, without those that start a stack."""
+    chapter = re.search(r"^## Use it\n(.*?)^## ", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+    blocks = re.findall(r"^```\n(.*?)^```", chapter, re.MULTILINE | re.DOTALL)
+    return [block for block in blocks if "tools/stack" not in block]
+
+
+def run(script, env, folder):
+    """What was shown; each command stands before its output."""
+    command = ["bash", "-c", script]
+    done = subprocess.run(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+
+def test_each_command_does_what_it_is_there_for(env, tmp_path):
+    slug = "spring-" + secrets.token_hex(4)
+    mine = {"you@example.com": f"you-{secrets.token_hex(6)}@example.com", '"slug":"spring"': f'"slug":"{slug}"', "URL/spring": f"URL/{slug}"}
+    blocks = commands()
+    assert len(blocks) == 5
+    text = "\n".join(blocks)
+    for word, other in mine.items():
+        assert word in text, word
+        text = text.replace(word, other)
+    # The last request shows a refusal, and the visit is counted a moment later than it was made.
+    text = text.replace("curl -s -X DELETE", "command curl -s -X DELETE")
+    waits = 'for _ in $(seq 200); do [ "$(command curl -s "$LINKS_API_URL/api/links/$ID/stats" -H "Authorization: Bearer $TOKEN" | jq .bot_count)" = 1 ] && break; sleep 0.1; done\n'
+    stats = 'curl -s "$LINKS_API_URL/api/links/$ID/stats" -H'
+    assert text.count(stats) == 1
+    text = text.replace(stats, waits + stats)
+    status, shown = run(SAFE + text, {**os.environ, **env}, tmp_path)
+    print(shown)
+    assert status == 0, shown
+    assert f'"slug": "{slug}"' in shown
+    assert re.search(r"^HTTP/1.1 302 .*^Location: https://example.com/spring\r?$", shown, re.MULTILINE | re.DOTALL)
+    assert '"bot_count": 1' in shown and '"interval": "day"' in shown and '"dimension": "referrer"' in shown
+    assert len((tmp_path / "visits.csv").read_text().splitlines()) == 2
+    assert (tmp_path / "spring.png").read_bytes().startswith(b"\x89PNG")
+    assert re.search(r'"original_url": "https://example.com/summer",\s+"version": 2', shown)
+    assert '{"status":201,"short_url":"http' in shown and '"problem":"/problems/validation"}' in shown
+    assert json.dumps({"slug": slug, "visits": 1}, separators=(",", ":")) in shown
+    assert '{"type":"/problems/scope","status":403,' in shown
