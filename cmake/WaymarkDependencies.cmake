@@ -4,7 +4,8 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 foreach(library IN ITEMS libmicrohttpd rdkafka libpq hiredis libprotobuf-c libjwt jansson libmaxminddb
-                         cmocka libidn2 libcurl libcares libpcre2-8 yaml-0.1 libcrypt libcrypto libxxhash)
+                         cmocka libidn2 libcurl libcares libpcre2-8 yaml-0.1 libcrypt libcrypto libxxhash
+                         libqrencode libpng)
   string(MAKE_C_IDENTIFIER "${library}" prefix)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET "${library}")
   add_library(dep::${library} ALIAS PkgConfig::${prefix})

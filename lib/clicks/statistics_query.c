@@ -29,6 +29,23 @@ enum err statistics_query_log_since(struct pg_conn *conn, int64_t *since_us)
 
 /* --- asking --- */
 
+/* A day that is finished stays so: whoever asks a moment later finds it where this says. */
+static enum err look(struct pg_conn *conn, struct statistics_question *question)
+{
+	struct pg_result *rows = NULL;
+	enum err err =
+		pg_conn_query(conn,
+	                      "SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
+	                      "next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, finished_days",
+	                      NULL, &rows);
+	if (err == OK) {
+		question->log_since_us = pg_result_time(rows, 0, 0);
+		question->finished = (struct statistics_span){ pg_result_time(rows, 0, 1), pg_result_time(rows, 0, 2) };
+	}
+	pg_result_free(rows);
+	return err;
+}
+
 /* What a question is written with. */
 struct writing {
 	const struct statistics_question *question;
@@ -63,7 +80,7 @@ static enum err ask_once(struct pg_conn *conn, writer write, const struct writin
 static enum err ask(struct pg_conn *conn, struct statistics_question *question, int64_t bucket_us, writer write,
                     const struct writing *writing, struct pg_result **rows)
 {
-	enum err err = statistics_query_log_since(conn, &question->log_since_us);
+	enum err err = look(conn, question);
 	for (int i = 0; err == OK && i < TRIES; i++) {
 		if (question->filter->count > 0 && question->asked.from_us < question->log_since_us)
 			return ERR_NOT_FOUND;
@@ -117,14 +134,18 @@ static void add_buckets(struct visit_query *query, const char *named, const stru
 		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
 }
 
-static void add_days(struct visit_query *query, const struct writing *writing, struct statistics_span span)
+/* named: a first column, with its comma, where the days are those of a dimension; NULL: totals. */
+static void add_days(struct visit_query *query, const char *named, const struct writing *writing,
+                     struct statistics_span span)
 {
 	int from = visit_query_day(query, clock_utc_day(span.from_us));
 	int to = visit_query_day(query, clock_utc_day(span.to_us));
-	visit_query_add(query,
-	                "SELECT value, humans, bots, uniques FROM visit_rollup_day WHERE link_id = %s "
-	                "AND day >= $%d::date AND day < $%d::date AND dimension = '%s'",
-	                writing->link, from, to, visit_dimension_name(writing->dimension));
+	visit_query_add(
+		query,
+		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
+		named ? named : "", named ? "visit_rollup_day" : "visit_total_day", writing->link, from, to);
+	if (named)
+		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
 }
 
 static void add_visits(struct visit_query *query, const char *named, const struct writing *writing,
@@ -134,8 +155,34 @@ static void add_visits(struct visit_query *query, const char *named, const struc
 	visit_query_add_log(query, writing->link, span, writing->question->filter);
 }
 
+/* What the range has in days and quarters of an hour; gives whether that is nothing. named_bucket as below. */
+static bool add_rolled_totals(struct visit_query *query, const char *named_bucket, const struct writing *writing,
+                              const struct statistics_range *range)
+{
+	bool is_first = true;
+	if (!statistics_range_is_empty(&range->days)) {
+		visit_query_add(query, "%s", joint(&is_first));
+		add_days(query, NULL, writing, range->days);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		if (statistics_range_is_empty(&range->buckets[i]))
+			continue;
+		visit_query_add(query, "%s", joint(&is_first));
+		add_buckets(query, named_bucket, writing, range->buckets[i], "visit_rollup_quarter", false);
+	}
+	return is_first;
+}
+
+static struct statistics_range range_of_totals(const struct writing *writing, struct statistics_span span)
+{
+	struct statistics_span none = { 0, 0 };
+	/* A day is no single point of a series: zones begin their days whenever they like. */
+	return statistics_range_of(span, STATISTICS_RANGE_QUARTER_US,
+	                           writing->starts ? none : writing->question->finished);
+}
+
 /*
- * Everything in the range, a row per quarter of an hour or visit. named_bucket, named_visit: a first column, with its
+ * Everything in the range, a row per day, quarter of an hour or visit. named_bucket, named_visit: a first column, with its
  * comma.
  */
 static void add_everything(struct visit_query *query, const char *named_bucket, const char *named_visit,
@@ -146,12 +193,8 @@ static void add_everything(struct visit_query *query, const char *named_bucket, 
 		add_visits(query, named_visit, writing, question->counted);
 		return;
 	}
-	struct statistics_range range = statistics_range_of_total(question->counted);
-	bool is_first = true;
-	if (!statistics_range_is_empty(&range.rolled)) {
-		visit_query_add(query, "%s", joint(&is_first));
-		add_buckets(query, named_bucket, writing, range.rolled, "visit_rollup_quarter", false);
-	}
+	struct statistics_range range = range_of_totals(writing, question->counted);
+	bool is_first = add_rolled_totals(query, named_bucket, writing, &range);
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range.log[i]))
 			continue;
@@ -257,13 +300,13 @@ static void add_rolled(struct visit_query *query, const struct writing *writing,
 	visit_query_add(query, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
 	if (!statistics_range_is_empty(&range->days)) {
 		visit_query_add(query, "%s", joint(&is_first));
-		add_days(query, writing, range->days);
+		add_days(query, "value, ", writing, range->days);
 	}
 	for (size_t i = 0; i < 2; i++) {
-		if (statistics_range_is_empty(&range->hours[i]))
+		if (statistics_range_is_empty(&range->buckets[i]))
 			continue;
 		visit_query_add(query, "%s", joint(&is_first));
-		add_buckets(query, "value, ", writing, range->hours[i], "visit_rollup_hour", true);
+		add_buckets(query, "value, ", writing, range->buckets[i], "visit_rollup_hour", true);
 	}
 	visit_query_add(query, ") AS buckets GROUP BY value), ");
 }
@@ -273,8 +316,9 @@ static void add_unnamed(struct visit_query *query, const struct writing *writing
 {
 	visit_query_add(query, "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
 	                       "(SELECT " SUMS_OR_ZERO " FROM (");
-	add_buckets(query, "", writing, span, "visit_rollup_quarter", false);
-	visit_query_add(query, ") AS quarters) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
+	struct statistics_range range = range_of_totals(writing, span);
+	(void)add_rolled_totals(query, "", writing, &range);
+	visit_query_add(query, ") AS everything) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
 }
 
 static void add_counted(struct visit_query *query, const struct writing *writing)
@@ -287,7 +331,8 @@ static void add_counted(struct visit_query *query, const struct writing *writing
 		add_visits(query, named, writing, question->counted);
 		return;
 	}
-	struct statistics_range range = statistics_range_of_dimension(question->counted);
+	struct statistics_span finished = { 0, question->finished.to_us };
+	struct statistics_range range = statistics_range_of(question->counted, CLOCK_US_PER_HOUR, finished);
 	bool is_first = true;
 	visit_query_add(query, "WITH ");
 	if (!statistics_range_is_empty(&range.rolled)) {

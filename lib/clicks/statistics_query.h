@@ -1,7 +1,8 @@
 /*
- * One thread at a time per connection. Counts of a link's visits over a range of time: from the roll-ups
- * visit_rollup_quarter, _hour and _day, and at the range's edges from visit_log, so that any range is exact. Counts
- * with a filter come from visit_log alone. Each answer is one statement: all of it is of one moment.
+ * One thread at a time per connection. Counts of a link's visits over a range of time: of finished days from
+ * visit_rollup_day and visit_total_day, else from visit_rollup_hour and _quarter, and at the range's edges from visit_log,
+ * so that any range is exact. Counts with a filter come from visit_log alone. Each answer is one statement: all of it is of
+ * one moment.
  *
  * Where the log does not reach back any more, ends of the range move down to whole buckets (a quarter of an hour for
  * totals and series, an hour for dimensions); counted says which range it was.
@@ -38,6 +39,8 @@ struct statistics_question {
 	const struct visit_filter *filter; /* terms choose what is counted; who chooses what is listed, and its order */
 	struct statistics_span counted;    /* out */
 	int64_t log_since_us;              /* out; 0: everything is there */
+	struct statistics_span
+		finished; /* out: of which days there are totals; values are there of all before its end */
 };
 
 enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *question,

@@ -42,17 +42,29 @@ static void split(struct statistics_span span, int64_t bucket_us, struct statist
 	edges[1] = (struct statistics_span){ whole->to_us, span.to_us };
 }
 
-struct statistics_range statistics_range_of_dimension(struct statistics_span span)
+/* The whole days of a span of whole buckets, as far as they are finished. */
+static struct statistics_span days_of(struct statistics_span rolled, struct statistics_span finished)
 {
-	struct statistics_range range = { 0 };
-	split(span, CLOCK_US_PER_HOUR, &range.rolled, range.log);
-	split(range.rolled, CLOCK_US_PER_DAY, &range.days, range.hours);
-	return range;
+	struct statistics_span days = { up(rolled.from_us, CLOCK_US_PER_DAY), down(rolled.to_us, CLOCK_US_PER_DAY) };
+	if (days.from_us < finished.from_us)
+		days.from_us = finished.from_us;
+	if (days.to_us > finished.to_us)
+		days.to_us = finished.to_us;
+	return days;
 }
 
-struct statistics_range statistics_range_of_total(struct statistics_span span)
+struct statistics_range statistics_range_of(struct statistics_span span, int64_t bucket_us,
+                                            struct statistics_span finished)
 {
 	struct statistics_range range = { 0 };
-	split(span, STATISTICS_RANGE_QUARTER_US, &range.rolled, range.log);
+	split(span, bucket_us, &range.rolled, range.log);
+	struct statistics_span days = days_of(range.rolled, finished);
+	if (statistics_range_is_empty(&days)) {
+		range.buckets[0] = range.rolled;
+		return range;
+	}
+	range.days = days;
+	range.buckets[0] = (struct statistics_span){ range.rolled.from_us, days.from_us };
+	range.buckets[1] = (struct statistics_span){ days.to_us, range.rolled.to_us };
 	return range;
 }

@@ -1,6 +1,6 @@
 /*
- * Pure. How a range of time is put together from what is stored: whole days and hours of the roll-ups, quarters of an
- * hour for totals, and single visits of the log at the edges. Times are microseconds since 1970-01-01T00:00:00Z, ends
+ * Pure. How a range of time is put together from what is stored: whole days of the roll-ups, as far as days are finished;
+ * hours, or quarters of an hour for totals, where they are not; and single visits of the log at the edges. Times are microseconds since 1970-01-01T00:00:00Z, ends
  * are exclusive.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_RANGE_H
@@ -16,11 +16,11 @@ struct statistics_span {
 	int64_t from_us, to_us; /* from_us >= to_us: nothing */
 };
 
-/* Each moment of the range is in log or in rolled, and what is in rolled, in hours or in days, where they are used. */
+/* Each moment of the range is in log or in rolled, and what is in rolled, in buckets or in days. */
 struct statistics_range {
 	struct statistics_span log[2];
-	struct statistics_span rolled; /* everything that log does not have */
-	struct statistics_span hours[2];
+	struct statistics_span rolled;     /* everything that log does not have */
+	struct statistics_span buckets[2]; /* of an hour, or a quarter for totals */
 	struct statistics_span days;
 };
 
@@ -33,10 +33,11 @@ bool statistics_range_is_empty(const struct statistics_span *span);
 struct statistics_span statistics_range_countable(struct statistics_span asked, int64_t bucket_us,
                                                   int64_t log_since_us);
 
-/* For counts of one dimension: rolled = hours and days together, from a whole hour to a whole hour. */
-struct statistics_range statistics_range_of_dimension(struct statistics_span span);
-
-/* For totals: rolled is what visit_rollup_quarter has; hours and days are empty. */
-struct statistics_range statistics_range_of_total(struct statistics_span span);
+/*
+ * finished: which days are, from midnight to midnight (UTC); no others are in days. bucket_us is an hour for counts of one
+ * dimension, STATISTICS_RANGE_QUARTER_US for totals.
+ */
+struct statistics_range statistics_range_of(struct statistics_span span, int64_t bucket_us,
+                                            struct statistics_span finished);
 
 #endif

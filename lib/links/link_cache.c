@@ -398,6 +398,21 @@ enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry
 	return link_cache_fill(cache, &(struct link_cache_reservation){ 0 }, entry);
 }
 
+enum err link_cache_drop(struct link_cache *cache, const char *const *slugs, size_t count)
+{
+	if (count == 0)
+		return OK;
+	char(*keys)[KEY_SIZE] = mem_array(count, sizeof(*keys));
+	struct redis_arg *args = mem_array(count + 1, sizeof(*args));
+	args[0] = REDIS_TEXT("DEL");
+	for (size_t i = 0; i < count; i++)
+		args[i + 1] = key_of(slugs[i], keys[i]);
+	enum err err = redis_pool_call(cache->redis, args, count + 1, NULL);
+	free(args);
+	free(keys);
+	return err;
+}
+
 enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *to, const struct link_entry *entry)
 {
 	enum put done;

@@ -104,6 +104,12 @@ enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reser
 enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry) MUST_CHECK;
 
 /*
+ * For who has changed many links at once: takes whatever Redis has of them, reservations as well, so that it has nothing
+ * older when this succeeds. One command. Errors of redis_pool_call.
+ */
+enum err link_cache_drop(struct link_cache *cache, const char *const *slugs, size_t count) MUST_CHECK;
+
+/*
  * As link_cache_set, for the relay, which knows the generation better. ERR_UNAVAILABLE also: another server than that
  * one answered, or it has come to a higher generation.
  */

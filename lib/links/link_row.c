@@ -81,6 +81,19 @@ enum err link_row_read(const struct pg_result *rows, size_t row, struct link *ou
 	return split_tags(pg_result_text(rows, row, 11), &out->tags);
 }
 
+enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct link *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	struct link link;
+	if (err == OK)
+		err = pg_result_count(rows) == 1 ? link_row_read(rows, 0, &link) : ERR_NOT_FOUND;
+	if (err == OK)
+		*out = link;
+	pg_result_free(rows);
+	return err;
+}
+
 void link_row_describe(const struct link *link, enum link_change change, struct link_event *out)
 {
 	out->occurred_at_us = link->updated_at_us;

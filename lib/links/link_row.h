@@ -25,6 +25,10 @@
 enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct link_entry *out) MUST_CHECK;
 enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out) MUST_CHECK;
 
+/* Runs a statement that gives LINK_ROW_COLUMNS of one link or none (ERR_NOT_FOUND). */
+enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                        struct link *out) MUST_CHECK;
+
 /* The text for LINK_ROW_TAGS_FROM_TEXT. ERR_INVALID: an empty tag, or one with U+001F. */
 enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_ROW_TAGS_SIZE]) MUST_CHECK;
 

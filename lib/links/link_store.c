@@ -21,20 +21,6 @@ enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct li
 	return err;
 }
 
-/* Runs a statement that gives one link or none. */
-static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct link *out)
-{
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, sql, params, &rows);
-	struct link link;
-	if (err == OK)
-		err = pg_result_count(rows) == 1 ? link_row_read(rows, 0, &link) : ERR_NOT_FOUND;
-	if (err == OK)
-		*out = link;
-	pg_result_free(rows);
-	return err;
-}
-
 static enum err insert(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
 {
 	char tags[LINK_ROW_TAGS_SIZE];
@@ -55,13 +41,14 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 	pg_params_text(&params, new_link->title ? new_link->title : "");
 	pg_params_text(&params, tags);
 	pg_params_bytes(&params, new_link->claim_token_hash, DIGEST_SIZE);
-	return query_one(conn,
-	                 "INSERT INTO links (slug, link_type, redirect_status, original_url, expires_at, expired_url, "
-	                 "owner_id, title, tags, claim_token_hash) "
-	                 "VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), $7, $8, " LINK_ROW_TAGS_FROM_TEXT(
-				 "$9") ", $10) "
-	                               "RETURNING " LINK_ROW_COLUMNS,
-	                 &params, out);
+	return link_row_query(
+		conn,
+		"INSERT INTO links (slug, link_type, redirect_status, original_url, expires_at, expired_url, "
+		"owner_id, title, tags, claim_token_hash) "
+		"VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), $7, $8, " LINK_ROW_TAGS_FROM_TEXT(
+			"$9") ", $10) "
+			      "RETURNING " LINK_ROW_COLUMNS,
+		&params, out);
 }
 
 /* A refused insert would spoil the caller's transaction: it happens behind a savepoint. */
@@ -75,7 +62,7 @@ static enum err insert_or_undo(struct pg_conn *conn, const struct link_store_new
 		return pg_conn_query(conn, "RELEASE SAVEPOINT link_store_create", NULL, NULL);
 	if (err != ERR_CONFLICT && err != ERR_INVALID)
 		return err;
-	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_slug_key") != 0)
+	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
 	enum err undone = pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
 	return undone == OK ? err : undone;
@@ -92,14 +79,15 @@ enum err link_store_create(struct pg_conn *conn, const struct link_store_new *ne
 	return err;
 }
 
-#define SELECT_OF_OWNER "SELECT " LINK_ROW_COLUMNS " FROM links WHERE id = $1 AND owner_id = $2"
+/* $2 = -1 is LINK_STORE_ANY_OWNER. */
+#define SELECT_OF_OWNER "SELECT " LINK_ROW_COLUMNS " FROM links WHERE id = $1 AND (owner_id = $2 OR $2::bigint = -1)"
 
 enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	pg_params_int(&params, owner_id);
-	return query_one(conn, SELECT_OF_OWNER, &params, out);
+	return link_row_query(conn, SELECT_OF_OWNER, &params, out);
 }
 
 enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out)
@@ -107,7 +95,24 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	pg_params_int(&params, owner_id);
-	return query_one(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
+	return link_row_query(conn, SELECT_OF_OWNER " FOR UPDATE", &params, out);
+}
+
+enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url, const char *slug,
+                                struct link *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, owner_id);
+	pg_params_text(&params, original_url);
+	pg_params_text(&params, slug);
+	/* By the index of destinations: the order alone would be walked through all of the owner's links. */
+	return link_row_query(conn,
+	                      "WITH same AS MATERIALIZED (SELECT * FROM links WHERE owner_id = $1 AND state = 'ACTIVE' "
+	                      "AND hashtextextended(original_url, 0) = hashtextextended($2, 0) AND original_url = $2 "
+	                      "AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
+	                      "AND ($3::text IS NULL OR slug = $3)) "
+	                      "SELECT " LINK_ROW_COLUMNS " FROM same ORDER BY created_at DESC, id DESC LIMIT 1",
+	                      &params, out);
 }
 
 static enum err update(struct pg_conn *conn, const struct link *link, struct link *out)
@@ -130,7 +135,7 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	 * On the right stand the values from before. state_since moves only with the state: the purge's grace counts
 	 * from it.
 	 */
-	return query_one(
+	return link_row_query(
 		conn,
 		"UPDATE links SET version = version + 1, state = $3, redirect_status = $4, original_url = $5, "
 		"expired_url = NULLIF($6, ''), expires_at = $7, title = $8, "
@@ -191,24 +196,6 @@ enum err link_store_list(struct pg_conn *conn, const struct link_store_page *pag
 		err = read_page(conn, page, links, count);
 	if (err == OK)
 		*total = all;
-	return err;
-}
-
-enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_t after_us, int64_t *count,
-                                  int64_t *oldest_us)
-{
-	struct pg_params params = { 0 };
-	pg_params_int(&params, owner_id);
-	pg_params_time(&params, after_us);
-	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn, "SELECT count(*), min(created_at) FROM links WHERE owner_id = $1 AND created_at > $2", &params,
-		&rows);
-	if (err == OK) {
-		*count = pg_result_int(rows, 0, 0);
-		*oldest_us = pg_result_time(rows, 0, 1);
-	}
-	pg_result_free(rows);
 	return err;
 }
 
@@ -283,18 +270,20 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 	                    &params, LINK_CHANGE_EXPIRED, batch);
 }
 
-/* The state is a literal: the index is partial. */
-#define PURGE(state)                                                                                                   \
-	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                           \
-	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "   \
-	"FOR UPDATE SKIP LOCKED), "                                                                                    \
+/* What becomes of the rows of links that "due" names by id. */
+#define BURY                                                                                                           \
 	"gone AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                         \
 	"buried AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                                 \
 	"SELECT slug, id, state, version + 1 FROM gone), "                                                             \
 	"farewell AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                  \
 	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "                        \
-	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM gone) "                      \
-	"SELECT " LINK_ROW_COLUMNS ", state_since FROM farewell"
+	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM gone) "
+
+/* The state is a literal: the index is partial. */
+#define PURGE(state)                                                                                                   \
+	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                           \
+	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "   \
+	"FOR UPDATE SKIP LOCKED), " BURY "SELECT " LINK_ROW_COLUMNS ", state_since FROM farewell"
 
 static const char *purge_of(enum link_state state)
 {
@@ -309,4 +298,23 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
 	pg_params_int(&params, batch->limit);
 	pg_params_int(&params, grace_s);
 	return change_batch(conn, purge_of(state), &params, LINK_CHANGE_PURGED, batch);
+}
+
+enum err link_store_purge(struct pg_conn *conn, struct link *link)
+{
+	struct link gone;
+	struct pg_params params = { 0 };
+	pg_params_int(&params, link->entry.id);
+	pg_params_int(&params, link->entry.version);
+	enum err err = link_row_query(conn,
+	                              "WITH due AS (SELECT id FROM links WHERE id = $1 AND version = $2), " BURY
+	                              "SELECT " LINK_ROW_COLUMNS " FROM farewell",
+	                              &params, &gone);
+	if (err == ERR_NOT_FOUND)
+		return ERR_CONFLICT;
+	if (err == OK)
+		err = link_row_record(conn, &gone, LINK_CHANGE_PURGED);
+	if (err == OK)
+		*link = gone;
+	return err;
 }

@@ -38,6 +38,9 @@ struct link_store_new {
  */
 enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
 
+/* For an administrator: whoever owns the link, or nobody. */
+#define LINK_STORE_ANY_OWNER INT64_C(-1)
+
 /* owner_id is part of the question: foreign and missing links are both ERR_NOT_FOUND. */
 enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
 
@@ -50,6 +53,19 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
  * (it was not locked). ERR_INVALID: as in link_store_create, but the transaction can only be rolled back.
  */
 enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
+
+/*
+ * The owner's newest link to a destination (in its normal form) that is ACTIVE now; slug NULL = of whatever name.
+ * ERR_NOT_FOUND: there is none.
+ */
+enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url, const char *slug,
+                                struct link *out) MUST_CHECK;
+
+/*
+ * Purges a link that link_store_lock gave, in whatever state, at once; as link_store_purge_batch does otherwise. *link is
+ * DELETED then, at the version of its last event. ERR_CONFLICT: it is not at that version (it was not locked).
+ */
+enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
 #define LINK_STORE_LIMIT_MAX 100
 
@@ -65,13 +81,6 @@ struct link_store_page {
  */
 enum err link_store_list(struct pg_conn *conn, const struct link_store_page *page, struct link *links, size_t *count,
                          int64_t *total) MUST_CHECK;
-
-/*
- * The owner's links created after a time and not purged yet, in whatever state; oldest_us: when the first of them was
- * created, 0 if there is none. For quotas.
- */
-enum err link_store_count_created(struct pg_conn *conn, int64_t owner_id, int64_t after_us, int64_t *count,
-                                  int64_t *oldest_us) MUST_CHECK;
 
 /* Links that are not DELETED, of everybody. */
 enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;

@@ -50,12 +50,27 @@ void outbox_bundle_put(struct outbox_bundle *bundle, const struct link_event *ev
 	strbuf_clear(&payload);
 }
 
+/* Marks of these links that wait go first, as in outbox_add. */
+static enum err hurry_marks(struct outbox_bundle *bundle, struct pg_conn *conn)
+{
+	struct pg_params params = { 0 };
+	enum err err = sql_column_param(&bundle->slugs, &params);
+	if (err != OK)
+		return err;
+	return pg_conn_query(conn,
+	                     "UPDATE outbox SET patience = 0 "
+	                     "WHERE slug = ANY ($1::text[]) AND NOT published AND patience = 1",
+	                     &params, NULL);
+}
+
 enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	if (bundle->slugs.count == 0)
 		return OK;
-	enum err err = sql_column_param(&bundle->slugs, &params);
+	enum err err = bundle->patience == OUTBOX_URGENT ? hurry_marks(bundle, conn) : OK;
+	if (err == OK)
+		err = sql_column_param(&bundle->slugs, &params);
 	if (err == OK)
 		err = sql_column_param(&bundle->payloads, &params);
 	if (err != OK)
@@ -215,6 +230,25 @@ enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
 	if (err == OK)
 		*told = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);
+	return err;
+}
+
+enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *told)
+{
+	struct pg_params params = { 0 };
+	struct sql_column names;
+	sql_column_init(&names, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_text(&names, slugs[i]);
+	int64_t waiting = 0;
+	enum err err = sql_column_param(&names, &params);
+	if (err == OK)
+		err = pg_conn_query_int(conn,
+		                        "SELECT count(*) FROM outbox WHERE slug = ANY ($1::text[]) AND " AWAITS_REDIS,
+		                        &params, &waiting);
+	if (err == OK)
+		*told = waiting == 0;
+	sql_column_clear(&names);
 	return err;
 }
 

@@ -79,6 +79,9 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
 /* *told: whether no event of this link waits for Redis: it has them, or nothing old in it is believed any more. */
 enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told) MUST_CHECK;
 
+/* As outbox_is_told, of all of these links. */
+enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *told) MUST_CHECK;
+
 /*
  * Sets cached in at most limit rows that wait for Redis, oldest first, whatever Redis has: there is nothing old in it.
  * *count: how many they were.

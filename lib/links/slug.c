@@ -8,11 +8,11 @@
 /* Paths that the services, or a proxy in front of them, answer themselves. A slug cannot hold a dot, so that "robots"
  * stands for robots.txt: nobody should be able to issue its look-alike. */
 static const char *const reserved[] = {
-	"account", "admin",     "api",     "app",        "assets",   "auth",    "dashboard", "docs",
-	"favicon", "health",    "healthz", "help",       "home",     "index",   "links",     "livez",
-	"login",   "logout",    "metrics", "oauth",      "openapi",  "ping",    "public",    "r",
-	"readyz",  "register",  "robots",  "security",   "settings", "sitemap", "static",    "stats",
-	"status",  "undefined", "null",    "well-known", "www",
+	"account", "admin",  "api",       "app",    "assets",     "auth",     "dashboard", "docs",
+	"favicon", "health", "healthz",   "help",   "home",       "index",    "links",     "livez",
+	"login",   "logout", "metrics",   "oauth",  "openapi",    "ping",     "problems",  "public",
+	"r",       "readyz", "register",  "robots", "security",   "settings", "sitemap",   "static",
+	"stats",   "status", "undefined", "null",   "well-known", "www",
 };
 
 static bool is_slug_char(char c)

@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/net/http_loop.h"
 #include "lib/net/http_text.h"
@@ -308,6 +309,18 @@ void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, c
 		return;
 	}
 	x->headers[x->header_count++] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
+}
+
+void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
+{
+	for (size_t i = 0; i < x->header_count; i++) {
+		struct http_answer_header *header = &x->headers[i];
+		if (header->fixed_name == NULL || strcasecmp(header->fixed_name, name) != 0)
+			continue;
+		header->fixed_value = value;
+		return;
+	}
+	http_exchange_add_fixed_header(x, name, value);
 }
 
 static void set_content_type(struct http_exchange *x, const char *content_type)

@@ -48,8 +48,9 @@ struct http_exchange {
 	bool queued;  /* the answer is on its way */
 	bool closes;  /* the connection ends with this answer */
 	bool on_worker;
-	bool too_big; /* the body passed its limit; the rest is thrown away */
-	bool in_line; /* counted in the loop's in_line */
+	size_t body_bytes_max; /* of this request */
+	bool too_big;          /* the body passed its limit; the rest is thrown away */
+	bool in_line;          /* counted in the loop's in_line */
 	_Atomic int phase;
 	int64_t arrived_steady_us, arrived_us;
 

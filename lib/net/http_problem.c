@@ -54,6 +54,7 @@ const char *http_problem_title(unsigned status)
 		{ 428, "Precondition Required" },
 		{ 429, "Too Many Requests" },
 		{ 431, "Request Header Fields Too Large" },
+		{ 451, "Unavailable For Legal Reasons" },
 		{ 500, "Internal Server Error" },
 		{ 501, "Not Implemented" },
 		{ 503, "Service Unavailable" },
@@ -84,8 +85,8 @@ static void set_errors(struct json *problem, const struct http_problem_fields *f
 	json_set(problem, "errors", errors);
 }
 
-enum http_progress http_problem_answer(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
-                                       const struct http_problem_fields *fields)
+struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
+                              const struct http_problem_fields *fields)
 {
 	struct json *problem = json_new_object();
 	set_type(problem, kind);
@@ -93,10 +94,16 @@ enum http_progress http_problem_answer(struct http_exchange *x, unsigned status,
 	json_set_int(problem, "status", status);
 	if (detail != NULL)
 		json_set_text(problem, "detail", detail);
-	json_set_text(problem, "instance", http_exchange_request_id(x));
+	json_set_text(problem, "instance", instance);
 	if (fields != NULL && fields->count > 0)
 		set_errors(problem, fields);
+	return problem;
+}
 
+enum http_progress http_problem_answer(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
+                                       const struct http_problem_fields *fields)
+{
+	struct json *problem = http_problem_new(status, kind, detail, http_exchange_request_id(x), fields);
 	struct strbuf text;
 	strbuf_init(&text, PROBLEM_BYTES_MAX);
 	json_write(problem, &text);

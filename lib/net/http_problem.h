@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "lib/net/http_server.h"
+#include "lib/net/json.h"
 
 #define HTTP_PROBLEM_FIELDS_MAX 64
 #define HTTP_PROBLEM_POINTER_SIZE 96
@@ -30,6 +31,10 @@ void http_problem_add_field(struct http_problem_fields *fields, const char *poin
 
 /* The standard reason phrase of a status: "Not Found". */
 const char *http_problem_title(unsigned status);
+
+/* The problem as JSON, for answers that hold many; instance: the request's id. kind, detail and fields may be NULL. */
+struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
+                              const struct http_problem_fields *fields);
 
 /* Answers x. kind and fields may be NULL. */
 enum http_progress http_problem_answer(struct http_exchange *x, unsigned status, const char *kind, const char *detail,

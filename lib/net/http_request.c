@@ -83,7 +83,11 @@ static size_t head_len_of(void *mhd)
 
 static size_t body_bytes_max(const struct http_exchange *x)
 {
-	size_t max = config_of(x)->body_bytes_max;
+	const struct http_server_config *config = config_of(x);
+	size_t max = config->body_bytes_max;
+	size_t own = config->body_limit ? config->body_limit(config->ctx, x) : max;
+	if (own < max)
+		max = own;
 	bool is_meaningless = x->method == HTTP_GET || x->method == HTTP_HEAD;
 	return is_meaningless && max > HTTP_GUARD_MEANINGLESS_BODY_MAX ? HTTP_GUARD_MEANINGLESS_BODY_MAX : max;
 }
@@ -112,7 +116,8 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 		return refuse_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
 	if (verdict.is_chunked && config_of(x)->needs_length)
 		return refuse_unread(c, MHD_HTTP_LENGTH_REQUIRED, "The request's body has no Content-Length.");
-	if (verdict.content_length > body_bytes_max(x))
+	x->body_bytes_max = body_bytes_max(x);
+	if (verdict.content_length > x->body_bytes_max)
 		return refuse_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return true;
 }
@@ -136,7 +141,7 @@ void http_request_refuse_on_socket(struct http_connection *c, unsigned status, c
 static bool take_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
 	struct http_exchange *x = &c->exchange;
-	bool fits = *upload_len <= body_bytes_max(x) - x->body.len;
+	bool fits = *upload_len <= x->body_bytes_max - x->body.len;
 	if (fits)
 		strbuf_add(&x->body, upload, *upload_len);
 	*upload_len = 0;

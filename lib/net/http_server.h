@@ -44,6 +44,12 @@ enum http_progress {
 typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 
 /*
+ * The most bytes that the body of this request may have; more than body_bytes_max counts as that. Its head has arrived,
+ * nothing can be answered yet. Must not block.
+ */
+typedef size_t (*http_body_limit)(void *ctx, const struct http_exchange *x);
+
+/*
  * Writes the answer for a request that the server itself refuses: 400, 408, 411, 413, 414, 431, 503 (worker queue full,
  * with Retry-After set already), 500. detail is a sentence for people. Must not block.
  */
@@ -83,6 +89,7 @@ struct http_server_config {
 	int64_t idle_ms;            /* keep-alive connections without a request; peers that do not take their answer */
 	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
 	http_handler handler;
+	http_body_limit body_limit; /* NULL: body_bytes_max for all */
 	http_refusal refusal;
 	http_observer observer;         /* may be NULL */
 	const struct http_guest *guest; /* borrowed; may be NULL */
@@ -152,6 +159,8 @@ void http_exchange_set_status(struct http_exchange *x, unsigned status);
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value) MUST_CHECK;
 /* For names and values that are literals of ours. */
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
+/* The same, in the place of the fixed header of that name, if there is one already. */
+void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* Copies. Replaces an earlier body; sets Content-Type. HEAD requests get the headers and the length alone. */
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
 /* Borrowed bytes that live as long as the program (fixed pages). */

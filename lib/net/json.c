@@ -95,6 +95,12 @@ void json_free(struct json *value)
 	json_decref(node(value));
 }
 
+struct json *json_share(struct json *value)
+{
+	json_incref((json_t *)value);
+	return value;
+}
+
 enum json_type json_type(const struct json *value)
 {
 	switch (node(value)->type) {

@@ -23,6 +23,8 @@ enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRA
 /* ERR_INVALID: reason says what and where ("line 1 column 7: duplicate object key"). */
 enum err json_parse(const char *text, size_t len, struct json **out, char reason[static JSON_REASON_SIZE]) MUST_CHECK;
 void json_free(struct json *value);
+/* The same value for one owner more, each of whom frees it or gives it away. */
+struct json *json_share(struct json *value);
 
 /* Reading. Getters expect the right type; json_get gives NULL for an absent member. */
 enum json_type json_type(const struct json *value);

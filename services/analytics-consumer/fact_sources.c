@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
+#include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/file_watch.h"
 
 struct fact_sources {
 	struct geoip *geoip;
+	bool owns_geoip;
 	struct user_agent_parser *user_agents;
 	struct file_watch *watch;
 };
@@ -23,17 +24,33 @@ static enum err reread_user_agents(void *ctx)
 	return user_agent_parser_reread(sources->user_agents);
 }
 
+static struct file_watch *watch_files(struct fact_sources *sources, const struct fact_sources_config *config)
+{
+	/* The last one only who owns it. */
+	const struct file_watch_file files[] = { { config->ua_regexes, reread_user_agents, sources },
+		                                 { config->geoip_db, reread_geoip, sources } };
+	struct file_watch_config watching = { .files = files,
+		                              .count = sources->owns_geoip ? 2 : 1,
+		                              .interval_ms = config->check_ms };
+	if (config->metrics) {
+		watching.read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
+		                                      "Times that a file of facts was read again", NULL);
+		watching.broken = metrics_gauge(config->metrics, "waymark_fact_files_broken",
+		                                "Files of facts that cannot be used as they are now", NULL);
+	}
+	return file_watch_new(&watching);
+}
+
 enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out)
 {
 	struct fact_sources *sources = mem_zero(sizeof(*sources));
-	const struct file_watch_file files[] = { { config->geoip_db, reread_geoip, sources },
-		                                 { config->ua_regexes, reread_user_agents, sources } };
-	const struct file_watch_config watching = { .files = files,
-		                                    .count = sizeof(files) / sizeof(files[0]),
-		                                    .interval_ms = config->check_ms,
-		                                    .metrics = config->metrics };
-	sources->watch = file_watch_new(&watching);
-	enum err err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	sources->owns_geoip = !config->places_of;
+	sources->watch = watch_files(sources, config);
+	enum err err = OK;
+	if (sources->owns_geoip)
+		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
+	else
+		sources->geoip = config->places_of->geoip;
 	if (err == OK)
 		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache, config->log,
 		                            &sources->user_agents);
@@ -52,7 +69,8 @@ void fact_sources_close(struct fact_sources *sources)
 		return;
 	file_watch_free(sources->watch);
 	user_agent_parser_free(sources->user_agents);
-	geoip_close(sources->geoip);
+	if (sources->owns_geoip)
+		geoip_close(sources->geoip);
 	free(sources);
 }
 

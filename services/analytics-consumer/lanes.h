@@ -1,8 +1,8 @@
 /*
  * One thread at a time to start and stop; the rest is safe from any thread. Several ingests side by side in one
- * process, each a member of the group with partitions, a connection, a batch and sources of facts of its own: while one
- * of them waits for PostgreSQL, another decodes. They share nothing but the pool and the metrics, so all that holds for
- * consumers in different processes holds for them.
+ * process, each a member of the group with partitions, a connection, a batch and user agents of its own: while one
+ * of them waits for PostgreSQL, another decodes. They share nothing but the pool, the metrics and the database of places,
+ * so all that holds for consumers in different processes holds for them.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_LANES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_LANES_H

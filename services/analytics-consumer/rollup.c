@@ -27,7 +27,8 @@ struct rollup {
 	uint64_t seed; /* values come from strangers */
 	struct sums quarters;
 	struct sums hours;
-	struct sums days;
+	struct sums day_totals;
+	struct sums day_values;
 };
 
 static void sums_init(struct sums *sums, size_t rows_max)
@@ -57,7 +58,8 @@ struct rollup *rollup_new(size_t visits_max)
 	entropy_fill(&rollup->seed, sizeof(rollup->seed));
 	sums_init(&rollup->quarters, visits_max);
 	sums_init(&rollup->hours, visits_max * (ROLLUP_DIMENSIONS - 1));
-	sums_init(&rollup->days, visits_max * (ROLLUP_DIMENSIONS - 1));
+	sums_init(&rollup->day_totals, visits_max);
+	sums_init(&rollup->day_values, visits_max * (ROLLUP_DIMENSIONS - 1));
 	return rollup;
 }
 
@@ -67,7 +69,8 @@ void rollup_free(struct rollup *rollup)
 		return;
 	sums_clear(&rollup->quarters);
 	sums_clear(&rollup->hours);
-	sums_clear(&rollup->days);
+	sums_clear(&rollup->day_totals);
+	sums_clear(&rollup->day_values);
 	free(rollup);
 }
 
@@ -222,17 +225,34 @@ struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits,
 {
 	sums_reset(&rollup->quarters);
 	sums_reset(&rollup->hours);
-	sums_reset(&rollup->days);
 	for (size_t i = 0; i < count; i++) {
 		if (visits[i].fate == VISIT_NEW)
 			add_visit(rollup, &visits[i].event);
 	}
-	for (size_t i = 0; i < rollup->hours.count; i++) {
-		struct rollup_row day = rollup->hours.rows[i];
-		day.bucket_us = start_of(day.bucket_us, CLOCK_US_PER_DAY);
-		add(&rollup->days, rollup->seed, &day);
+	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters), .hours = sorted(&rollup->hours) };
+}
+
+static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const struct sums *buckets, int32_t last_day)
+{
+	bool is_reset = false; /* nearly always there are none: the table need not be touched */
+	days->count = 0;
+	for (size_t i = 0; i < buckets->count; i++) {
+		struct rollup_row row = buckets->rows[i];
+		if (clock_utc_day(row.bucket_us) > last_day)
+			continue;
+		if (!is_reset)
+			sums_reset(days);
+		is_reset = true;
+		row.bucket_us = start_of(row.bucket_us, CLOCK_US_PER_DAY);
+		add(days, seed, &row);
 	}
-	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters),
-		                     .hours = sorted(&rollup->hours),
-		                     .days = sorted(&rollup->days) };
+	return sorted(days);
+}
+
+struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day)
+{
+	return (struct rollup_days){
+		.totals = sum_by_day(&rollup->day_totals, rollup->seed, &rollup->quarters, last_day),
+		.values = sum_by_day(&rollup->day_values, rollup->seed, &rollup->hours, last_day),
+	};
 }

@@ -1,5 +1,6 @@
 /*
- * One thread at a time. Adds a batch of visits up to what it changes in visit_rollup_quarter, _hour and _day.
+ * One thread at a time. Adds a batch of visits up to what it changes in visit_rollup_quarter and _hour, and, of days that
+ * are finished, in visit_rollup_day and visit_total_day.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_H
@@ -44,7 +45,11 @@ struct rollup_rows {
 struct rollup_sums {
 	struct rollup_rows quarters; /* totals */
 	struct rollup_rows hours;
-	struct rollup_rows days;
+};
+
+struct rollup_days {
+	struct rollup_rows totals;
+	struct rollup_rows values;
 };
 
 struct rollup;
@@ -60,5 +65,8 @@ const char *rollup_dimension_name(enum rollup_dimension dimension);
  * Borrowed until the next call, and no longer than visits.
  */
 struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
+
+/* The same visits by UTC days, as far as those are not behind last_day; in the same order, borrowed for as long. */
+struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day);
 
 #endif

@@ -35,10 +35,21 @@ static const char add_hours_sql[] =
 	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
 	"ON CONFLICT (link_id, dimension, bucket, value) " ADD;
 
-static const char add_days_sql[] =
-	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) "
-	"SELECT unnest($1::bigint[]), unnest($2::date[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
-	"ON CONFLICT (link_id, dimension, day, value) " ADD;
+/* What of next_day is finished already, its row says; the statement sees it, as the day is held. */
+static const char add_day_totals_sql[] =
+	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) SELECT late.* FROM "
+	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS ") AS late, finished_days "
+	"WHERE finished_days_have_total(finished_days, link_id, day) ORDER BY link_id, day "
+	"ON CONFLICT (link_id, day) " ADD;
+
+static const char add_day_values_sql[] =
+	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) SELECT late.* FROM "
+	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS
+	", names[unnest($6::smallint[])] AS dimension, unnest($7::text[]) COLLATE \"C\" AS value" NAMES
+	") AS late, finished_days WHERE finished_days_have(finished_days, link_id, day, dimension, value) "
+	"ORDER BY link_id, dimension, day, value ON CONFLICT (link_id, dimension, day, value) " ADD;
+
+static const char hold_sql[] = "SELECT finished_days_hold($1::date[]) - date '1970-01-01'";
 
 struct rollup_store {
 	struct sql_column columns[COLUMNS];
@@ -100,13 +111,41 @@ static enum err add(struct rollup_store *store, struct pg_conn *conn, const char
 	return err == OK ? pg_conn_query(conn, sql, &params, NULL) : err;
 }
 
-enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, const struct rollup_sums *sums)
+/* Gives the first day that is not finished; which of these days are does not change until the transaction ends. */
+static enum err hold_days(struct rollup_store *store, struct pg_conn *conn, const struct rollup_rows *quarters,
+                          int64_t *next_day)
+{
+	struct pg_params params = { 0 };
+	int32_t last = 0;
+	sql_column_reset(&store->days);
+	for (size_t i = 0; i < quarters->count; i++) {
+		int32_t day = clock_utc_day(quarters->rows[i].bucket_us);
+		if (store->days.count == 0 || day != last)
+			sql_column_add_day(&store->days, day);
+		last = day;
+	}
+	enum err err = sql_column_param(&store->days, &params);
+	return err == OK ? pg_conn_query_int(conn, hold_sql, &params, next_day) : err;
+}
+
+enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, struct rollup *rollup,
+                          const struct rollup_sums *sums)
 {
 	struct sql_column *buckets = &store->columns[BUCKET];
-	enum err err = add(store, conn, add_quarters_sql, DIMENSION, buckets, &sums->quarters);
+	int64_t next_day = 0;
+	enum err err = OK;
+	if (sums->quarters.count == 0)
+		return OK;
+	err = hold_days(store, conn, &sums->quarters, &next_day);
+	if (err == OK)
+		err = add(store, conn, add_quarters_sql, DIMENSION, buckets, &sums->quarters);
 	if (err == OK)
 		err = add(store, conn, add_hours_sql, COLUMNS, buckets, &sums->hours);
+	if (err != OK)
+		return err;
+	struct rollup_days days = rollup_sum_days(rollup, (int32_t)next_day);
+	err = add(store, conn, add_day_totals_sql, DIMENSION, &store->days, &days.totals);
 	if (err == OK)
-		err = add(store, conn, add_days_sql, COLUMNS, &store->days, &sums->days);
+		err = add(store, conn, add_day_values_sql, COLUMNS, &store->days, &days.values);
 	return err;
 }

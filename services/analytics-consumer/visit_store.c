@@ -57,7 +57,7 @@ void visit_store_free(struct visit_store *store)
 static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
 {
 	struct rollup_sums sums = rollup_sum(store->rollup, batch->visits, batch->count);
-	enum err err = rollup_store_add(store->rollups, conn, &sums);
+	enum err err = rollup_store_add(store->rollups, conn, store->rollup, &sums);
 	if (err != OK)
 		return err;
 	size_t rows = 0;

@@ -49,8 +49,12 @@ static const struct env_var vars[] = {
 	             "the first look is at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
 	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
+	TASK_TIMES("FINISHED_DAYS", finished_days, "3600", "120", QUICK_AT_LEAST, QUICK_AT_MOST,
+	           "look for days whose roll-ups can be made"),
+	SECONDS("DAY_FINISHED_AFTER_S", day_finished_after_s, "3600", 0,
+	        "how long after its end (UTC) a day's roll-ups are made; clicks that come later cost more, but are counted"),
 	SECONDS("CLOCK_DIFFERENCE_MAX_S", clock_difference_max_s, "21600", 0,
-	        "partitions, salts and retention wait while our clock and PostgreSQL's differ by more; 0 = never"),
+	        "partitions, salts, retention and finished days wait while our clock and PostgreSQL's differ by more; 0 = never"),
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
 	         "true: asks where links lead whether anybody is there"),
 	TASK_TIMES("DESTINATIONS", destinations, "10", "10", QUICK_AT_LEAST, QUICK_AT_MOST,
@@ -92,6 +96,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->partitions, "PARTITIONS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->finished_days, "FINISHED_DAYS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",

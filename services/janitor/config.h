@@ -29,6 +29,7 @@ struct config {
 	struct task_times partitions;
 	struct task_times salts;
 	struct task_times retention;
+	struct task_times finished_days;
 	struct task_times destinations;
 
 	int64_t expiry_links_per_s; /* 0 = no limit */
@@ -36,6 +37,7 @@ struct config {
 	int64_t deleted_grace_s;
 	int64_t salts_keep_s; /* after the end of their day */
 	int64_t visit_log_keep_days;
+	int64_t day_finished_after_s; /* after its end */
 	int64_t clock_difference_max_s;
 
 	bool destination_checks;

@@ -9,6 +9,7 @@
 #include "lib/base/worker_pool.h"
 #include "services/janitor/destinations.h"
 #include "services/janitor/expiry.h"
+#include "services/janitor/finished_days.h"
 #include "services/janitor/partitions.h"
 #include "services/janitor/retention.h"
 #include "services/janitor/salts.h"
@@ -27,6 +28,7 @@ static size_t fill_timetable(const struct config *c, struct task out[static SCHE
 		TASK("partitions", partitions, partitions_run),
 		TASK("expiry", expiry, expiry_run),
 		TASK("retention", retention, retention_run),
+		TASK("finished-days", finished_days, finished_days_run),
 		/* Last: it is left out when it is off. */
 		TASK("destinations", destinations, destinations_run),
 	};

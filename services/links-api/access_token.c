@@ -15,7 +15,7 @@ static bool secret_is_good(const char *secret)
 	return secret && strlen(secret) >= ACCESS_TOKEN_SECRET_BYTES_MIN;
 }
 
-static bool add_claims(jwt_t *jwt, int64_t user_id, int64_t now_s)
+static bool add_claims(jwt_t *jwt, int64_t user_id, int64_t generation, int64_t now_s)
 {
 	uint8_t uuid[ENTROPY_UUID_SIZE];
 	char id[ENTROPY_UUID_TEXT_SIZE];
@@ -24,17 +24,19 @@ static bool add_claims(jwt_t *jwt, int64_t user_id, int64_t now_s)
 	entropy_uuid_format(uuid, id);
 	snprintf(subject, sizeof(subject), "%" PRId64, user_id);
 	return jwt_add_grant(jwt, "sub", subject) == 0 && jwt_add_grant_int(jwt, "iat", now_s) == 0 &&
-	       jwt_add_grant_int(jwt, "exp", now_s + ACCESS_TOKEN_LIFE_S) == 0 && jwt_add_grant(jwt, "jti", id) == 0;
+	       jwt_add_grant_int(jwt, "exp", now_s + ACCESS_TOKEN_LIFE_S) == 0 && jwt_add_grant(jwt, "jti", id) == 0 &&
+	       (generation == 0 || jwt_add_grant_int(jwt, "gen", generation) == 0);
 }
 
-enum err access_token_issue(const char *secret, int64_t user_id, int64_t now_us, char out[static ACCESS_TOKEN_SIZE])
+enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
+                            char out[static ACCESS_TOKEN_SIZE])
 {
 	if (!secret_is_good(secret))
 		return ERR_INTERNAL;
 	jwt_t *jwt = NULL;
 	char *text = NULL;
 	enum err err = ERR_INTERNAL;
-	if (jwt_new(&jwt) == 0 && add_claims(jwt, user_id, now_us / CLOCK_US_PER_S) &&
+	if (jwt_new(&jwt) == 0 && add_claims(jwt, user_id, generation, now_us / CLOCK_US_PER_S) &&
 	    jwt_set_alg(jwt, JWT_ALG_HS256, (const unsigned char *)secret, (int)strlen(secret)) == 0)
 		text = jwt_encode_str(jwt);
 	if (text && strlen(text) < ACCESS_TOKEN_SIZE) {
@@ -108,6 +110,15 @@ static bool has_begun(jwt_t *jwt, int64_t now_s)
 	return err == ERR_NOT_FOUND || (err == OK && begin_s <= now_s);
 }
 
+/* A token without one is of the first. */
+static bool get_generation(jwt_t *jwt, int64_t *generation)
+{
+	enum err err = get_int(jwt, "gen", generation);
+	if (err == ERR_NOT_FOUND)
+		*generation = 0;
+	return err == ERR_NOT_FOUND || (err == OK && *generation > 0);
+}
+
 static bool get_claims(jwt_t *jwt, struct access_token_claims *claims)
 {
 	const char *subject = jwt_get_grant(jwt, "sub");
@@ -121,7 +132,8 @@ static bool get_claims(jwt_t *jwt, struct access_token_claims *claims)
 	if (!id || strlen(id) != ENTROPY_UUID_TEXT_SIZE - 1)
 		return false;
 	memcpy(claims->id, id, sizeof(claims->id));
-	return get_int(jwt, "iat", &claims->issued_at_s) == OK && get_int(jwt, "exp", &claims->expires_at_s) == OK;
+	return get_generation(jwt, &claims->generation) && get_int(jwt, "iat", &claims->issued_at_s) == OK &&
+	       get_int(jwt, "exp", &claims->expires_at_s) == OK;
 }
 
 static bool is_current(const struct access_token_claims *claims, int64_t now_s)

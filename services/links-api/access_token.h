@@ -1,6 +1,6 @@
 /*
  * Pure. Access tokens: JSON Web Tokens (RFC 7519) signed with HMAC-SHA-256 ("HS256"), claims sub (the user's id), iat,
- * exp and jti, by libjwt. libjwt checks the signature and little else; everything that it leaves out is checked here.
+ * exp and jti, by libjwt; and gen, the account's generation of tokens, when it is not 0: a new password begins another. libjwt checks the signature and little else; everything that it leaves out is checked here.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_TOKEN_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_TOKEN_H
@@ -22,11 +22,12 @@ struct access_token_claims {
 	int64_t user_id;
 	int64_t issued_at_s; /* seconds since 1970-01-01T00:00:00Z */
 	int64_t expires_at_s;
+	int64_t generation;
 	char id[ENTROPY_UUID_TEXT_SIZE];
 };
 
 /* A token for ACCESS_TOKEN_LIFE_S from now. ERR_INTERNAL: a secret that is too short. */
-enum err access_token_issue(const char *secret, int64_t user_id, int64_t now_us,
+enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
                             char out[static ACCESS_TOKEN_SIZE]) MUST_CHECK;
 
 /*

@@ -5,6 +5,7 @@
 
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
+#include "services/links-api/media_type.h"
 
 /* A page of 100 links, each with two URLs, a title and tags of the greatest length, is below 2 MiB. */
 #define BODY_BYTES_MAX (4 * 1024 * 1024)
@@ -17,8 +18,28 @@ static void add_header(struct request *r, const char *name, const char *value)
 		          LOG_TEXT("request_id", http_exchange_request_id(r->exchange)));
 }
 
+bool answer_may_be_json(struct request *r)
+{
+	static const char *const json[] = { "application/json" };
+	size_t chosen;
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1, &chosen) == OK)
+		return true;
+	answer_problem(r, 406, NULL, "The answer is application/json, which Accept rules out.");
+	return false;
+}
+
+static bool reads(const struct request *r)
+{
+	enum http_method method = http_exchange_method(r->exchange);
+	return method == HTTP_GET || method == HTTP_HEAD;
+}
+
 enum http_progress answer_json(struct request *r, unsigned status, struct json *body)
 {
+	if (reads(r) && !answer_may_be_json(r)) {
+		json_free(body);
+		return HTTP_ANSWERED;
+	}
 	struct strbuf text;
 	strbuf_init(&text, BODY_BYTES_MAX);
 	json_write(body, &text);
@@ -69,15 +90,23 @@ enum http_progress answer_not_found(struct request *r)
 	return answer_problem(r, 404, NULL, "There is no such thing.");
 }
 
+void answer_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state)
+{
+	char value[HEADER_SIZE];
+	if (rule->max == 0)
+		return;
+	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max, rule->window_s);
+	add_header(r, "RateLimit-Policy", value);
+	snprintf(value, sizeof(value), "\"%s\";r=%" PRId64 ";t=%" PRId64, rule->name, state->left, state->reset_s);
+	add_header(r, "RateLimit", value);
+}
+
 enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s)
 {
 	char value[HEADER_SIZE];
-	int64_t wait_s = reset_s > 0 ? reset_s : 1;
-	snprintf(value, sizeof(value), "\"%s\";q=%" PRId64 ";w=%" PRId64, rule->name, rule->max, rule->window_s);
-	add_header(r, "RateLimit-Policy", value);
-	snprintf(value, sizeof(value), "\"%s\";r=0;t=%" PRId64, rule->name, wait_s);
-	add_header(r, "RateLimit", value);
-	snprintf(value, sizeof(value), "%" PRId64, wait_s);
+	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };
+	answer_add_limit(r, rule, &state);
+	snprintf(value, sizeof(value), "%" PRId64, state.reset_s);
 	add_header(r, "Retry-After", value);
 	return answer_problem(r, 429, "rate-limit", rule->detail);
 }

@@ -35,6 +35,28 @@ static enum err make_redis_pool(struct api *api, struct metrics *metrics)
 	return redis_pool_new(&redis, &api->redis);
 }
 
+static enum err make_rules(struct api *api, struct metrics *metrics)
+{
+	const struct host_guard_config guard = {
+		.blocked_file = api->config->blocked_hosts_file,
+		.allowed_file = api->config->allowed_hosts_file,
+		.postgres = api->pg,
+		.interval_ms = api->config->hosts_check_ms,
+		.clock = api->clock,
+		.log = api->log,
+		.metrics = metrics,
+	};
+	enum err err = public_base_read_aliases(api->config->own_hosts, &api->own_hosts);
+	if (err == OK)
+		err = slug_reserve_new(api->config->reserved_slugs, &api->reserved_slugs);
+	if (err == OK)
+		err = host_guard_start(&guard, &api->hosts);
+	api->base.aliases = api->own_hosts;
+	api->base.reserved = api->reserved_slugs;
+	api->base.hosts = api->hosts;
+	return err;
+}
+
 enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics, struct api **out)
 {
 	struct api *api = mem_zero(sizeof(*api));
@@ -45,6 +67,10 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	enum err err = public_base_init(&api->base, config->public_base_url, &reason);
 	if (err == OK)
 		err = client_ip_ranges_parse(config->trusted_proxies, &api->trusted);
+	if (err == OK)
+		err = cors_init(&api->cors, config->cors_origins);
+	if (err == OK)
+		err = secret_list_parse(config->jwt_secret, &api->secrets);
 	if (err == OK)
 		err = make_redis_pool(api, metrics);
 	if (err != OK) {
@@ -60,6 +86,12 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
 	api->zones = zone_names_new();
 	api->exports = export_desk_new();
+	err = make_rules(api, metrics);
+	if (err != OK) {
+		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
+		api_free(api);
+		return ERR_INVALID;
+	}
 	*out = api;
 	return OK;
 }
@@ -69,6 +101,9 @@ void api_free(struct api *api)
 	if (!api)
 		return;
 	worker_pool_free(api->password_workers);
+	host_guard_stop(api->hosts);
+	slug_reserve_free(api->reserved_slugs);
+	host_policy_free(api->own_hosts);
 	export_desk_free(api->exports);
 	zone_names_free(api->zones);
 	list_cache_free(api->lists);

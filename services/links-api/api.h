@@ -9,14 +9,18 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/base/worker_pool.h"
+#include "lib/links/host_guard.h"
 #include "lib/links/link_cache.h"
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
 #include "services/links-api/config.h"
+#include "services/links-api/cors.h"
 #include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
+#include "services/links-api/secret_list.h"
+#include "services/links-api/slug_reserve.h"
 #include "services/links-api/zone_names.h"
 
 struct api {
@@ -25,6 +29,8 @@ struct api {
 	const struct log *log;
 	struct public_base base;
 	struct client_ip_ranges trusted;
+	struct cors cors;
+	struct secret_list secrets;
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;
@@ -32,6 +38,9 @@ struct api {
 	struct worker_pool *password_workers;
 	struct zone_names *zones;
 	struct export_desk *exports;
+	struct host_policy *own_hosts; /* these three stand behind base */
+	struct host_guard *hosts;
+	struct slug_reserve *reserved_slugs;
 };
 
 /* Works without PostgreSQL and Redis. ERR_INVALID: what config's check refuses (logged). config is borrowed. */

@@ -1,30 +1,30 @@
 #include "services/links-api/auth_handlers.h"
 
-#include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "lib/base/digest.h"
 #include "lib/base/mem.h"
 #include "services/links-api/access_token.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/audit_store.h"
+#include "services/links-api/authentication.h"
 #include "services/links-api/credentials.h"
+#include "services/links-api/login_limit.h"
+#include "services/links-api/password_desk.h"
 #include "services/links-api/user_json.h"
-
-#define LOGIN_WINDOW_S (15 * 60)
-#define SUBJECT_SIZE (2 * DIGEST_SIZE + 1)
 
 /* A request whose password is being hashed. */
 struct attempt {
 	struct request *request;
 	struct credentials credentials;
 	char hash[PASSWORD_HASH_SIZE]; /* of a login; "" = there is no such account */
-	char subject[SUBJECT_SIZE];    /* whom LOGIN_FAILURES counts */
+	struct login_limit limit;      /* of a login */
 	struct user user;
 };
 
 static void attempt_free(struct attempt *a)
 {
+	if (!a)
+		return;
 	credentials_wipe(&a->credentials);
 	free(a);
 }
@@ -47,22 +47,28 @@ static struct attempt *attempt_new(struct request *r, bool has_name)
 	return NULL;
 }
 
-/* The attempt belongs to the job from here on. */
-static enum http_progress hash_elsewhere(struct attempt *a, worker_pool_job job)
-{
-	struct request *r = a->request;
-	if (worker_pool_submit(r->api->password_workers, job, a) == OK)
-		return HTTP_PENDING;
-	attempt_free(a);
-	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
-	return answer_problem(r, 429, "busy", "Too many passwords are being checked at the moment; please try again.");
-}
-
 static void finish(struct attempt *a)
 {
 	struct http_exchange *x = a->request->exchange;
 	attempt_free(a);
 	http_exchange_resume(x);
+}
+
+/* Whoever makes an account is its first actor. */
+static enum err create_user_on(struct attempt *a, struct pg_conn *conn)
+{
+	const struct credentials *wanted = &a->credentials;
+	enum err err = pg_conn_begin(conn);
+	if (err != OK)
+		return err;
+	err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
+	a->request->user_id = err == OK ? a->user.id : 0;
+	if (err == OK)
+		err = request_audit(a->request, conn, "user.create", AUDIT_STORE_USER, a->user.id, NULL);
+	if (err == OK)
+		return pg_conn_commit(conn);
+	pg_conn_rollback(conn);
+	return err;
 }
 
 static enum err create_user(struct attempt *a)
@@ -74,7 +80,7 @@ static enum err create_user(struct attempt *a)
 		err = pg_pool_take(pool, &conn);
 	if (err != OK)
 		return err;
-	err = user_store_create(conn, a->credentials.email, a->credentials.name, a->hash, &a->user);
+	err = create_user_on(a, conn);
 	pg_pool_give(pool, conn);
 	return err;
 }
@@ -96,41 +102,17 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct attempt *a = attempt_new(ctx, true);
-	return a ? hash_elsewhere(a, register_job) : HTTP_ANSWERED;
+	if (a && password_desk_submit(a->request, register_job, a))
+		return HTTP_PENDING;
+	attempt_free(a);
+	return HTTP_ANSWERED;
 }
 
-static struct rate_limit_rule login_rule(const struct request *r)
-{
-	return (struct rate_limit_rule){
-		.name = "login",
-		.detail = "Too many wrong passwords for this account; please try again later.",
-		.max = r->api->config->login_failures,
-		.window_s = LOGIN_WINDOW_S,
-	};
-}
-
-/* A digest, because Redis has no need to know addresses. */
-static void name_subject(struct attempt *a)
-{
-	char email[USER_EMAIL_SIZE];
-	size_t len = strlen(a->credentials.email);
-	for (size_t i = 0; i <= len; i++)
-		email[i] = (char)tolower((unsigned char)a->credentials.email[i]);
-	uint8_t digest[DIGEST_SIZE];
-	digest_sha256(email, len, digest);
-	digest_hex(digest, sizeof(digest), a->subject);
-}
-
-static void give_back(const struct attempt *a)
-{
-	struct rate_limit_rule rule = login_rule(a->request);
-	rate_limit_give_back(a->request->api->redis, &rule, a->subject);
-}
-
-static enum http_progress answer_token(struct request *r, int64_t user_id)
+static enum http_progress answer_token(struct request *r, const struct user *user)
 {
 	char token[ACCESS_TOKEN_SIZE];
-	enum err err = access_token_issue(r->api->config->jwt_secret, user_id, request_now_us(r), token);
+	enum err err = access_token_issue(secret_list_get(&r->api->secrets, 0), user->id, user->token_generation,
+	                                  request_now_us(r), token);
 	if (err != OK)
 		return answer_failure(r, err);
 	struct json *answer = json_new_object();
@@ -140,13 +122,17 @@ static enum http_progress answer_token(struct request *r, int64_t user_id)
 	return answer_json(r, 200, answer);
 }
 
+/* Whoever cannot prove the password never hears that the account is blocked. */
 static void login_job(void *arg)
 {
 	struct attempt *a = arg;
 	struct request *r = a->request;
 	if (password_matches(a->credentials.password, *a->hash ? a->hash : NULL)) {
-		give_back(a);
-		answer_token(r, a->user.id);
+		login_limit_give_back(r, &a->limit);
+		if (a->user.blocked)
+			authentication_refuse(r, REQUEST_LOGIN_BLOCKED);
+		else
+			answer_token(r, &a->user);
 	} else {
 		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		answer_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
@@ -167,10 +153,14 @@ static enum err find_user(struct attempt *a)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-/*
- * Each attempt is counted before it is made and taken back if the password was right: however many come at once, no
- * more than LOGIN_FAILURES of them can be wrong guesses.
- */
+/* Nothing that was counted stays so when nobody looked at the password. */
+static enum http_progress give_up(struct attempt *a)
+{
+	login_limit_give_back(a->request, &a->limit);
+	attempt_free(a);
+	return HTTP_ANSWERED;
+}
+
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 {
 	(void)x;
@@ -178,25 +168,16 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
 		return HTTP_ANSWERED;
-	name_subject(a);
-	struct rate_limit_rule rule = login_rule(r);
-	int64_t reset_s = 0;
-	if (rate_limit_take(r->api->redis, &rule, a->subject, &reset_s) != OK) {
+	if (login_limit_take(r, a->credentials.email, &a->limit) != OK) {
 		attempt_free(a);
-		return answer_limited(r, &rule, reset_s);
+		return HTTP_ANSWERED;
 	}
 	enum err err = find_user(a);
 	if (err != OK) {
-		give_back(a);
-		attempt_free(a);
-		return answer_failure(r, err);
+		answer_failure(r, err);
+		return give_up(a);
 	}
-	char subject[SUBJECT_SIZE];
-	memcpy(subject, a->subject, sizeof(subject));
-	enum http_progress progress = hash_elsewhere(a, login_job);
-	if (progress != HTTP_PENDING)
-		rate_limit_give_back(r->api->redis, &rule, subject);
-	return progress;
+	return password_desk_submit(r, login_job, a) ? HTTP_PENDING : give_up(a);
 }
 
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)

@@ -1,9 +1,12 @@
 #include "services/links-api/config.h"
 
+#include "lib/links/host_list.h"
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_url.h"
+#include "services/links-api/cors.h"
 #include "services/links-api/public_base.h"
+#include "services/links-api/slug_reserve.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535, "port of the API; 0 = any free one"),
@@ -14,16 +17,22 @@ static const struct env_var vars[] = {
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL,
 	         "what stands before the slug in short links; its host is refused as a destination"),
-	ENV_SECRET("JWT_SECRET", struct config, jwt_secret, NULL, CONFIG_SECRET_BYTES_MIN,
-	           "key that signs access tokens, at least 32 bytes"),
+	ENV_SECRET(
+		"JWT_SECRET", struct config, jwt_secret, NULL, SECRET_LIST_EACH_BYTES_MIN,
+		"keys of access tokens, at least 32 bytes each, separated by commas or line ends: the first signs, all "
+		"verify"),
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks whose X-Forwarded-For is believed; empty = nobody's"),
+	ENV_TEXT("CORS_ORIGINS", struct config, cors_origins, "",
+	         "origins of web pages that may use the API, like https://app.example; empty = none"),
 	ENV_INT("LINKS_PER_DAY", struct config, links_per_day, "100", 0, 1000000000,
 	        "links that a user may create in 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
 	        "links that a network (/24, /48) may create without a login in an hour; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
 	        "wrong passwords per account and 15 minutes; 0 = no limit"),
+	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0, 1000000000,
+	        "wrong passwords per network (/24, /48) and hour; 0 = no limit"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "1", 1, 64, "threads that read and write connections"),
 	ENV_INT("HTTP_WORKERS", struct config, http_workers, "8", 1, 256, "threads that ask PostgreSQL and Redis"),
 	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
@@ -31,6 +40,18 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536, "open connections at most"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long requests under way may take after SIGTERM"),
+	ENV_TEXT(
+		"OWN_HOSTS", struct config, own_hosts, "",
+		"other hosts that lead to this service, refused as destinations as well: example.com, .example.com, …"),
+	ENV_TEXT("RESERVED_SLUGS", struct config, reserved_slugs, "",
+	         "words that nobody may choose as a slug, beside those that the service needs itself"),
+	ENV_TEXT(
+		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
+		"file of hosts that no link may lead to, beside those that admins block: example.com or .example.com, one a line"),
+	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
+	         "file of the only hosts that links may lead to; empty = all"),
+	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
+	        "how often these files and the table of blocked hosts are looked at"),
 	ENV_INT("PG_CONNECTIONS", struct config, pg_connections, "10", 2, 1000, "connections to PostgreSQL at most"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "3000", 100, 600000,
 	        "longest time of one statement"),
@@ -53,15 +74,44 @@ static size_t check_public_base_url(const struct config *config, struct strbuf *
 	return env_expect(right, "PUBLIC_BASE_URL", reason, problems);
 }
 
+static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind, struct strbuf *problems)
+{
+	char reason[HOST_LIST_REASON_SIZE] = "";
+	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
+}
+
+static size_t check_words(const struct config *config, struct strbuf *problems)
+{
+	struct host_policy *own = NULL;
+	struct slug_reserve *reserved = NULL;
+	size_t wrong = 0;
+	wrong += env_expect(public_base_read_aliases(config->own_hosts, &own) == OK, "OWN_HOSTS",
+	                    "is no list of hosts between commas", problems);
+	wrong += env_expect(slug_reserve_new(config->reserved_slugs, &reserved) == OK, "RESERVED_SLUGS",
+	                    "is no list of slugs between commas", problems);
+	host_policy_free(own);
+	slug_reserve_free(reserved);
+	return wrong;
+}
+
 static size_t check(const void *of_program, struct strbuf *problems)
 {
 	const struct config *config = of_program;
 	struct redis_url redis;
+	struct secret_list secrets;
 	struct client_ip_ranges trusted;
+	struct cors cors;
 	size_t wrong = 0;
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
 	                    "is not redis://[user:password@]host:port[/db]", problems);
+	wrong += env_expect(secret_list_parse(config->jwt_secret, &secrets) == OK, "JWT_SECRET",
+	                    "is not one secret, or up to 8, of at least 32 bytes each", problems);
+	wrong += env_expect(cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
+	                    "is not a list of origins as browsers write them, like https://app.example", problems);
+	wrong += check_words(config, problems);
+	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
+	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
 	                    "is not a list of at most 64 networks like 10.0.0.0/8", problems);
@@ -73,5 +123,6 @@ const struct program config_program = {
 	.summary = "the API that owns accounts and links and tells their statistics",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.options = "--make-admin EMAIL",
 	.check = check,
 };

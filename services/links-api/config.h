@@ -9,8 +9,7 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/net/kafka_config.h"
-
-#define CONFIG_SECRET_BYTES_MIN 32
+#include "services/links-api/secret_list.h"
 
 struct config {
 	int64_t http_port;
@@ -29,14 +28,21 @@ struct config {
 	struct kafka_config kafka;
 	int64_t outbox_patient_per_second;
 	char public_base_url[1025];
-	char jwt_secret[1025];
+	char jwt_secret[SECRET_LIST_BYTES_MAX + 1]; /* one or more: secret_list.h */
 	char trusted_proxies[2048];
+	char cors_origins[4096]; /* as cors_init reads them */
 	int64_t password_threads;
 	int64_t password_queue;
-	int64_t links_per_day;            /* created links per user and 24 hours; 0 = no limit */
-	int64_t anonymous_links_per_hour; /* per network; 0 = no limit */
-	int64_t login_failures;           /* per account and 15 minutes; 0 = no limit */
+	int64_t links_per_day;              /* created links per user and 24 hours; 0 = no limit */
+	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
+	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
+	int64_t login_failures_per_network; /* per hour; 0 = no limit */
 	enum log_level log_level;
+	char own_hosts[4096];          /* beside PUBLIC_BASE_URL's */
+	char reserved_slugs[65536];    /* beside those of slug.h */
+	char blocked_hosts_file[1024]; /* "" = none */
+	char allowed_hosts_file[1024];
+	int64_t hosts_check_ms;
 };
 
 extern const struct program config_program;

@@ -31,16 +31,20 @@ static void read_email(const struct json *object, struct credentials *out, struc
 		                       USER_EMAIL_MAX);
 }
 
-static void read_password(const struct json *object, struct credentials *out, struct http_problem_fields *wrong)
+void credentials_read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
+                               struct http_problem_fields *wrong)
 {
-	const char *password = member_text_of(object, "password", true, wrong);
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	const char *password = member_text_of(object, name, true, wrong);
+	out[0] = '\0';
 	if (!password)
 		return;
 	size_t len = strlen(password);
+	member_pointer(name, pointer);
 	if (len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX)
-		memcpy(out->password, password, len + 1);
+		memcpy(out, password, len + 1);
 	else
-		http_problem_add_field(wrong, "/password", "must have %d to %d bytes", PASSWORD_BYTES_MIN,
+		http_problem_add_field(wrong, pointer, "must have %d to %d bytes", PASSWORD_BYTES_MIN,
 		                       PASSWORD_BYTES_MAX);
 }
 
@@ -58,7 +62,7 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
 	struct credentials read = { 0 };
 	member_refuse_unknown(object, names, has_name ? 3 : 2, wrong);
 	read_email(object, &read, wrong);
-	read_password(object, &read, wrong);
+	credentials_read_password(object, "password", read.password, wrong);
 	if (has_name)
 		read_name(object, &read, wrong);
 	if (wrong->count == 0)

@@ -26,6 +26,10 @@ struct credentials {
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;
 
+/* A password under any name ("/new_password" is named in wrong then); "" if it is none. */
+void credentials_read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
+                               struct http_problem_fields *wrong);
+
 /* Leaves nothing of them in memory. */
 void credentials_wipe(struct credentials *credentials);
 

@@ -9,24 +9,38 @@ void etag_format(int64_t version, char out[static ETAG_SIZE])
 	snprintf(out, ETAG_SIZE, "\"v%" PRId64 "\"", version);
 }
 
-bool etag_if_match(const char *header, int64_t version)
+/* Whether a list has the tag, or is "*". */
+static bool has_tag(const char *list, const char *wanted, bool weak_counts)
 {
-	if (!header)
-		return true;
-	char wanted[ETAG_SIZE];
-	etag_format(version, wanted);
 	size_t wanted_len = strlen(wanted);
-	while (*header) {
-		header += strspn(header, " \t,");
-		size_t len = strcspn(header, ",");
+	while (*list) {
+		list += strspn(list, " \t,");
+		size_t len = strcspn(list, ",");
+		const char *tag = list;
 		size_t tag_len = len;
-		while (tag_len > 0 && (header[tag_len - 1] == ' ' || header[tag_len - 1] == '\t'))
+		while (tag_len > 0 && (tag[tag_len - 1] == ' ' || tag[tag_len - 1] == '\t'))
 			tag_len--;
-		if (tag_len == 1 && *header == '*')
+		if (weak_counts && tag_len > 2 && memcmp(tag, "W/", 2) == 0) {
+			tag += 2;
+			tag_len -= 2;
+		}
+		if (tag_len == 1 && *tag == '*')
 			return true;
-		if (tag_len == wanted_len && memcmp(header, wanted, wanted_len) == 0)
+		if (tag_len == wanted_len && memcmp(tag, wanted, wanted_len) == 0)
 			return true;
-		header += len;
+		list += len;
 	}
 	return false;
+}
+
+bool etag_if_match(const char *header, int64_t version)
+{
+	char wanted[ETAG_SIZE];
+	etag_format(version, wanted);
+	return !header || has_tag(header, wanted, false);
+}
+
+bool etag_if_none_match(const char *header, const char *etag)
+{
+	return !header || !has_tag(header, etag, true);
 }

@@ -18,4 +18,7 @@ void etag_format(int64_t version, char out[static ETAG_SIZE]);
  */
 bool etag_if_match(const char *header, int64_t version);
 
+/* Whether an If-None-Match header lets an answer with this tag (with its quotes) go out whole; weak tags count. */
+bool etag_if_none_match(const char *header, const char *etag);
+
 #endif

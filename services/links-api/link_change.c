@@ -85,6 +85,17 @@ enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, 
 	return OK;
 }
 
+enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+                           struct link_change_refusal *refusal)
+{
+	(void)arg;
+	(void)now_us;
+	(void)link;
+	(void)refusal;
+	*change = LINK_CHANGE_PURGED;
+	return OK;
+}
+
 enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
                              struct link_change_refusal *refusal)
 {

@@ -35,6 +35,10 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, en
 enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
                             struct link_change_refusal *refusal) MUST_CHECK;
 
+/* arg: NULL. In whatever state the link is; link_store_purge carries it out. */
+enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+                           struct link_change_refusal *refusal) MUST_CHECK;
+
 /*
  * arg: NULL. Only deleted links can be restored; they are as they were (and EXPIRED if their time is over meanwhile).
  */

@@ -1,12 +1,15 @@
 #include "services/links-api/link_handlers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
+#include "lib/net/http_query.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/etag.h"
+#include "services/links-api/link_audit.h"
 #include "services/links-api/link_change.h"
 #include "services/links-api/link_json.h"
 #include "services/links-api/link_query.h"
@@ -57,7 +60,7 @@ static enum err read_figures_on(struct pg_conn *conn, struct subject *s)
 
 static enum err read_on(const struct request *r, struct pg_conn *conn, struct subject *s)
 {
-	enum err err = link_store_get(conn, request_id_of_path(r), r->user_id, &s->link);
+	enum err err = link_store_get(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	return err == OK ? read_figures_on(conn, s) : err;
@@ -96,12 +99,19 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 
 /* --- changes --- */
 
+static enum err write_down(const struct request *r, struct pg_conn *conn, enum link_change change, struct subject *s)
+{
+	enum err err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
+	                                            : link_store_write(conn, &s->link, change);
+	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
+}
+
 static enum err write_if_changed(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
                                  struct subject *s)
 {
 	const char *if_match = http_exchange_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
-	enum err err = link_store_lock(conn, request_id_of_path(r), r->user_id, &s->link);
+	enum err err = link_store_lock(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
@@ -112,7 +122,7 @@ static enum err write_if_changed(const struct request *r, struct pg_conn *conn, 
 	if (s->is_stale)
 		return ERR_CONFLICT;
 	if (err == OK && change != LINK_CHANGE_NOTHING)
-		err = link_store_write(conn, &s->link, change);
+		err = write_down(r, conn, change, s);
 	return err == OK ? read_figures_on(conn, s) : err;
 }
 
@@ -174,12 +184,39 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
 }
 
+/* ERR_INVALID: there is another parameter, or hard is not what it can be. */
+static enum err read_hard(const char *query, bool *hard)
+{
+	char name[8], value[8];
+	enum err err = OK;
+	*hard = false;
+	for (bool is_first = true; err == OK; is_first = false) {
+		err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
+		if (err == ERR_NOT_FOUND)
+			return OK;
+		bool is_known = err == OK && is_first && strcmp(name, "hard") == 0;
+		*hard = is_known && strcmp(value, "true") == 0;
+		if (!is_known || (!*hard && strcmp(value, "false") != 0))
+			err = ERR_INVALID;
+	}
+	return ERR_INVALID;
+}
+
+static enum http_progress answer_wrong_hard(struct request *r)
+{
+	struct http_problem_fields wrong = { 0 };
+	http_problem_add_field(&wrong, "/hard", "is the only query parameter here, once, and true or false");
+	return answer_wrong_fields(r, &wrong);
+}
+
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 {
-	(void)x;
 	struct request *r = ctx;
 	struct subject s = { 0 };
-	enum err err = change(r, link_change_delete, NULL, &s);
+	bool hard;
+	if (read_hard(http_exchange_query(x), &hard) != OK)
+		return answer_wrong_hard(r);
+	enum err err = change(r, hard ? link_change_purge : link_change_delete, NULL, &s);
 	return err == OK ? answer_nothing(r) : answer_refused(r, &s, err);
 }
 

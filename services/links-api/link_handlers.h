@@ -16,7 +16,7 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x);
 /* PATCH /api/links/{id} → 200 {link} with ETag, 400, 404, 409, 412. What changes nothing gives no new version. */
 enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x);
 
-/* DELETE /api/links/{id} → 204, 404, 412 */
+/* DELETE /api/links/{id}?hard= → 204, 400, 404, 412. hard=true purges, also what is deleted already: nothing brings it back. */
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x);
 
 /* POST /api/links/{id}/restore → 200 {link}, ACTIVE again, with ETag, 404, 409, 412 */

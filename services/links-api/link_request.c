@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "lib/base/timestamp.h"
+#include "lib/links/host_guard.h"
 #include "services/links-api/destination.h"
 #include "services/links-api/member.h"
+#include "services/links-api/slug_reserve.h"
+
+#define DEFAULT_REDIRECT_STATUS 302
 
 /* One object being read. */
 struct reading {
@@ -27,6 +31,8 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 		http_problem_add_field(r->wrong, pointer, "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
 		http_problem_add_field(r->wrong, pointer, "points at this service itself");
+	else if (r->base->hosts && host_guard_judge(r->base->hosts, destination.url) != HOST_POLICY_GOOD)
+		http_problem_add_field(r->wrong, pointer, "points at a host that links may not lead to");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
@@ -50,7 +56,7 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	if (!slug_is_valid(slug, strlen(slug)))
 		http_problem_add_field(r->wrong, pointer, "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
 		                       SLUG_LENGTH_MAX);
-	else if (slug_is_reserved(slug))
+	else if (slug_is_reserved(slug) || (r->base->reserved && slug_reserve_has(r->base->reserved, slug)))
 		http_problem_add_field(r->wrong, pointer, "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);
@@ -124,6 +130,14 @@ static void read_state(const struct reading *r, const struct json *value, const 
 		http_problem_add_field(r->wrong, pointer, "must be ACTIVE or DISABLED");
 }
 
+static void read_reuse(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_BOOL)
+		r->out->reuse = json_bool(value);
+	else
+		http_problem_add_field(r->wrong, pointer, "must be true or false");
+}
+
 #define CREATE (LINK_REQUEST_CREATE | LINK_REQUEST_CREATE_PUBLIC)
 #define CHANGE LINK_REQUEST_CHANGE
 
@@ -143,6 +157,7 @@ static const struct {
 	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
 	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
 	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be chosen for a new link" },
+	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse, "is for new links of your own" },
 };
 #define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
 
@@ -180,4 +195,19 @@ enum err link_request_read(const struct json *object, enum link_request_kind kin
 		return ERR_INVALID;
 	*out = read;
 	return OK;
+}
+
+struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)
+{
+	bool has_status = request->members & LINK_REQUEST_REDIRECT_STATUS;
+	return (struct link_store_new){
+		.slug = request->members & LINK_REQUEST_SLUG ? request->slug : NULL,
+		.original_url = request->original_url,
+		.expired_url = *request->expired_url ? request->expired_url : NULL,
+		.title = request->title,
+		.tags = &request->tags,
+		.redirect_status = has_status ? request->redirect_status : DEFAULT_REDIRECT_STATUS,
+		.expires_at_us = request->expires_at_us,
+		.owner_id = owner_id,
+	};
 }

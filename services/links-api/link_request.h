@@ -1,17 +1,19 @@
 /*
  * Pure. What callers send to make or change a link, checked:
- *   {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?, tags?}     to create one
- *   the same without expires_at                                                           without a login
+ *   {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?, tags?, reuse?}     to create one
+ *   the same without expires_at and reuse                                                 without a login
  *   any of original_url, redirect_status, expires_at, expired_url, title, tags, state     to change one
  * URLs come out in their normal form (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINK_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_LINK_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/links/link.h"
+#include "lib/links/link_store.h"
 #include "lib/net/http_problem.h"
 #include "lib/net/json.h"
 #include "services/links-api/public_base.h"
@@ -32,6 +34,7 @@ enum link_request_member {
 	LINK_REQUEST_TITLE = 32,
 	LINK_REQUEST_TAGS = 64,
 	LINK_REQUEST_STATE = 128,
+	LINK_REQUEST_REUSE = 256,
 };
 
 struct link_request {
@@ -44,6 +47,7 @@ struct link_request {
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
 	enum link_state state; /* ACTIVE or DISABLED */
+	bool reuse;            /* the caller's own ACTIVE link to the same destination will do */
 };
 
 /*
@@ -52,5 +56,8 @@ struct link_request {
  */
 enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,
                            int64_t now_us, struct link_request *out, struct http_problem_fields *wrong) MUST_CHECK;
+
+/* What link_store needs to make it; slug NULL = a random one. Borrows from request. */
+struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id);
 
 #endif

@@ -17,4 +17,10 @@
 /* After the commit, which wrote the change into the outbox; place: reserved before it. Blocks: for worker threads. */
 void link_telling_finish(const struct api *api, const struct link_cache_reservation *place, const struct link *link);
 
+/*
+ * As link_telling_finish, of many links that one transaction changed, and without places in Redis: the first visitor of
+ * each fills it. owner_id: whose lists they are on, 0 = nobody's.
+ */
+void link_telling_finish_many(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count);
+
 #endif

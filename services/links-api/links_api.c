@@ -5,11 +5,11 @@
 #include "lib/base/mem.h"
 #include "lib/net/http_server.h"
 #include "lib/net/ops_server.h"
+#include "services/links-api/account_closing.h"
 #include "services/links-api/api.h"
 #include "services/links-api/outbox_relay.h"
 #include "services/links-api/routes.h"
 
-#define BODY_BYTES_MAX (16 * 1024)
 #define REQUEST_DEADLINE_MS 10000
 #define IDLE_MS 60000
 
@@ -17,6 +17,7 @@ struct links_api {
 	struct metrics *metrics;
 	struct api *api;
 	struct outbox_relay *relay;
+	struct account_closing *closing;
 	struct http_server *http;
 	struct ops_server *ops;
 	struct ops_server_check checks[1];
@@ -48,6 +49,8 @@ enum err links_api_new(const struct config *config, const struct log *log, struc
 	if (err == OK)
 		err = start_relay(service);
 	if (err == OK)
+		service->closing = account_closing_start(service->api);
+	if (err == OK)
 		*out = service;
 	else
 		links_api_free(service);
@@ -64,7 +67,8 @@ static enum err start_http(struct links_api *service)
 		.workers = (size_t)config->http_workers,
 		.worker_queue = (size_t)config->http_worker_queue,
 		.connections = (size_t)config->http_connections,
-		.body_bytes_max = BODY_BYTES_MAX,
+		.body_bytes_max = ROUTES_BODY_BYTES_MAX,
+		.body_limit = routes_body_limit,
 		.header_deadline_ms = REQUEST_DEADLINE_MS,
 		.idle_ms = IDLE_MS,
 		.trusted = &service->api->trusted,
@@ -127,6 +131,7 @@ void links_api_free(struct links_api *service)
 {
 	if (!service)
 		return;
+	account_closing_stop(service->closing);
 	outbox_relay_stop(service->relay);
 	api_free(service->api);
 	free(service);

@@ -2,14 +2,18 @@
 
 #include "lib/base/shutdown.h"
 #include "services/links-api/links_api.h"
+#include "services/links-api/make_admin.h"
 
 int main(int argc, char **argv)
 {
 	/* read */
 	struct config config;
-	int status = program_start(&config_program, argc, argv, &config);
+	const char *admin = make_admin_wanted(argc, argv);
+	int status = program_start(&config_program, admin ? 1 : argc, argv, &config);
 	if (status != PROGRAM_RUN)
 		return status;
+	if (admin)
+		return make_admin_run(&config, admin);
 
 	/* make */
 	struct shutdown *shutdown = shutdown_new();

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/links/host_policy.h"
 #include "services/links-api/destination.h"
 
 enum err public_base_init(struct public_base *base, const char *url, const char **reason)
@@ -27,9 +28,30 @@ enum err public_base_init(struct public_base *base, const char *url, const char 
 	return OK;
 }
 
+enum err public_base_read_aliases(const char *list, struct host_policy **out)
+{
+	static const char separators[] = ", \t\r\n";
+	struct host_policy *aliases = host_policy_new();
+	for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
+		size_t len = strcspn(list, separators);
+		enum err err = host_policy_add(aliases, HOST_POLICY_BLOCK, list, len);
+		if (err != OK) {
+			host_policy_free(aliases);
+			return ERR_INVALID;
+		}
+		list += len;
+	}
+	*out = aliases;
+	return OK;
+}
+
 bool public_base_owns(const struct public_base *base, const struct destination_host *host, uint16_t port)
 {
-	return destination_host_equal(&base->host, host) && (!host->is_address || base->port == port);
+	if (destination_host_equal(&base->host, host))
+		return !host->is_address || base->port == port;
+	char url[sizeof(host->text) + sizeof("https:///")];
+	snprintf(url, sizeof(url), "https://%s/", host->text);
+	return base->aliases && host_policy_judge(base->aliases, url) == HOST_POLICY_BLOCKED;
 }
 
 void public_base_short_url(const struct public_base *base, const char *slug,

@@ -1,6 +1,7 @@
 /*
  * Pure. PUBLIC_BASE_URL: what stands before the slug in a short link ("https://wm.example", "https://wm.example/r"),
- * and the host that no destination may point at.
+ * and what it is not to be used for: destinations at
+ * its own host or at those that host_guard.h forbids, and slugs that are reserved.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_PUBLIC_BASE_H
 #define WAYMARK_SERVICES_LINKS_API_PUBLIC_BASE_H
@@ -14,10 +15,17 @@
 
 #define PUBLIC_BASE_URL_MAX 1024
 
+struct host_guard;
+struct host_policy;
+struct slug_reserve;
+
 struct public_base {
 	char url[PUBLIC_BASE_URL_MAX + 1]; /* normal form, without a slash at the end */
 	struct destination_host host;
 	uint16_t port;
+	const struct host_policy *aliases; /* other names of the host: what it blocks is ours; borrowed; NULL = none */
+	struct host_guard *hosts;          /* which others destinations may have; borrowed; NULL = any */
+	const struct slug_reserve *reserved; /* slugs that nobody may choose; borrowed; NULL = those of slug.h alone */
 };
 
 /*
@@ -25,6 +33,9 @@ struct public_base {
  * reason is a literal that says which.
  */
 enum err public_base_init(struct public_base *base, const char *url, const char **reason) MUST_CHECK;
+
+/* Other hosts of ours, between commas or white space, as a policy that blocks them. ERR_INVALID: one of them is none. */
+enum err public_base_read_aliases(const char *list, struct host_policy **out) MUST_CHECK;
 
 /*
  * Whether a host and port are ours. A name is ours on every port; an address only on our own port, because other

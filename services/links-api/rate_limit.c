@@ -6,7 +6,10 @@
 
 #define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
 
-/* KEYS[1] the counter, ARGV[1] the most, ARGV[2] the window in ms. Gives {counted, ms until the window ends}. */
+/*
+ * KEYS[1] the counter, ARGV[1] the most, ARGV[2] the window in ms. Gives {how many were counted with this one, ms until
+ * the window ends}; 0 = this one was not.
+ */
 static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
 				  "local left = redis.call('PTTL', KEYS[1])\n"
 				  "if count >= tonumber(ARGV[1]) and left > 0 then return {0, left} end\n"
@@ -14,8 +17,7 @@ static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS
 				  "  redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
 				  "  return {1, tonumber(ARGV[2])}\n"
 				  "end\n"
-				  "redis.call('INCR', KEYS[1])\n"
-				  "return {1, left}\n";
+				  "return {redis.call('INCR', KEYS[1]), left}\n";
 
 static const char give_back_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
 				       "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
@@ -26,9 +28,10 @@ static void make_key(const struct rate_limit_rule *rule, const char *subject, ch
 	snprintf(key, KEY_SIZE, "limit:%s:%s", rule->name, subject);
 }
 
-enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                         int64_t *reset_s)
+enum err rate_limit_take_told(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                              struct rate_limit_state *state)
 {
+	*state = (struct rate_limit_state){ .left = rule->max, .reset_s = rule->window_s };
 	if (rule->max == 0)
 		return OK;
 	char key[KEY_SIZE];
@@ -43,11 +46,23 @@ enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule 
 	if (redis_pool_script(redis, take_script, 1, args, 3, &reply) != OK)
 		return OK;
 	enum err err = OK;
-	if (redis_reply_count(reply) == 2 && redis_reply_int(redis_reply_at(reply, 0)) == 0) {
-		*reset_s = (redis_reply_int(redis_reply_at(reply, 1)) + 999) / 1000;
-		err = ERR_LIMIT;
+	if (redis_reply_count(reply) == 2) {
+		int64_t counted = redis_reply_int(redis_reply_at(reply, 0));
+		state->left = counted > 0 && counted < rule->max ? rule->max - counted : 0;
+		state->reset_s = (redis_reply_int(redis_reply_at(reply, 1)) + 999) / 1000;
+		err = counted > 0 ? OK : ERR_LIMIT;
 	}
 	redis_reply_free(reply);
+	return err;
+}
+
+enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                         int64_t *reset_s)
+{
+	struct rate_limit_state state;
+	enum err err = rate_limit_take_told(redis, rule, subject, &state);
+	if (err == ERR_LIMIT)
+		*reset_s = state.reset_s;
 	return err;
 }
 

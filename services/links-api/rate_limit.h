@@ -20,12 +20,22 @@ struct rate_limit_rule {
 	int64_t window_s;
 };
 
+/* What is left of a limit; reset_s: the time until there is more. */
+struct rate_limit_state {
+	int64_t left;
+	int64_t reset_s;
+};
+
 /*
  * Counts one. ERR_LIMIT: there were max already, this one was not counted; reset_s is the time until the window ends.
  * OK: also when Redis is away. subject: at most RATE_LIMIT_SUBJECT_MAX bytes.
  */
 enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
                          int64_t *reset_s) MUST_CHECK;
+
+/* As rate_limit_take; tells also what is left after this one, all of it when Redis is away. */
+enum err rate_limit_take_told(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                              struct rate_limit_state *state) MUST_CHECK;
 
 /* Takes one back that turned out not to count. Best effort. */
 void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject);

@@ -7,8 +7,9 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "services/links-api/access_token.h"
+#include "lib/links/link_store.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/audit_store.h"
 
 static void release(void *state)
 {
@@ -32,19 +33,29 @@ int64_t request_now_us(const struct request *r)
 	return clock_now_us(r->api->clock);
 }
 
-enum request_login request_authenticate(struct request *r)
+bool request_is_admin(const struct request *r)
 {
-	static const char scheme[] = "Bearer ";
-	const char *header = http_exchange_header(r->exchange, "Authorization");
-	if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
-		return REQUEST_LOGIN_MISSING;
-	const char *token = header + strlen(scheme);
-	token += strspn(token, " ");
-	struct access_token_claims claims;
-	if (access_token_verify(r->api->config->jwt_secret, token, request_now_us(r), &claims) != OK)
-		return REQUEST_LOGIN_BAD;
-	r->user_id = claims.user_id;
-	return REQUEST_LOGIN_GOOD;
+	return r->role == USER_ROLE_ADMIN && r->key_id == 0;
+}
+
+int64_t request_owner(const struct request *r)
+{
+	return request_is_admin(r) ? LINK_STORE_ANY_OWNER : r->user_id;
+}
+
+enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action, const char *subject_type,
+                       int64_t subject_id, const struct json *details)
+{
+	const struct audit_entry entry = {
+		.actor_id = r->user_id,
+		.key_id = r->key_id,
+		.action = action,
+		.subject_type = subject_type,
+		.subject_id = subject_id,
+		.request_id = http_exchange_request_id(r->exchange),
+		.details = details,
+	};
+	return audit_store_add(conn, &entry);
 }
 
 /* "application/json", perhaps with parameters: the only one that JSON knows, charset, cannot change how it is read. */
@@ -58,12 +69,42 @@ static bool is_json(const char *content_type)
 	return *content_type == '\0' || *content_type == ';';
 }
 
+/* A request without a body says so with "Content-Length: 0". */
+static bool has_length(const struct request *r)
+{
+	return http_exchange_header(r->exchange, "Content-Length") ||
+	       http_exchange_header(r->exchange, "Transfer-Encoding");
+}
+
+static bool is_encoded(const struct request *r)
+{
+	const char *encoding = http_exchange_header(r->exchange, "Content-Encoding");
+	return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
+}
+
+/* Whether there is a body in a form that we read; if not, the request has been answered. */
+static bool check_form(struct request *r)
+{
+	if (!has_length(r)) {
+		answer_problem(r, 411, NULL, "A body is needed, and its Content-Length.");
+		return false;
+	}
+	if (is_encoded(r)) {
+		http_exchange_add_fixed_header(r->exchange, "Accept-Encoding", "identity");
+		answer_problem(r, 415, NULL, "The body must come as it is, without Content-Encoding.");
+		return false;
+	}
+	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
+		return true;
+	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
+	answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
+	return false;
+}
+
 struct json *request_read_body(struct request *r)
 {
-	if (!is_json(http_exchange_header(r->exchange, "Content-Type"))) {
-		answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
+	if (!check_form(r))
 		return NULL;
-	}
 	size_t len;
 	const char *text = http_exchange_body(r->exchange, &len);
 	char reason[JSON_REASON_SIZE];

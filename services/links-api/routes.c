@@ -3,15 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "services/links-api/account_handlers.h"
+#include "services/links-api/admin_handlers.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/auth_handlers.h"
+#include "services/links-api/authentication.h"
+#include "services/links-api/document_handlers.h"
+#include "services/links-api/host_handlers.h"
+#include "services/links-api/key_handlers.h"
+#include "services/links-api/link_bulk.h"
 #include "services/links-api/link_create.h"
 #include "services/links-api/link_handlers.h"
+#include "services/links-api/qr_handlers.h"
 #include "services/links-api/stats_handlers.h"
 #include "services/links-api/visit_handlers.h"
 
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
+#define BODY_BYTES_MAX ((size_t)16 * 1024)
+#define OPTIONS ", OPTIONS"
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */
@@ -19,7 +29,17 @@ static const struct http_route table[] = {
 	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
 	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, ROUTES_RIGHT_ACCOUNT, true },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
+	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, ROUTES_RIGHT_ADMIN,     true },
+	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    ROUTES_RIGHT_ADMIN,        true },
 	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
 	{ HTTP_GET,    "/api/links",               link_handlers_list,      ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
@@ -29,9 +49,17 @@ static const struct http_route table[] = {
 	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, ROUTES_RIGHT_STATS_READ, true },
 	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, ROUTES_RIGHT_STATS_READ, true },
+	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         ROUTES_RIGHT_LINKS_READ,   true },
 	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true },
 	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
 	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true },
+	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    ROUTES_RIGHT_ADMIN,        true },
+	{ HTTP_GET,    "/openapi.json",            document_handlers_description, ROUTES_RIGHT_NONE,   false },
+	{ HTTP_GET,    "/docs",                    document_handlers_reader,  ROUTES_RIGHT_NONE,       false },
+	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    ROUTES_RIGHT_NONE,       false },
+	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, ROUTES_RIGHT_NONE,       false },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
@@ -72,42 +100,99 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 	return http_router_find(rows, count, method, path, match);
 }
 
+/* Of answers and refusals alike. A handler may replace Cache-Control; nothing of an account should. */
+static void add_headers(const struct api *api, struct http_exchange *x)
+{
+	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
+	if (strncmp(api->base.url, "https:", 6) == 0)
+		http_exchange_add_fixed_header(x, "Strict-Transport-Security", "max-age=31536000");
+	cors_add_headers(&api->cors, x);
+}
+
+/* What a path knows, for those who ask with OPTIONS; web pages do before they send a token or JSON. */
+static enum http_progress answer_options(struct request *r, const char *methods)
+{
+	cors_add_preflight_headers(&r->api->cors, r->exchange, methods);
+	return answer_nothing(r);
+}
+
 static enum http_progress answer_no_route(struct request *r, enum err err)
 {
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
-	if (http_exchange_add_header(r->exchange, "Allow", r->match.allow) != OK)
+	char methods[HTTP_ROUTER_ALLOW_SIZE + sizeof(OPTIONS)];
+	snprintf(methods, sizeof(methods), "%s" OPTIONS, r->match.allow);
+	if (http_exchange_add_header(r->exchange, "Allow", methods) != OK)
 		return answer_failure(r, ERR_INTERNAL);
+	if (http_exchange_method(r->exchange) == HTTP_OPTIONS)
+		return answer_options(r, methods);
 	return answer_problem(r, 405, NULL, "This path does not know the method; Allow lists those that it knows.");
+}
+
+/* An answer that nobody would take is refused before anything is done for it. */
+static bool changes(const struct http_route *route)
+{
+	return route->method == HTTP_POST || route->method == HTTP_PATCH;
+}
+
+static enum http_progress run(struct request *r)
+{
+	if (changes(r->match.route) && !answer_may_be_json(r))
+		return HTTP_ANSWERED;
+	return r->match.route->handler(r, r->exchange);
 }
 
 static enum http_progress begin(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
-	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	add_headers(r->api, x);
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
 		return answer_no_route(r, err);
-	if (r->match.route->right != ROUTES_RIGHT_NONE) {
-		enum request_login login = request_authenticate(r);
+	if (r->match.route->right == ROUTES_RIGHT_NONE)
+		return r->match.route->blocks ? HTTP_BLOCKS : run(r);
+	enum request_login login = authentication_read(r);
+	return login == REQUEST_LOGIN_GOOD ? HTTP_BLOCKS : authentication_refuse(r, login);
+}
+
+/* On a worker: what needs a right asks the database who it is before anything else. */
+static enum http_progress go_on(struct request *r)
+{
+	unsigned right = r->match.route->right;
+	if (right != ROUTES_RIGHT_NONE) {
+		enum request_login login = REQUEST_LOGIN_BAD;
+		enum err err = authentication_prove(r, &login);
+		if (err != OK)
+			return answer_failure(r, err);
 		if (login != REQUEST_LOGIN_GOOD)
-			return answer_login_needed(r, login);
+			return authentication_refuse(r, login);
+		if (!authentication_permits(r, right))
+			return HTTP_ANSWERED;
 	}
-	return r->match.route->blocks ? HTTP_BLOCKS : r->match.route->handler(r, x);
+	return run(r);
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 {
 	struct request *r = http_exchange_state(x);
-	if (!r)
-		return begin(request_new(ctx, x));
-	return r->match.route->handler(r, x);
+	return r ? go_on(r) : begin(request_new(ctx, x));
 }
 
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
-	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
+	add_headers(ctx, x);
 	http_problem_refusal(ctx, x, status, detail);
+}
+
+size_t routes_body_limit(void *ctx, const struct http_exchange *x)
+{
+	struct http_match match;
+	(void)ctx;
+	if (routes_find(http_exchange_method(x), http_exchange_path(x), &match) != OK)
+		return BODY_BYTES_MAX;
+	bool is_large = match.route->handler == link_bulk_create || match.route->handler == link_bulk_sync;
+	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)

@@ -8,6 +8,9 @@
 #include <stddef.h>
 
 #include "lib/net/http_router.h"
+#include "services/links-api/link_bulk.h"
+
+#define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX
 
 enum routes_right {
 	ROUTES_RIGHT_NONE,        /* for everybody */
@@ -15,9 +18,10 @@ enum routes_right {
 	ROUTES_RIGHT_LINKS_READ,  /* "links:read" */
 	ROUTES_RIGHT_LINKS_WRITE, /* "links:write" */
 	ROUTES_RIGHT_STATS_READ,  /* "stats:read" */
+	ROUTES_RIGHT_ADMIN,       /* the platform: only after the login of an admin */
 };
 
-/* A login has every right. */
+/* A login has every right but ADMIN. */
 const struct http_route *routes_table(size_t *count);
 
 /* The table's answer for a raw path; errors as http_router_find. */
@@ -26,6 +30,9 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 /* For struct http_server_config: ctx is the struct api. */
 enum http_progress routes_handle(void *ctx, struct http_exchange *x);
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+
+/* What a body may have at most: 16 KiB, but for what makes many links. */
+size_t routes_body_limit(void *ctx, const struct http_exchange *x);
 
 /* One line per answered request; never an address, a token or a query. */
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);

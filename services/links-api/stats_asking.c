@@ -18,7 +18,7 @@ enum err stats_asking_find_link(struct stats_asking *asking, struct pg_conn *con
 {
 	struct link link;
 	asking->question.link_id = request_id_of_path(asking->r);
-	enum err err = link_store_get(conn, asking->question.link_id, asking->r->user_id, &link);
+	enum err err = link_store_get(conn, asking->question.link_id, request_owner(asking->r), &link);
 	if (err == OK && link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	asking->has_no_link = err == ERR_NOT_FOUND;

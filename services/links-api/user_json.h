@@ -1,5 +1,6 @@
 /*
- * Pure. An account as its owner sees it: {id, email, name, role, created_at}.
+ * Pure. An account as its owner sees it: {id, email, name, role, links_per_day, created_at}; and as administrators do,
+ * with blocked. links_per_day null: the service's default.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_USER_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_USER_JSON_H
@@ -9,5 +10,8 @@
 
 /* {"user": {…}}. The caller owns it. */
 struct json *user_json_new(const struct user *user);
+
+/* The object alone. The caller owns it. */
+struct json *user_json_for_admin(const struct user *user);
 
 #endif

@@ -11,7 +11,8 @@ static const struct {
 } known[] = {
 	{ 302, "status=\"302\"" }, { 301, "status=\"301\"" }, { 307, "status=\"307\"" }, { 308, "status=\"308\"" },
 	{ 404, "status=\"404\"" }, { 410, "status=\"410\"" }, { 429, "status=\"429\"" }, { 503, "status=\"503\"" },
-	{ 200, "status=\"200\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" }, { 500, "status=\"500\"" },
+	{ 200, "status=\"200\"" }, { 451, "status=\"451\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" },
+	{ 500, "status=\"500\"" },
 };
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 

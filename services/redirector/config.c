@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
+#include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_url.h"
@@ -22,6 +23,13 @@ static const struct env_var vars[] = {
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
 	         "networks whose X-Forwarded-For is believed: 10.0.0.0/8, fd00::/8; empty = nobody's"),
 	ENV_TEXT("REGION", struct config, region, "", "stands in each event"),
+	ENV_TEXT(
+		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
+		"file of hosts that nobody is led to, beside those that admins block: example.com or .example.com, one a line"),
+	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
+	         "file of the only hosts that anybody is led to; empty = all"),
+	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
+	        "how often these files and the table of blocked hosts are looked at"),
 	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0, 1000000,
 	        "unknown slugs that one address may try, then 429; 0 = no limit"),
 	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64, "threads that answer; not more than free cores"),
@@ -72,6 +80,12 @@ static bool is_header_value(const char *text)
 	return true;
 }
 
+static size_t check_hosts(const char *path, const char *name, enum host_policy_kind kind, struct strbuf *problems)
+{
+	char reason[HOST_LIST_REASON_SIZE] = "";
+	return env_expect(host_list_check(path, kind, reason) == OK, name, reason, problems);
+}
+
 static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
@@ -90,6 +104,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK, "TRUSTED_PROXIES",
 	                    "is no list of networks, or a too long one", problems);
 	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION", "is not UTF-8", problems);
+	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
+	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
 	return wrong;
 }
 

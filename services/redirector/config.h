@@ -28,6 +28,9 @@ struct config {
 	char redirect_cache_control[128];
 	char trusted_proxies[2048];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
+	char blocked_hosts_file[1024]; /* "" = none */
+	char allowed_hosts_file[1024];
+	int64_t hosts_check_ms;
 	int64_t unknown_slugs_per_minute; /* 0 = no limit */
 
 	int64_t http_loops;

@@ -54,6 +54,8 @@ static const struct page {
 	ROW(404, "This link leads nowhere",
 	    "There is no such short link. Check it for a missing or a mixed-up character: upper and lower case matter."),
 	ROW(410, "This link has expired", "It was made for a limited time, and that time is over."),
+	ROW(451, "This link is blocked",
+	    "It leads to a site that this service does not lead to. Who made the link cannot change that."),
 	ROW(429, "Too many tries",
 	    "Many links that do not exist were asked for from your network. Please wait a minute and try again."),
 	ROW(503, "We cannot look this link up just now",

@@ -126,6 +126,9 @@ static enum http_progress answer(struct redirect *redirect, struct http_exchange
                                  const struct link_entry *entry)
 {
 	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
+	if (decision.location && host_guard_judge(redirect->config.hosts, decision.location) != HOST_POLICY_GOOD)
+		return page_answer(x, 451,
+		                   "The operator of this service leads nobody to the host that this link is for.");
 	if (decision.location)
 		return lead(redirect, x, entry, &decision);
 	if (decision.status == 410)

@@ -6,6 +6,8 @@
  * (link_lookup.h). The event of a redirect is handed on before the answer is queued, so that no answered redirect can
  * go uncounted; nothing but a redirect of a link makes an event.
  *
+ * A link to a host that is blocked (host_guard.h) is 451, wherever the link was found; that is no redirect.
+ *
  * An address that has tried too many unknown slugs still gets what memory knows, and 429 for everything else.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
@@ -16,6 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
+#include "lib/links/host_guard.h"
 #include "lib/links/link.h"
 #include "lib/net/client_ip.h"
 #include "lib/net/http_server.h"
@@ -32,6 +35,7 @@ struct redirect_config {
 	struct event_shipper *events;
 	struct salt_keeper *salts;
 	struct unknown_limit *unknown_limit;
+	struct host_guard *hosts;
 	const struct client_ip_ranges *trusted;
 	const char *public_base_url;
 	const char *root_url;

@@ -51,6 +51,7 @@ struct redirector {
 	struct salt_keeper *salts;
 	struct event_shipper *events;
 	struct unknown_limit *unknown_limit;
+	struct host_guard *hosts;
 	struct redirect *redirect;
 
 	struct ops_server_check checks[2];
@@ -66,7 +67,7 @@ static enum err make_stores(struct redirector *r)
 	r->postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = r->config->pg_url,
 		.application_name = "waymark-redirector",
-		.max = workers + 2, /* the salt keeper's and the filter loader's */
+		.max = workers + 3, /* the salt keeper's, the filter loader's and the host guard's */
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
@@ -192,6 +193,21 @@ static enum err make_events(struct redirector *r)
 		&r->events);
 }
 
+static enum err make_hosts(struct redirector *r)
+{
+	return host_guard_start(
+		&(struct host_guard_config){
+			.blocked_file = r->config->blocked_hosts_file,
+			.allowed_file = r->config->allowed_hosts_file,
+			.postgres = r->postgres,
+			.interval_ms = r->config->hosts_check_ms,
+			.clock = r->clock,
+			.log = r->log,
+			.metrics = r->metrics,
+		},
+		&r->hosts);
+}
+
 static void make_door(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
@@ -201,6 +217,7 @@ static void make_door(struct redirector *r)
 		.events = r->events,
 		.salts = r->salts,
 		.unknown_limit = r->unknown_limit,
+		.hosts = r->hosts,
 		.trusted = &r->trusted,
 		.public_base_url = r->config->public_base_url,
 		.root_url = r->config->root_url,
@@ -229,6 +246,8 @@ enum err redirector_new(const struct config *config, const struct clock *clock, 
 	e = make_feed(r);
 	if (e == OK)
 		e = make_events(r);
+	if (e == OK)
+		e = make_hosts(r);
 	if (e != OK)
 		goto out;
 	make_door(r);
@@ -343,6 +362,7 @@ void redirector_free(struct redirector *r)
 		return;
 	redirect_free(r->redirect);
 	unknown_limit_free(r->unknown_limit);
+	host_guard_stop(r->hosts);
 	event_shipper_free(r->events);
 	salt_keeper_free(r->salts);
 	end_feed(r);

@@ -47,13 +47,23 @@ def differs(wanted, stored, key, columns):
     )
 
 
-def rollup(table, key, bucket):
+def finished(rows, predicate):
+    """Those of days that are finished: the others are nobody's book."""
+    return f"SELECT r.* FROM ({rows}) r, finished_days f WHERE {predicate}"
+
+
+HAS_VALUE = "finished_days_have(f, link_id, day, dimension::visit_dimension, value)"
+HAS_TOTAL = "finished_days_have_total(f, link_id, day)"
+
+
+def rollup(table, key, bucket, predicate="true"):
     wanted = (
         f"SELECT link_id, {bucket} AS {key}, dimension, value COLLATE \"C\" AS value, {SUMS} FROM visit_log"
         f" CROSS JOIN LATERAL (VALUES {FACTS}) AS fact (dimension, value) WHERE value <> '' GROUP BY 1, 2, 3, 4"
     )
     stored = f"SELECT link_id, {key}, dimension::text, value, humans, bots, uniques FROM {table}"
-    return differs(wanted, stored, f"link_id, {key}, dimension, value", ("humans", "bots", "uniques"))
+    key = f"link_id, {key}, dimension, value"
+    return differs(finished(wanted, predicate), finished(stored, predicate), key, ("humans", "bots", "uniques"))
 
 
 CLOSE = "abs(w.{0} - s.{0}) > 1e-9 * greatest(1, abs(w.{0}))"
@@ -97,7 +107,13 @@ MISTAKES = {
         ("humans", "bots", "uniques"),
     ),
     "hours": rollup("visit_rollup_hour", "bucket", "date_bin('1 hour', occurred_at, 'epoch')"),
-    "days": rollup("visit_rollup_day", "day", DAY),
+    "days": rollup("visit_rollup_day", "day", DAY, HAS_VALUE),
+    "totals of days": differs(
+        finished(f"SELECT link_id, {DAY} AS day, {SUMS} FROM visit_log GROUP BY 1, 2", HAS_TOTAL),
+        finished("SELECT * FROM visit_total_day", HAS_TOTAL),
+        "link_id, day",
+        ("humans", "bots", "uniques"),
+    ),
 }
 COUNTED = "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 # Everything that a batch may change; as_of and the mark of what is published may move without any.
@@ -110,6 +126,7 @@ FINGERPRINT = "SELECT hashtextextended(concat_ws('|', {}), 0)".format(
             "SELECT * FROM visit_rollup_quarter",
             "SELECT * FROM visit_rollup_hour",
             "SELECT * FROM visit_rollup_day",
+            "SELECT * FROM visit_total_day",
             "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'",
         )
     )

@@ -11,10 +11,8 @@ import os
 import pathlib
 import random
 import re
-import select
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +22,7 @@ import urllib.request
 
 from books import Books
 from rig import BUILD, ROOT, SEED, Stack, wait_until
+from tcp_way import TcpWay
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -65,7 +64,7 @@ CUTS = size("CUTS", 5, 100)
 COUNT_S = 3600 if FULL else 120
 
 
-class CommitCutter:
+class CommitCutter(TcpWay):
     """
     A way to PostgreSQL that ends connections at the one moment when nobody knows what became of a transaction: of
     CUT_EVERY COMMITs one is lost on its way there, and of one the answer on its way back.
@@ -75,40 +74,14 @@ class CommitCutter:
     ANSWER = b"C\0\0\0\x0bCOMMIT\0"  # CommandComplete
 
     def __init__(self, port):
-        self.target = port
         self.lock = threading.Lock()
         self.requests = self.answers = 0
         self.lost_there = self.lost_back = 0
         self.is_cutting = False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        super().__init__(port)
 
-    def close(self):
-        self.listener.close()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                threading.Thread(target=self.serve, args=(client,), daemon=True).start()
-
-    def serve(self, client):
-        with client, contextlib.suppress(OSError):
-            with socket.create_connection(("127.0.0.1", self.target)) as server:
-                for end in (client, server):
-                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                while self.carry(client, server):
-                    pass
-
-    def carry(self, client, server):
-        for source in select.select((client, server), (), ())[0]:
-            part = source.recv(262144)
-            sink = server if source is client else client
-            if not part or (self.loses_request(part) if source is client else self.loses_answer(part)):
-                return False
-            sink.sendall(part)
-        return True
+    def lets_pass(self, part, is_answer):
+        return not (self.loses_answer(part) if is_answer else self.loses_request(part))
 
     def loses_request(self, part):
         if self.REQUEST not in part:

@@ -6,14 +6,13 @@ import pathlib
 import re
 import secrets
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.parse
 
 from rig import BUILD, Stack, wait_until
+from tcp_way import TcpWay
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
@@ -62,34 +61,12 @@ def faked_clock(program):
     return f"{FAKETIME}:{LIBRARIES}/libc.so.6" if "jemalloc" in linked else FAKETIME
 
 
-class SlowWay:
+class SlowWay(TcpWay):
     """A way to a local PostgreSQL on which answers with a link in them come LATE_S later."""
 
-    def __init__(self, port):
-        self.target = port
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def close(self):
-        self.listener.close()
-
-    def accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self.listener.accept()
-                server = socket.create_connection(("127.0.0.1", self.target))
-                for ends in ((client, server), (server, client)):
-                    threading.Thread(target=self.carry, args=ends, daemon=True).start()
-
-    def carry(self, source, sink):
-        with contextlib.suppress(OSError):
-            while bytes_read := source.recv(65536):
-                time.sleep(LATE_S if DESTINATION in bytes_read else 0)
-                sink.sendall(bytes_read)
-        for end in (source, sink):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+    def lets_pass(self, part, is_answer):
+        time.sleep(LATE_S if is_answer and DESTINATION in part else 0)
+        return True
 
 
 class FreshnessStack(Stack):

@@ -19,6 +19,7 @@ struct test_database {
 	struct log *log;
 	struct pg_conn *admin; /* to the database that PG_URL names */
 	struct pg_conn *owner;
+	int64_t version; /* the first migration that was not applied */
 };
 
 static void require(enum err err, const char *what)
@@ -56,19 +57,24 @@ struct pg_conn *test_database_connect(const struct test_database *db, const char
 	return conn;
 }
 
-static void migrate(struct pg_conn *conn, int64_t first, int64_t end)
+/* The migrations from db->version to before until. */
+static void migrate(struct test_database *db, int64_t until)
 {
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
 	struct migration_folder *folder = NULL;
+	/* The lock of migrations lives as long as its connection. */
+	struct pg_conn *conn = test_database_connect(db, NULL);
 	require(migration_folder_read("db/migrations", &folder, &problems), "read db/migrations");
 	require(migration_ledger_lock(conn), "make schema_migrations");
 	for (size_t i = 0; i < folder->count; i++) {
 		const struct migration *migration = &folder->files[i].migration;
-		if (migration->version >= first && migration->version < end)
+		if (migration->version >= db->version && migration->version < until)
 			require(migration_ledger_apply(conn, &folder->files[i]), migration->name);
 	}
+	db->version = until;
 	migration_folder_free(folder);
+	pg_conn_close(conn);
 	strbuf_clear(&problems);
 }
 
@@ -77,19 +83,6 @@ static void run_for_database(const struct test_database *db, const char *before,
 	char sql[256];
 	snprintf(sql, sizeof(sql), "%s %s %s", before, db->name, behind);
 	require(pg_conn_query_once(db->admin, sql, NULL, NULL), sql);
-}
-
-static void migrate_on_own_connection(const struct test_database *db, int64_t first, int64_t end)
-{
-	/* The lock of migrations lives as long as its connection. */
-	struct pg_conn *conn = test_database_connect(db, NULL);
-	migrate(conn, first, end);
-	pg_conn_close(conn);
-}
-
-void test_database_migrate(struct test_database *db, int64_t version)
-{
-	migrate_on_own_connection(db, version, INT64_MAX);
 }
 
 struct test_database *test_database_new(void)
@@ -106,9 +99,14 @@ struct test_database *test_database_new_before(int64_t version)
 	db->log = log_new("test", LOG_WARNING, 2);
 	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &db->admin), "connect");
 	run_for_database(db, "CREATE DATABASE", "");
-	migrate_on_own_connection(db, 0, version);
+	migrate(db, version);
 	db->owner = test_database_connect(db, NULL);
 	return db;
+}
+
+void test_database_migrate(struct test_database *db)
+{
+	migrate(db, INT64_MAX);
 }
 
 void test_database_drop(struct test_database *db)

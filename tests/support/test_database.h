@@ -12,10 +12,9 @@
 struct test_database;
 
 struct test_database *test_database_new(void);
-/* As it was before the migration of that number: one that stands behind it changes a database with rows in it. */
+/* As it was before the migration with that number, and what makes the rest of it: for what migrations do with rows. */
 struct test_database *test_database_new_before(int64_t version);
-/* Applies the migrations from that number on. */
-void test_database_migrate(struct test_database *db, int64_t version);
+void test_database_migrate(struct test_database *db);
 /* Ends whoever is still connected. */
 void test_database_drop(struct test_database *db);
 

@@ -15,6 +15,8 @@
 #define LOCK_PAUSE_MS 50
 /* "rebuild", as a number. */
 #define LOCK_SQL "SELECT pg_try_advisory_lock(32196677577403492)::integer"
+/* No day is finished meanwhile; who is at it now needs less than a second. */
+#define NOT_FINISHING_SQL "SELECT pg_advisory_lock_shared(finished_days_locks(), 64)"
 #define DAY_SIZE 32
 
 struct tally {
@@ -108,7 +110,8 @@ static void say(const char *what, const struct rebuild_difference *difference)
 	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64 " of quarters, %" PRId64
 	       " of hours, %" PRId64 " of days\n",
 	       what, difference->rows[REBUILD_STATISTICS], difference->rows[REBUILD_QUARTERS],
-	       difference->rows[REBUILD_HOURS], difference->rows[REBUILD_DAYS]);
+	       difference->rows[REBUILD_HOURS],
+	       difference->rows[REBUILD_DAY_TOTALS] + difference->rows[REBUILD_DAY_VALUES]);
 }
 
 static enum err report(const struct rebuild_wish *wish, const struct tally *tally, const char *begin_of_log)
@@ -133,7 +136,9 @@ static enum err lock(struct pg_conn *conn)
 		poll(NULL, 0, LOCK_PAUSE_MS);
 		err = pg_conn_query_int(conn, LOCK_SQL, NULL, &is_alone);
 	}
-	return err == OK && !is_alone ? ERR_LIMIT : err;
+	if (err == OK && !is_alone)
+		return ERR_LIMIT;
+	return err == OK ? pg_conn_query(conn, NOT_FINISHING_SQL, NULL, NULL) : err;
 }
 
 enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish)

@@ -18,7 +18,7 @@ static const char tables_sql[] =
  * first click, whatever day that was of. No partition is dropped, made or detached while the transaction holds its
  * lock.
  */
-static const char days_sql[] =
+static const char days_of_log_sql[] =
 	"INSERT INTO rebuild_day SELECT "
 	"CASE WHEN oldest > (SELECT min(applied_at) AT TIME ZONE 'UTC' FROM schema_migrations)::date THEN oldest "
 	"ELSE '-infinity' END, detached FROM (SELECT (SELECT min(day) FROM visit_log_partition_days() AS day) AS oldest, "
@@ -60,14 +60,34 @@ static const char hours_sql[] =
 	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS
 	" AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
 
+/* Days that are not finished are nobody's book: what stands there is made anew. */
 static const char days_of_values_sql[] =
-	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS
+	"INSERT INTO rebuild_rollup SELECT 4, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS
 	" FROM "
-	"(SELECT link_id, " UTC_DAY(
+	"(SELECT link_id, day, dimension, value, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
 		"bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
-			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) w FULL JOIN "
-			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day WHERE " LINKS
-			  " AND " HAS_DAY("day") ") s USING (link_id, day, dimension, value) WHERE " DIFFERS;
+			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) sums, finished_days "
+			  "WHERE finished_days_have(finished_days, link_id, day, dimension, value)) w FULL JOIN "
+			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day, finished_days WHERE " LINKS
+			  " AND " HAS_DAY(
+				  "day") " AND finished_days_have(finished_days, link_id, day, dimension, value)) s "
+					 "USING (link_id, day, dimension, value) WHERE " DIFFERS;
+
+/* What the log says of a day is what its quarters say and what they lack. */
+static const char days_sql[] =
+	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', NULL, NULL, " AMOUNTS " FROM "
+	"(SELECT link_id, day, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
+		"bucket") " AS day, sum(humans)::bigint AS humans, "
+			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM "
+			  "(SELECT link_id, bucket, humans, bots, uniques FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
+			  " AND " HAS_DAY(UTC_DAY(
+				  "bucket")) " UNION ALL SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup "
+					     "WHERE book = 1) quarters GROUP BY 1, 2) sums, finished_days "
+					     "WHERE finished_days_have_total(finished_days, link_id, day)) w FULL JOIN "
+					     "(SELECT r.* FROM visit_total_day r, rebuild_day, finished_days WHERE " LINKS
+					     " AND " HAS_DAY(
+						     "day") " AND finished_days_have_total(finished_days, link_id, day)) s "
+							    "USING (link_id, day) WHERE " DIFFERS;
 
 #define LATENCY                                                                                                        \
 	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                                       \
@@ -131,7 +151,7 @@ static enum err begin(struct pg_conn *conn)
 		err = pg_conn_query(conn, "TRUNCATE rebuild_rollup, rebuild_statistics, rebuild_hour, rebuild_day",
 		                    NULL, NULL);
 	if (err == OK)
-		err = pg_conn_query(conn, days_sql, NULL, NULL);
+		err = pg_conn_query(conn, days_of_log_sql, NULL, NULL);
 	return err;
 }
 
@@ -147,11 +167,12 @@ static enum err end(struct pg_conn *conn, enum err err)
 static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn,
-	                             "SELECT count(*) FILTER (WHERE book = 1), count(*) FILTER (WHERE book = 2), "
-	                             "count(*) FILTER (WHERE book = 3), (SELECT count(*) FROM rebuild_statistics) "
-	                             "FROM rebuild_rollup",
-	                             NULL, &rows);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT count(*) FILTER (WHERE book = 1), count(*) FILTER (WHERE book = 2), "
+		"count(*) FILTER (WHERE book = 3), count(*) FILTER (WHERE book = 4), (SELECT count(*) FROM rebuild_statistics) "
+		"FROM rebuild_rollup",
+		NULL, &rows);
 	for (int book = REBUILD_QUARTERS; err == OK && book < REBUILD_BOOKS; book++)
 		out->rows[book] = pg_result_int(rows, 0, book - 1);
 	pg_result_free(rows);
@@ -177,8 +198,8 @@ enum err rebuild_difference_begin_of_log(struct pg_conn *conn, char *out, size_t
 
 enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
 {
-	static const char *const steps[] = { quarters_sql, log_hours_sql, hours_sql, days_of_values_sql,
-		                             statistics_sql };
+	static const char *const steps[] = { quarters_sql, log_hours_sql,      hours_sql,
+		                             days_sql,     days_of_values_sql, statistics_sql };
 	struct pg_params params = { 0 };
 	struct rebuild_difference found = { 0 };
 	pg_params_int(&params, first);

@@ -4,7 +4,8 @@
  * as how much is to be added to a row of a book.
  *
  * That amount is right for ever: a batch of the consumer adds the same to the log and to the books, in one transaction,
- * so their difference stays what it was, whatever is counted between the look and the repair.
+ * so their difference stays what it was, whatever is counted between the look and the repair. A day that is finished in
+ * between would be made of hours that the repair has not come to: whoever repairs keeps days from being finished.
  *
  * Compared are the days that the log has: from its oldest partition on (all, when it has none), without those whose
  * partition was detached. Roll-ups of other days are all that is left of them and stay as they are. A link with such
@@ -22,7 +23,14 @@
 /* The row of link_statistics that counts all links together, also those that are gone. */
 #define REBUILD_DIFFERENCE_PLATFORM INT64_C(0)
 
-enum rebuild_difference_book { REBUILD_QUARTERS = 1, REBUILD_HOURS, REBUILD_DAYS, REBUILD_STATISTICS, REBUILD_BOOKS };
+enum rebuild_difference_book {
+	REBUILD_QUARTERS = 1,
+	REBUILD_HOURS,
+	REBUILD_DAY_TOTALS, /* of finished days, and so are the values */
+	REBUILD_DAY_VALUES,
+	REBUILD_STATISTICS,
+	REBUILD_BOOKS
+};
 
 /* Rows that differ, by book; the platform's row counts as one of REBUILD_STATISTICS. */
 struct rebuild_difference {

@@ -42,11 +42,16 @@ static const char *const rollup_steps[] = {
 	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, bucket, value) " ADD,
 	"DELETE FROM visit_rollup_hour t USING rebuild_rollup_step step WHERE step.book = 2 AND t.bucket = step.bucket "
 	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
+	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) "
+	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rebuild_rollup_step WHERE book = 3 "
+	"ORDER BY link_id, bucket ON CONFLICT (link_id, day) " ADD,
+	"DELETE FROM visit_total_day t USING rebuild_rollup_step step WHERE step.book = 3 "
+	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date AND " IS_ZERO,
 	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) "
 	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques, dimension, value "
-	"FROM rebuild_rollup_step WHERE book = 3 "
+	"FROM rebuild_rollup_step WHERE book = 4 "
 	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, day, value) " ADD,
-	"DELETE FROM visit_rollup_day t USING rebuild_rollup_step step WHERE step.book = 3 "
+	"DELETE FROM visit_rollup_day t USING rebuild_rollup_step step WHERE step.book = 4 "
 	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date "
 	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
 };

@@ -1,7 +1,7 @@
 """How fast links-api answers about visits when the roll-ups hold very many of them.
 
 The roll-ups are generated: each link's visits are spread over quarters of an hour and over values, in the order of time, as the
-consumer writes them. Visits themselves are none there: ranges that end with whole hours need none.
+consumer writes them; days are finished by the janitor's own SQL. Visits themselves are none there: ranges that end with whole hours need none.
 """
 
 import dataclasses
@@ -25,6 +25,7 @@ VALUES = {
     "utm_medium": 4, "utm_campaign": 20,
 }  # fmt: skip
 BATCH = 10_000
+STEP_MS = 200  # as services/janitor/finished_days.h has it
 P50_MS_MAX, P99_MS_MAX = 20, 100
 
 
@@ -42,6 +43,7 @@ QUESTIONS = [
     Question("top 10 of a dimension, 30 days", "/api/links/{id}/stats/{dimension}?tz=Europe/Berlin"),
     Question("total of 30 days", "/api/links/{id}/stats?tz=Europe/Berlin&from={from}", False),
     Question(f"top 10 of {LINKS:,} links, 24 hours", "/api/stats/top", False, 100),
+    Question(f"top 10 of {LINKS:,} links, 30 days", "/api/stats/top?from={from}", False, 100),
 ]
 
 
@@ -102,10 +104,12 @@ def fill(cursor, visits):
     )
     cursor.execute("ANALYZE share; ANALYZE facts")
     first = "date_trunc('day', now(), 'UTC') - make_interval(days => %d)"
-    add_values(cursor, "day", f"generate_series({first % (DAYS - 1)}, now(), '1 day')", visits / (DAYS - 0.5))
-    # Hours stand where ranges of 30 days begin and end.
-    edges = f"(SELECT generate_series({first % 29} - interval '2 hours', {first % 29}, '1 hour') UNION SELECT generate_series({first % 0}, now(), '1 hour'))"
-    add_values(cursor, "hour", edges, visits / (DAYS - 0.5) / 24)
+    daily = visits / (DAYS - 0.5)
+    # Of days that are finished an hour holds what all hours do: the day that is made of it is the same.
+    add_values(cursor, f"generate_series({first % (DAYS - 1)}, {first % 1}, '1 day')", daily)
+    # Single hours stand where ranges of 30 days begin, before the first whole day, and where they end.
+    add_values(cursor, f"generate_series({first % 29} - interval '2 hours', {first % 29} - interval '1 hour', '1 hour')", daily / 24)
+    add_values(cursor, f"generate_series({first % 0}, now(), '1 hour')", daily / 24)
     cursor.execute(
         "INSERT INTO link_statistics (link_id, visit_count, last_visited_at) SELECT link_id, sum(humans), now() FROM visit_rollup_quarter GROUP BY 1"
     )
@@ -116,15 +120,29 @@ def fill(cursor, visits):
     return ids
 
 
-def add_values(cursor, table, buckets, visits):
+def finish_days(cursor):
+    """As the janitor does it; gives how long the steps took, in milliseconds."""
+    cursor.execute(
+        "UPDATE finished_days SET totals_since = first, next_day = first, next_link = 0"
+        " FROM (SELECT (min(bucket) AT TIME ZONE 'UTC')::date AS first FROM visit_rollup_quarter) AS quarters"
+    )
+    steps, done = [], 1
+    while done > 0:
+        begun = time.perf_counter()
+        cursor.execute("SELECT finished_days_advance((now() AT TIME ZONE 'UTC')::date - 1, %s)", (STEP_MS,))
+        done = cursor.fetchone()[0]
+        steps.append((time.perf_counter() - begun) * 1000)
+    return sorted(steps)
+
+
+def add_values(cursor, buckets, visits):
     """
-    A row comes into its table when its value is first seen in the bucket, with the batch that brought it: that decides which rows are
+    A row comes into its table when its value is first seen in the hour, with the batch that brought it: that decides which rows are
     neighbours on disk, and what reading many of them costs.
     """
-    name, bucket = ("day", "(bucket AT TIME ZONE 'UTC')::date") if table == "day" else ("bucket", "bucket")
     cursor.execute(
-        f"""INSERT INTO visit_rollup_{table} (link_id, {name}, humans, bots, uniques, dimension, value)
-            SELECT link_id, {bucket}, total, total / 5, total / 2, dimension, value FROM (
+        f"""INSERT INTO visit_rollup_hour (link_id, bucket, humans, bots, uniques, dimension, value)
+            SELECT link_id, bucket, total, total / 5, total / 2, dimension, value FROM (
                 SELECT link_id, bucket, dimension, value, floor(%s * weight * share * (0.5 + random()) + random())::bigint AS total
                 FROM {buckets} AS times (bucket), share, facts) AS made
             WHERE total > 0 ORDER BY bucket, floor(least(1, -ln(1 - random()) / total) * %s), link_id, dimension, value""",
@@ -165,6 +183,10 @@ def measure(stage, visits):
     ids = fill(cursor, visits)
     cursor.execute("VACUUM ANALYZE")
     print(f"  filled in {time.monotonic() - begun:.0f} s", flush=True)
+    begun = time.monotonic()
+    steps = finish_days(cursor)
+    print(f"  {DAYS - 1} days finished in {time.monotonic() - begun:.0f} s, {len(steps)} steps, the longest {steps[-1]:.0f} ms", flush=True)
+    cursor.execute("VACUUM ANALYZE visit_rollup_day, visit_total_day, finished_days")
     client.connect()  # the service has closed the one that was idle
     dice = random.Random(1)
     check(client, cursor, ids, dice)
@@ -174,7 +196,7 @@ def measure(stage, visits):
             client.ask("GET", concrete(question, ids, dice))
         times[question] = sorted(client.ask("GET", concrete(question, ids, dice))[1] for _ in range(question.asked))
         print(f"  {question.name}: {in_short(times[question])}", flush=True)
-    return times, held(cursor)
+    return times, held(cursor), steps
 
 
 def in_short(times):
@@ -199,7 +221,7 @@ def cell(value, most, is_promised):
 
 
 def report(seen):
-    times, rows_held = seen
+    times, rows_held, steps = seen
     rows = []
     for question, all_ms in times.items():
         p50, p99 = statistics.median(all_ms), all_ms[int(len(all_ms) * 0.99)]
@@ -207,4 +229,5 @@ def report(seen):
             [question.name, f"{question.asked:,}", cell(p50, P50_MS_MAX, question.is_promised), cell(p99, P99_MS_MAX, question.is_promised), f"{all_ms[-1]:.1f} ms"]
         )
     head = ["question", "asked", "p50", "p99", "slowest"]
-    return f"{rows_held}; {LINKS:,} links by Zipf 1.0, {DAYS} days, one client, over HTTP.\n\n" + table(head, rows)
+    finished = f"The janitor finished {DAYS - 1} days in {len(steps)} steps, {sum(steps) / 1000:.0f} s in all, the longest {steps[-1]:.0f} ms."
+    return f"{rows_held}; {LINKS:,} links by Zipf 1.0, {DAYS} days, one client, over HTTP. {finished}\n\n" + table(head, rows)

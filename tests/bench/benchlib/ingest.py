@@ -26,6 +26,7 @@ TABLES = (
     "visit_rollup_quarter",
     "visit_rollup_hour",
     "visit_rollup_day",
+    "visit_total_day",
     "consumer_offsets",
 )
 NAIVE = """
@@ -181,7 +182,7 @@ class Bench:
         }
         if not keeps:
             sums["quarters"] = "SELECT sum(humans + bots) FROM visit_rollup_quarter"
-            sums["days"] = "SELECT sum(humans + bots) FROM visit_rollup_day WHERE dimension = 'browser'"
+            sums["hours"] = "SELECT sum(humans + bots) FROM visit_rollup_hour WHERE dimension = 'browser'"
         for name, sql in sums.items():
             found = self.database.ask(sql)
             if found != events:
@@ -331,7 +332,7 @@ def growth(bench, options):
         bench.flood(options.events, 1000)
         bench.database.empty()
         bench.add_history(options.history, 1000)
-        keeps = ("visit_rollup_quarter", "visit_rollup_hour", "visit_rollup_day")
+        keeps = ("visit_rollup_quarter", "visit_rollup_hour", "visit_rollup_day", "visit_total_day")
         rows.append(row(f"{options.events:,}, 1,000, 1, behind {options.history:,} in the roll-ups", pairs_of(bench, options.events, rounds, keeps=keeps)))
         bench.database.empty()
     if options.grow > 1:

@@ -34,10 +34,18 @@ static const char hours_sql[] = DIFFER(
 	"SELECT link_id, dimension::text, bucket, value, humans, bots, uniques FROM visit_rollup_hour",
 	"link_id, dimension, bucket, value");
 
+/* Those of days that are finished. */
 static const char days_sql[] =
-	DIFFER("SELECT link_id, dimension, day, value, " SUMS VALUES_OF_A_VISIT "GROUP BY 1, 2, 3, 4",
-               "SELECT link_id, dimension::text, day, value, humans, bots, uniques FROM visit_rollup_day",
+	DIFFER("SELECT v.* FROM (SELECT link_id, dimension::visit_dimension, day, value, " SUMS VALUES_OF_A_VISIT
+               "GROUP BY 1, 2, 3, 4) v, finished_days f WHERE finished_days_have(f, link_id, day, dimension, value)",
+               "SELECT d.* FROM visit_rollup_day d, finished_days f "
+               "WHERE finished_days_have(f, link_id, day, dimension, value)",
                "link_id, dimension, day, value");
+static const char day_totals_sql[] =
+	DIFFER("SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) v, finished_days f "
+               "WHERE finished_days_have_total(f, link_id, day)",
+               "SELECT t.* FROM visit_total_day t, finished_days f WHERE finished_days_have_total(f, link_id, day)",
+               "link_id, day");
 
 void books_assert_equal(struct test_database *db)
 {
@@ -45,4 +53,5 @@ void books_assert_equal(struct test_database *db)
 	assert_int_equal(test_database_ask(db, quarters_sql), 0);
 	assert_int_equal(test_database_ask(db, hours_sql), 0);
 	assert_int_equal(test_database_ask(db, days_sql), 0);
+	assert_int_equal(test_database_ask(db, day_totals_sql), 0);
 }

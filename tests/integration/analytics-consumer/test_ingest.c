@@ -13,6 +13,7 @@
 #include "lib/base/mem.h"
 #include "lib/clicks/visit_event.h"
 #include "tests/integration/analytics-consumer/world.h"
+#include "tests/integration/net/kafka_fixture.h"
 
 static void produce_clicks(struct world *world, int count)
 {
@@ -103,7 +104,14 @@ static void says_up_to_when_it_has_counted(void **state)
 	world_await_counted(world, 1);
 	/* Nothing else waits: soon everything up to now has been counted, although the click is old. */
 	await(world, "SELECT count(*) FROM consumer_offsets WHERE as_of > now() - interval '10 seconds'", 1);
+	/* And while nobody clicks it goes on. */
+	test_database_run(world->database, "CREATE TABLE seen AS SELECT max(as_of) AS as_of FROM consumer_offsets");
+	for (int i = 0; i < 2; i++) {
+		await(world, "SELECT count(*) FROM consumer_offsets, seen WHERE consumer_offsets.as_of > seen.as_of", 1);
+		test_database_run(world->database, "UPDATE seen SET as_of = (SELECT max(as_of) FROM consumer_offsets)");
+	}
 	world_stop(world, ingest);
+	assert_int_equal(world_counted(world), 1);
 }
 
 /* The other partitions have nothing to wait for, and must not look as if they had. */
@@ -357,6 +365,31 @@ static void stands_still_loudly_where_the_next_offset_does_not_exist(void **stat
 	world_assert_books(world, 400);
 }
 
+/* What was to be published again is behind the retention of the clicks: those visits are lost to integrations, which is said,
+ * and counting goes on where it was. */
+static void goes_on_loudly_when_clicks_to_publish_again_are_gone(void **state)
+{
+	struct world *world = *state;
+	world_make_topics(world);
+	produce_clicks(world, 300);
+	struct ingest *ingest = world_start(world);
+	world_await_counted(world, 300);
+	world_stop(world, ingest);
+	int64_t next = ask(world, "SELECT next_offset FROM consumer_offsets WHERE partition = 1");
+	assert_true(next > 10);
+	test_database_run(world->database, "UPDATE consumer_offsets SET published_offset = 3 WHERE partition = 1");
+	kafka_fixture_delete_before(world->fixture, world->redirects, 1, next - 2);
+	ingest = world_start(world);
+	produce_clicks(world, 60);
+	world_await_counted(world, 360);
+	assert_true(net_fixture_logged(world->fixture, "\"visits_cannot_be_published_again\"") > 0);
+	assert_int_equal(net_fixture_logged(world->fixture, "\"partition_stranded\""), 0);
+	assert_true(ingest_has_no_stranded_partition(ingest));
+	await(world, "SELECT (published_offset = next_offset)::int FROM consumer_offsets WHERE partition = 1", 1);
+	world_stop(world, ingest);
+	world_assert_books(world, 360);
+}
+
 int main(void)
 {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
@@ -373,6 +406,7 @@ int main(void)
 		IN_A_WORLD(waits_loudly_while_kafka_refuses_visits),
 		IN_A_WORLD(counts_once_although_two_owners_never_agree),
 		IN_A_WORLD(shares_partitions_with_others_of_its_group),
+		IN_A_WORLD(goes_on_loudly_when_clicks_to_publish_again_are_gone),
 		IN_A_WORLD(stands_still_loudly_where_the_next_offset_does_not_exist),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

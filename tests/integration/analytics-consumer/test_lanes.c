@@ -6,18 +6,22 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include <spawn.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "services/analytics-consumer/lanes.h"
 #include "tests/integration/analytics-consumer/world.h"
+#include "tests/support/test_folder.h"
 
 #define LANES 3
 
-static struct lanes *start_lanes(struct world *world, size_t count, struct metrics *metrics)
+static struct lanes *start_lanes_with(struct world *world, size_t count, struct metrics *metrics, const char *places)
 {
 	struct lanes_config config = { .count = count,
 		                       .ingest = world->config,
-		                       .facts = { .geoip_db = "",
+		                       .facts = { .geoip_db = places,
 		                                  .ua_regexes = "/usr/share/uap-core/regexes.yaml",
 		                                  .user_agent_cache = 100,
 		                                  .check_ms = 60000,
@@ -27,6 +31,11 @@ static struct lanes *start_lanes(struct world *world, size_t count, struct metri
 	config.ingest.metrics = metrics;
 	assert_int_equal(lanes_start(&config, &lanes), OK);
 	return lanes;
+}
+
+static struct lanes *start_lanes(struct world *world, size_t count, struct metrics *metrics)
+{
+	return start_lanes_with(world, count, metrics, "");
 }
 
 static void produce_clicks(struct world *world, int count)
@@ -89,6 +98,35 @@ static void say_that_one_of_them_stands_still(void **state)
 	lanes_stop(lanes);
 }
 
+static void build_database(char *path)
+{
+	char program[] = "tests/support/build-city-database";
+	char row[] = "203.0.113.0/24,DE,BE,Berlin";
+	char *const argv[] = { program, path, row, NULL };
+	pid_t pid = 0;
+	int status = -1;
+	assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A city database takes 66 MB, and each of them would take that. */
+static void read_the_database_of_places_once_for_all(void **state)
+{
+	struct world *world = *state;
+	char folder[TEST_FOLDER_SIZE], path[TEST_FOLDER_SIZE + 16];
+	world_make_topics(world);
+	test_folder_make(folder);
+	snprintf(path, sizeof(path), "%s/city.mmdb", folder);
+	build_database(path);
+	struct lanes *lanes = start_lanes_with(world, LANES, NULL, path);
+	assert_int_equal(net_fixture_logged(world->fixture, "\"geoip_database_read\""), 1);
+	produce_clicks(world, 100);
+	world_await_counted(world, 100);
+	lanes_stop(lanes);
+	test_folder_remove(folder);
+}
+
 static void are_at_most_so_many(void **state)
 {
 	struct world *world = *state;
@@ -104,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(count_every_click_once_together),
 		IN_A_WORLD(say_that_one_of_them_stands_still),
+		IN_A_WORLD(read_the_database_of_places_once_for_all),
 		IN_A_WORLD(are_at_most_so_many),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,12 +22,13 @@
 
 #define PARTITIONS 3
 #define DEADLINE_MS 60000
-/* Of each of the links 1 to 9: 2 quarters, 2 hours, 1 day, 1 row of statistics. */
-#define ROWS_PER_LINK 6
+/* Of each of the links 1 to 9: 2 quarters, 2 hours, 1 total of a day, 1 value of it, 1 row of statistics. */
+#define ROWS_PER_LINK 7
 
 #define COUNTED(where)                                                                                                 \
 	"SELECT (SELECT count(*) FROM visit_rollup_quarter WHERE " where ") + "                                        \
 	"(SELECT count(*) FROM visit_rollup_hour WHERE " where ") + "                                                  \
+	"(SELECT count(*) FROM visit_total_day WHERE " where ") + "                                                    \
 	"(SELECT count(*) FROM visit_rollup_day WHERE " where ") + "                                                   \
 	"(SELECT count(*) FROM link_statistics WHERE " where ")"
 
@@ -109,6 +110,8 @@ static void count_clicks(struct world *w)
 	                         "FROM links, unnest('{country,os}'::visit_dimension[]) AS d");
 	test_database_run(w->db, "INSERT INTO visit_rollup_day (link_id, dimension, day, value, humans) "
 	                         "SELECT id, 'os', current_date, 'x', 2 FROM links");
+	test_database_run(w->db,
+	                  "INSERT INTO visit_total_day (link_id, day, humans) SELECT id, current_date, 2 FROM links");
 	test_database_run(w->db, "INSERT INTO link_statistics (link_id, visit_count) "
 	                         "SELECT id, 2 FROM links UNION SELECT 0, 18");
 	test_database_run(

@@ -89,7 +89,7 @@ int world_reset(void **state)
 	struct world *world = *state;
 	test_database_run(world->database,
 	                  "TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
-	                  "visit_rollup_day, consumer_offsets");
+	                  "visit_rollup_day, visit_total_day, consumer_offsets");
 	return 0;
 }
 

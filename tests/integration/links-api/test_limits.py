@@ -36,13 +36,64 @@ def test_a_user_creates_so_many_links_in_24_hours(new_user, database, expect):
     answer = create(user)
     expect(answer, 429)
     assert answer.headers["ratelimit-policy"] == '"links";q=3;w=86400'
-    assert 86000 < int(answer.headers["retry-after"]) <= 86400
+    assert 86300 < int(answer.headers["retry-after"]) <= 86700, "it is counted in steps of five minutes"
     assert answer.headers["ratelimit"] == f'"links";r=0;t={answer.headers["retry-after"]}'
     assert create(new_user()).status == 201, "others may"
     assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"title": "x"}).status == 200, "changes are not counted"
-    database.run("UPDATE links SET created_at = created_at - interval '24 h' WHERE id = %s", links[0]["id"])
+    assert user.call("DELETE", f"/api/links/{links[1]['id']}?hard=true").status == 204
+    expect(create(user), 429)
+    owner = "user_id = (SELECT id FROM users WHERE email = %s)"
+    database.run(f"UPDATE link_quota_uses SET links = 2 WHERE {owner}", user.email)
+    database.run(f"""INSERT INTO link_quota_uses SELECT user_id, since - interval '24 h 5 min', 1
+                     FROM link_quota_uses WHERE {owner}""", user.email)
     assert create(user).status == 201
     assert create(user).status == 429
+
+
+def test_answers_tell_what_is_left(new_user, database):
+    user = new_user()
+    answers = [create(user), user.call("POST", "/api/links/bulk", {"links": [WISH, {}]}), create(user)]
+    assert [answer.headers["ratelimit"].split(";")[1] for answer in answers] == ["r=2", "r=1", "r=0"]
+    assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"links";q=3;w=86400'}
+    assert "retry-after" not in answers[2].headers
+
+
+def test_a_bulk_makes_what_the_quota_allows_and_what_fails_is_not_counted(new_user):
+    user = new_user()
+    taken = create(new_user()).json["link"]["slug"]
+    answer = user.call("POST", "/api/links/bulk", {"links": [{**WISH, "slug": taken}, {}, WISH, WISH, WISH, WISH]})
+    assert [result["status"] for result in answer.json["results"]] == [409, 400, 201, 201, 201, 429]
+    assert answer.json["results"][5]["problem"]["type"].endswith("/rate-limit")
+    assert answer.headers["ratelimit"].startswith('"links";r=0;t=')
+    assert create(user).status == 429
+    reused = user.call("POST", "/api/links", {**WISH, "reuse": True})
+    assert reused.status == 200, "what is there may be had"
+
+
+def test_a_users_own_number_goes_before_the_services(new_user, database, start):
+    user = new_user()
+    database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", user.email)
+    assert [create(user).status for _ in range(2)] == [201, 429]
+    database.run("UPDATE users SET links_per_day = 0 WHERE email = %s", user.email)
+    answers = [create(user) for _ in range(4)]
+    assert [answer.status for answer in answers] == [201] * 4 and "ratelimit" not in answers[0].headers
+    unlimited = Api(start(LINKS_PER_DAY=0).url)
+    unlimited.register_and_login(unique_email())
+    assert create(unlimited).status == 201
+    database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", unlimited.email)
+    assert [create(unlimited).status for _ in range(2)] == [201, 429]
+
+
+def test_an_answer_that_was_kept_takes_nothing_from_the_limit(service, new_user):
+    user, key = new_user(), {"Idempotency-Key": secrets.token_hex(8)}
+    assert {user.call("POST", "/api/links", WISH, key).status for _ in range(5)} == {201}
+    assert [create(user).status for _ in range(3)] == [201, 201, 429]
+    network = unique_network()
+    headers = {**key, "X-Forwarded-For": f"{network}.1"}
+    assert {Api(service.url).call("POST", "/api/links/public", WISH, headers).status for _ in range(5)} == {201}
+    answer = create_from(service, f"{network}.1")
+    assert answer.status == 201 and answer.headers["ratelimit"].startswith('"anonymous-links";r=0;t=')
+    assert create_from(service, f"{network}.1").status == 429
 
 
 def test_refused_links_are_not_counted(new_user):

@@ -6,8 +6,9 @@ import random
 import urllib.parse
 import zoneinfo
 
+import psycopg2
 import pytest
-from visit_world import DIMENSIONS, VALUES, add_visits, filters_sql, roll_up
+from visit_world import DIMENSIONS, OLD_DAYS, VALUES, add_visits, filters_sql, finish, roll_up
 
 UTC = datetime.timezone.utc
 # Half and quarter hours, clocks set by half an hour, at midnight and towards winter, and none of it.
@@ -124,7 +125,10 @@ def check_series(ann, database, link, start, to, filters, interval, zone):
 def test_random_answers_equal_plain_sql_over_the_visit_log(ann, database, world):
     dice = random.Random(20261121)
     kinds = {"total": 0, "dimension": 0, "series": 0}
-    for _ in range(QUESTIONS):
+    # Days are finished meanwhile: the first questions find hardly any, the last ones all.
+    days = (AUTUMN[1] - SPRING[0]).days
+    for n in range(QUESTIONS):
+        finish(database, (SPRING[0] + datetime.timedelta(days=OLD_DAYS + days * n // QUESTIONS)).date())
         link, when = dice.choice(world)
         kind = dice.choice(["total", "dimension", "dimension", "series", "series"])
         start, to = random_range(dice, when)
@@ -297,6 +301,29 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
         assert listed["log_since"] == text(kept_since)
     finally:
         database.run("UPDATE visit_log_reach SET since = NULL")
+
+
+# --- too much to be looked at ---
+
+
+def test_a_filter_over_too_many_visits_is_refused_and_the_rest_is_answered(new_user, database, start, expect):
+    """Somebody who keeps the log to himself makes each look at it last longer than the service's patience, as very many visits would."""
+    hasty = start(PG_STATEMENT_TIMEOUT_MS="300")
+    eve = new_user(hasty)
+    link = eve.create()
+    last = datetime.datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    whole_hours = {"start": text(last - datetime.timedelta(days=3)), "to": text(last)}
+    keeper = psycopg2.connect(database.url())
+    try:
+        keeper.cursor().execute("LOCK TABLE visit_log IN ACCESS EXCLUSIVE MODE")
+        for below in ("", "/timeseries", "/country"):
+            problem = expect(eve.call("GET", path(link, below, **whole_hours, filters=[("os", "=", "iOS")])), 422)
+            assert problem["type"] == "/problems/too-many-visits", problem
+            # Without a filter nobody needs the log.
+            assert eve.call("GET", path(link, below, **whole_hours)).status == 200
+    finally:
+        keeper.close()
+    assert eve.call("GET", path(link, "/country", **whole_hours, filters=[("os", "=", "iOS")])).status == 200
 
 
 # --- the most visited ---

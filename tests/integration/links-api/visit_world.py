@@ -45,20 +45,32 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
     )  # fmt: skip
 
 
+# Days that were counted before days were finished: they have values, and no totals.
+OLD_DAYS = 3
+
+
 def roll_up(database, dimensions=True):
-    """What the consumer would have stored with the visits."""
+    """What the consumer would have stored with the visits. No day is finished but the oldest ones: finish() does that."""
     sums = "count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"
-    database.run("TRUNCATE visit_rollup_quarter, visit_rollup_hour, visit_rollup_day")
+    database.run("TRUNCATE visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day")
+    database.run(
+        """UPDATE finished_days SET totals_since = first, next_day = first, next_link = 0, done_dimension = NULL, done_value = NULL
+           FROM (SELECT min(day) + %s AS first FROM visit_log) AS log""",
+        OLD_DAYS,
+    )
     database.run(
         f"""INSERT INTO visit_rollup_quarter (link_id, bucket, humans, bots, uniques)
             SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch'), {sums} FROM visit_log GROUP BY 1, 2"""
     )
     for dimension, column in DIMENSIONS.items() if dimensions else ():
-        for table, bucket in (("hour", "date_trunc('hour', occurred_at, 'UTC')"), ("day", "day")):
+        for table, bucket, days in (
+            ("hour", "date_trunc('hour', occurred_at, 'UTC')", "true"),
+            ("day", "day", "day < (SELECT next_day FROM finished_days)"),
+        ):
             name = "bucket" if table == "hour" else "day"
             database.run(
                 f"""INSERT INTO visit_rollup_{table} (link_id, dimension, {name}, value, humans, bots, uniques)
-                    SELECT link_id, '{dimension}'::visit_dimension, {bucket}, {column}, {sums} FROM visit_log WHERE {column} <> ''
+                    SELECT link_id, '{dimension}'::visit_dimension, {bucket}, {column}, {sums} FROM visit_log WHERE {column} <> '' AND {days}
                     GROUP BY 1, 2, 3, 4"""
             )
     database.run("TRUNCATE link_statistics")
@@ -67,6 +79,15 @@ def roll_up(database, dimensions=True):
            SELECT link_id, count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique),
                   max(occurred_at) FROM visit_log GROUP BY 1"""
     )
+
+
+def finish(database, before):
+    """All days before that one, and of it three steps of the janitor's, as small as can be."""
+    database.run("SET synchronous_commit = off")
+    while database.ask("SELECT next_day FROM finished_days") < before:
+        database.ask("SELECT finished_days_advance(%s::date - 1, 1000)", before)
+    for _ in range(3):
+        database.ask("SELECT finished_days_advance(%s, 0, 100, 3)", before)
 
 
 def filters_sql(filters):

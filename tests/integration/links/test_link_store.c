@@ -148,6 +148,22 @@ static void hides_links_of_others_as_if_they_were_missing(void **state)
 	pg_conn_rollback(f->api);
 }
 
+static void shows_an_administrator_the_links_of_everybody_and_of_nobody(void **state)
+{
+	struct link_fixture *f = *state;
+	struct link_store_new anonymous = link_fixture_plain("nobodys");
+	anonymous.owner_id = 0;
+	anonymous.expires_at_us = INT64_C(4102444800000000);
+	link_fixture_make(f, "somebodys");
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other), OK);
+	assert_string_equal(f->other.entry.slug, "somebodys");
+	assert_int_equal(link_fixture_create(f->api, &anonymous, &f->link), OK);
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, LINK_STORE_ANY_OWNER, &f->other), OK);
+	assert_string_equal(f->other.entry.slug, "nobodys");
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, 0, &f->other), ERR_NOT_FOUND);
+	assert_int_equal(link_store_get(f->api, INT64_MAX, LINK_STORE_ANY_OWNER, &f->other), ERR_NOT_FOUND);
+}
+
 static void raises_the_version_with_each_write_and_records_it(void **state)
 {
 	struct link_fixture *f = *state;
@@ -246,6 +262,7 @@ int main(void)
 		TEST(makes_a_temporary_link_without_an_owner_only_with_an_end),
 		TEST(refuses_a_link_of_nobody_known_or_with_a_tag_that_cannot_be_kept),
 		TEST(hides_links_of_others_as_if_they_were_missing),
+		TEST(shows_an_administrator_the_links_of_everybody_and_of_nobody),
 		TEST(raises_the_version_with_each_write_and_records_it),
 		TEST(refuses_to_write_a_version_that_is_not_there_any_more),
 		TEST(takes_back_what_was_rolled_back_with_its_event),

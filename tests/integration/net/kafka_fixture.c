@@ -135,3 +135,30 @@ size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partit
 	rd_kafka_destroy(rk);
 	return count;
 }
+
+void kafka_fixture_delete_before(const struct net_fixture *f, const char *topic, int32_t partition, int64_t offset)
+{
+	char problem[256] = "";
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, problem, sizeof(problem)),
+	                 RD_KAFKA_CONF_OK);
+	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, problem, sizeof(problem));
+	assert_non_null(client);
+	rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(offsets, topic, partition)->offset = offset;
+	rd_kafka_DeleteRecords_t *deletion = rd_kafka_DeleteRecords_new(offsets);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
+	rd_kafka_DeleteRecords(client, &deletion, 1, NULL, queue);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	assert_non_null(event);
+	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
+	const rd_kafka_topic_partition_list_t *deleted =
+		rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
+	assert_int_equal(deleted->elems[0].err, RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(deleted->elems[0].offset, offset);
+	rd_kafka_event_destroy(event);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_DeleteRecords_destroy(deletion);
+	rd_kafka_topic_partition_list_destroy(offsets);
+	rd_kafka_destroy(client);
+}

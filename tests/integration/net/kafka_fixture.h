@@ -40,4 +40,7 @@ struct kafka_fixture_record {
 size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
                           size_t max);
 
+/* What retention does: the partition begins with that offset from then on. */
+void kafka_fixture_delete_before(const struct net_fixture *f, const char *topic, int32_t partition, int64_t offset);
+
 #endif

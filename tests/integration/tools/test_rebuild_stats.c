@@ -28,7 +28,9 @@ static const char visits_sql[] =
 	"(ARRAY['Chrome', 'Firefox', 'Safari'])[1 + n % 3], (ARRAY['Linux', 'Windows'])[1 + n % 2], 'desktop', 'de', "
 	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2] "
 	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
-	"FROM generate_series(1, 600) n) visit;";
+	"FROM generate_series(1, 600) n) visit;"
+	/* Today, too: what is counted meanwhile comes late. */
+	"UPDATE finished_days SET totals_since = current_date - 9, next_day = current_date + 1;";
 
 /* As the consumer does it: one transaction for the log and for all books. */
 static const char count_visit_sql[] =
@@ -41,6 +43,8 @@ static const char count_visit_sql[] =
 	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, dimension, value, humans, uniques) "
 	"VALUES (link, date_bin('1 hour', at, 'epoch'), 'browser', 'Chrome', 1, 1) "
 	"ON CONFLICT (link_id, dimension, bucket, value) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
+	"INSERT INTO visit_total_day AS old VALUES (link, (at AT TIME ZONE 'UTC')::date, 1, 0, 1) "
+	"ON CONFLICT (link_id, day) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
 	"INSERT INTO visit_rollup_day AS old (link_id, day, dimension, value, humans, uniques) "
 	"VALUES (link, (at AT TIME ZONE 'UTC')::date, 'browser', 'Chrome', 1, 1) "
 	"ON CONFLICT (link_id, dimension, day, value) DO UPDATE SET humans = old.humans + 1, uniques = old.uniques + 1; "
@@ -60,6 +64,9 @@ static const char *const spoilers[] = {
 	"UPDATE visit_rollup_day SET bots = 0, uniques = 7 WHERE link_id % 5 = 0",
 	("INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
 	 "SELECT min(id), current_date, 'city', 'Atlantis', 3 FROM links ON CONFLICT DO NOTHING"),
+	"UPDATE visit_total_day SET humans = humans + link_id % 2, bots = 3 WHERE link_id % 7 < 3",
+	("INSERT INTO visit_total_day (link_id, day, uniques) SELECT min(id), current_date - 5, 1 FROM links "
+	 "ON CONFLICT DO NOTHING"),
 	"UPDATE link_statistics SET visit_count = visit_count - 1, latency_m2 = 0 WHERE link_id > 0 AND link_id % 2 = 0",
 	"DELETE FROM link_statistics WHERE link_id = (SELECT max(id) FROM links)",
 	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
@@ -72,6 +79,7 @@ static const char books_sql[] =
 	"round(latency_mean_ms::numeric, 6), round(latency_m2::numeric, 3)), ';' ORDER BY link_id) FROM link_statistics),"
 	"(SELECT string_agg(q::text, ';' ORDER BY link_id, bucket) FROM visit_rollup_quarter q),"
 	"(SELECT string_agg(h::text, ';' ORDER BY link_id, dimension, bucket, value) FROM visit_rollup_hour h),"
+	"(SELECT string_agg(t::text, ';' ORDER BY link_id, day) FROM visit_total_day t),"
 	"(SELECT string_agg(d::text, ';' ORDER BY link_id, dimension, day, value) FROM visit_rollup_day d)), 0)";
 
 static int make_visits(void **state)
@@ -123,8 +131,9 @@ static int64_t some_link(struct test_database *db)
 /* Before each test: nothing has been counted. */
 static int forget(void **state)
 {
-	run(*state, "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day;"
-	            "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
+	run(*state,
+	    "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day;"
+	    "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
 
@@ -149,6 +158,9 @@ static void makes_empty_books_say_what_the_log_says(void **state)
 		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log WHERE city <> '' "
 		"GROUP BY 1, 2, 3 EXCEPT SELECT link_id, day, value, humans, bots, uniques FROM visit_rollup_day "
 		"WHERE dimension = 'city') x",
+		"SELECT count(*) FROM (SELECT link_id, day, count(*) FILTER (WHERE NOT is_bot), "
+		"count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique) FROM visit_log GROUP BY 1, 2 "
+		"EXCEPT SELECT link_id, day, humans, bots, uniques FROM visit_total_day) x",
 		"SELECT count(*) FROM visit_rollup_quarter WHERE extract(minute FROM bucket)::integer % 15 <> 0",
 	};
 	for (size_t i = 0; i < sizeof(zeroes) / sizeof(zeroes[0]); i++)
@@ -180,6 +192,52 @@ static void repairs_one_link_alone(void **state)
 	assert_int_equal(rebuild(db, some_link(db), true), OK);
 	assert_int_equal(rebuild(db, some_link(db) + 1, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 4711, false), ERR_NOT_FOUND);
+}
+
+/* Today is being finished, and has come to the tenth link, to a city of it. */
+#define HALF_FINISHED                                                                                                  \
+	"UPDATE finished_days SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), "             \
+	"done_dimension = 'city', done_value = 'Berlin'"
+
+static void looks_only_at_days_that_are_finished(void **state)
+{
+	struct test_database *db = *state;
+	run(db, HALF_FINISHED);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT link_id) FROM visit_total_day "
+	                                       "WHERE day = current_date"),
+	                 10);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
+	                                       "AND (link_id, dimension) > (SELECT min(id) + 10, "
+	                                       "'city'::visit_dimension FROM links)"),
+	                 0);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM visit_rollup_day WHERE day = current_date "
+	                                       "AND link_id = (SELECT min(id) + 10 FROM links)"),
+	                 test_database_ask(db, "SELECT count(DISTINCT (dimension, value)) FROM visit_rollup_hour "
+	                                       "WHERE bucket >= current_date AND dimension <= 'city' "
+	                                       "AND link_id = (SELECT min(id) + 10 FROM links)"));
+	/* What stands behind that place is made anew, whatever it says. */
+	run(db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
+	        "SELECT max(id), current_date, 'os', 'Linux', 4711 FROM links");
+	assert_int_equal(rebuild(db, 0, true), OK);
+	run(db, "UPDATE visit_rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	run(db,
+	    "UPDATE finished_days SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
+}
+
+/* Such a day would be made of hours that it has not come to. */
+static void keeps_days_from_being_finished_meanwhile(void **state)
+{
+	struct test_database *db = *state;
+	struct pg_conn *other = test_database_connect(db, NULL);
+	const struct rebuild_wish wish = { .link_id = some_link(db) };
+	assert_int_equal(rebuild_run(other, &wish), OK);
+	int64_t done = test_database_ask(db, "SELECT finished_days_advance(current_date + 1, 100)");
+	pg_conn_close(other);
+	assert_int_equal(done, 0);
+	test_database_await(db, "SELECT (finished_days_advance(current_date + 1, 100) > 0)::int", 1, 5000);
+	run(db, "UPDATE finished_days SET next_day = current_date + 1, next_link = 0");
 }
 
 struct counter {
@@ -304,6 +362,8 @@ int main(void)
 		ANEW(makes_empty_books_say_what_the_log_says),
 		ANEW(repairs_whatever_was_spoilt),
 		ANEW(repairs_one_link_alone),
+		ANEW(looks_only_at_days_that_are_finished),
+		ANEW(keeps_days_from_being_finished_meanwhile),
 		ANEW(is_exact_while_others_count),
 		ANEW(lets_only_one_at_a_time_repair),
 		ANEW(keeps_a_day_whose_partition_was_detached),

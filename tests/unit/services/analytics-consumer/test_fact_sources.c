@@ -229,6 +229,29 @@ static void survives_that_its_database_is_cut_off_in_place(void **state)
 	assert_string_equal(f->visit.event.country, "DE");
 }
 
+/* Only one of the two reads the database again; both have what it has read. */
+static void lets_others_have_its_database_of_places(void **state)
+{
+	struct fixture *f = *state;
+	const struct fact_sources_config config = {
+		.geoip_db = "/not/looked/at", .ua_regexes = f->rules, .user_agent_cache = 10, .check_ms = 10, .places_of = f->sources
+	};
+	struct fact_sources *others = NULL;
+	struct fact_sources *own = f->sources;
+	assert_int_equal(fact_sources_open(&config, &others), OK);
+	f->sources = others;
+	enrich(f);
+	assert_string_equal(f->visit.event.country, "DE");
+	copy_file(f->databases->at, f->geoip);
+	await_answer(f, f->visit.event.country, "DE", "AT");
+	write_rules(f->rules, "Second");
+	await_answer(f, f->visit.event.browser, "First", "Second");
+	fact_sources_close(others);
+	f->sources = own;
+	enrich(f);
+	assert_string_equal(f->visit.event.country, "AT");
+}
+
 static void says_which_file_it_cannot_begin_with(void **state)
 {
 	const struct fixture *f = *state;
@@ -248,6 +271,7 @@ int main(void)
 		WITH_FILES(takes_new_files_while_clicks_are_enriched),
 		WITH_FILES(keeps_what_it_has_when_new_files_are_broken),
 		WITH_FILES(survives_that_its_database_is_cut_off_in_place),
+		WITH_FILES(lets_others_have_its_database_of_places),
 		WITH_FILES(says_which_file_it_cannot_begin_with),
 	};
 	return cmocka_run_group_tests(tests, make_databases, remove_databases);

@@ -18,6 +18,8 @@
 #define DAY (INT64_C(1795132800) * CLOCK_US_PER_S)
 #define MINUTE (60 * CLOCK_US_PER_S)
 #define HOUR CLOCK_US_PER_HOUR
+#define DAY_LENGTH CLOCK_US_PER_DAY
+#define TODAY clock_utc_day(EVENING)
 
 static struct visit visit_at(int64_t link_id, int64_t at_us, const char *country)
 {
@@ -51,7 +53,8 @@ static void gives_no_rows_for_no_visits(void **state)
 	(void)state;
 	struct rollup *rollup = rollup_new(1);
 	struct rollup_sums sums = rollup_sum(rollup, NULL, 0);
-	assert_int_equal(sums.quarters.count + sums.hours.count + sums.days.count, 0);
+	struct rollup_days days = rollup_sum_days(rollup, INT32_MAX);
+	assert_int_equal(sums.quarters.count + sums.hours.count + days.totals.count + days.values.count, 0);
 	rollup_free(rollup);
 }
 
@@ -85,11 +88,31 @@ static void adds_values_up_by_hours_and_days(void **state)
 	assert_int_equal(sums.hours.count, 5);
 	assert_counts(find(&sums.hours, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 1, 1);
 	assert_counts(find(&sums.hours, 1, EVENING + HOUR, ROLLUP_COUNTRY, "DE"), 1, 0, 1);
-	assert_int_equal(sums.days.count, 4);
-	assert_counts(find(&sums.days, 1, DAY, ROLLUP_COUNTRY, "DE"), 2, 1, 2);
-	assert_counts(find(&sums.days, 1, DAY + CLOCK_US_PER_DAY, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
-	assert_counts(find(&sums.days, 1, DAY, ROLLUP_COUNTRY, "FR"), 1, 0, 0);
-	assert_counts(find(&sums.days, 2, DAY, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	struct rollup_days days = rollup_sum_days(rollup, TODAY + 1);
+	assert_int_equal(days.values.count, 4);
+	assert_counts(find(&days.values, 1, DAY, ROLLUP_COUNTRY, "DE"), 2, 1, 2);
+	assert_counts(find(&days.values, 1, DAY + DAY_LENGTH, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_counts(find(&days.values, 1, DAY, ROLLUP_COUNTRY, "FR"), 1, 0, 0);
+	assert_counts(find(&days.values, 2, DAY, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_int_equal(days.totals.count, 3);
+	assert_counts(find(&days.totals, 1, DAY, ROLLUP_TOTAL, ""), 3, 1, 2);
+	rollup_free(rollup);
+}
+
+static void adds_up_by_days_only_as_far_as_asked(void **state)
+{
+	(void)state;
+	struct visit visits[] = { visit_at(1, EVENING - DAY_LENGTH, "DE"), visit_at(1, EVENING, "DE"),
+		                  visit_at(1, EVENING + DAY_LENGTH, "DE") };
+	struct rollup *rollup = rollup_new(3);
+	(void)rollup_sum(rollup, visits, 3);
+	assert_int_equal(rollup_sum_days(rollup, TODAY).values.count, 2);
+	struct rollup_days days = rollup_sum_days(rollup, TODAY - 1);
+	assert_int_equal(days.values.count, 1);
+	assert_int_equal(days.totals.count, 1);
+	assert_counts(find(&days.values, 1, DAY - DAY_LENGTH, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
+	assert_int_equal(rollup_sum_days(rollup, TODAY - 2).values.count, 0);
+	assert_int_equal(rollup_sum_days(rollup, TODAY + 1).totals.count, 3);
 	rollup_free(rollup);
 }
 
@@ -116,10 +139,11 @@ static void knows_each_dimension_and_stores_nothing_of_what_is_unknown(void **st
 	};
 	struct rollup *rollup = rollup_new(2);
 	struct rollup_sums sums = rollup_sum(rollup, visits, 2);
+	struct rollup_days days = rollup_sum_days(rollup, TODAY);
 	assert_int_equal(sums.hours.count, ROLLUP_DIMENSIONS - 1);
 	for (enum rollup_dimension d = ROLLUP_COUNTRY; d < ROLLUP_DIMENSIONS; d++) {
 		assert_counts(find(&sums.hours, 1, EVENING, d, values[d]), 1, 0, 0);
-		assert_counts(find(&sums.days, 1, DAY, d, values[d]), 1, 0, 0);
+		assert_counts(find(&days.values, 1, DAY, d, values[d]), 1, 0, 0);
 	}
 	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 2, 0, 0);
 	rollup_free(rollup);
@@ -135,7 +159,7 @@ static void leaves_out_what_does_not_count(void **state)
 	struct rollup_sums sums = rollup_sum(rollup, visits, 3);
 	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 1, 0, 0);
 	assert_counts(find(&sums.hours, 1, EVENING, ROLLUP_COUNTRY, "DE"), 1, 0, 0);
-	assert_int_equal(sums.days.count, 1);
+	assert_int_equal(rollup_sum_days(rollup, TODAY).values.count, 1);
 	rollup_free(rollup);
 }
 
@@ -183,9 +207,11 @@ static void sums_to_the_visits_in_every_dimension_and_in_one_order(void **state)
 		struct rollup_sums sums = rollup_sum(rollup, visits, VISITS);
 		assert_ordered(&sums.quarters);
 		assert_ordered(&sums.hours);
-		assert_ordered(&sums.days);
+		struct rollup_days days = rollup_sum_days(rollup, TODAY + 1);
+		assert_ordered(&days.totals);
+		assert_ordered(&days.values);
 		assert_sums(&sums.hours, VISITS);
-		assert_sums(&sums.days, VISITS);
+		assert_sums(&days.values, VISITS);
 		assert_int_equal(sums.quarters.rows[0].humans + sums.quarters.rows[0].bots, (VISITS + 64) / 65);
 	}
 	rollup_free(rollup);
@@ -198,6 +224,7 @@ int main(void)
 		cmocka_unit_test(gives_no_rows_for_no_visits),
 		cmocka_unit_test(adds_totals_up_by_quarters_of_an_hour),
 		cmocka_unit_test(adds_values_up_by_hours_and_days),
+		cmocka_unit_test(adds_up_by_days_only_as_far_as_asked),
 		cmocka_unit_test(knows_each_dimension_and_stores_nothing_of_what_is_unknown),
 		cmocka_unit_test(leaves_out_what_does_not_count),
 		cmocka_unit_test(sums_to_the_visits_in_every_dimension_and_in_one_order),

@@ -45,7 +45,7 @@ static void accepts_what_it_issued_and_tells_whose_it_is(void **state)
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
-	assert_int_equal(access_token_issue(SECRET, INT64_MAX, NOW_US, token), OK);
+	assert_int_equal(access_token_issue(SECRET, INT64_MAX, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), OK);
 	assert_int_equal(claims.user_id, INT64_MAX);
 	assert_int_equal(claims.issued_at_s, NOW_S);
@@ -58,9 +58,9 @@ static void gives_each_token_an_id_of_its_own(void **state)
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims first, second;
-	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &first), OK);
-	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &second), OK);
 	assert_string_not_equal(first.id, second.id);
 }
@@ -71,7 +71,7 @@ static void accepts_a_token_until_the_second_it_expires_in(void **state)
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
 	const int64_t end_us = (NOW_S + ACCESS_TOKEN_LIFE_S) * CLOCK_US_PER_S;
-	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(SECRET, token, end_us - 1, &claims), OK);
 	assert_int_equal(access_token_verify(SECRET, token, end_us, &claims), ERR_INVALID);
 }
@@ -299,8 +299,8 @@ static void works_with_no_secret_that_is_too_short(void **state)
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
-	assert_int_equal(access_token_issue("short", 1, NOW_US, token), ERR_INTERNAL);
-	assert_int_equal(access_token_issue(SECRET, 1, NOW_US, token), OK);
+	assert_int_equal(access_token_issue("short", 1, 0, NOW_US, token), ERR_INTERNAL);
+	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(NULL, token, NOW_US, &claims), ERR_INTERNAL);
 	assert_int_equal(access_token_verify("", token, NOW_US, &claims), ERR_INTERNAL);
 }

@@ -38,12 +38,24 @@ static void stops_everything_else(void **state)
 			fail_msg("passed: %s", others[i]);
 }
 
+static void sends_nothing_again_that_the_reader_has(void **state)
+{
+	(void)state;
+	assert_true(etag_if_none_match(NULL, "\"a1\""));
+	assert_true(etag_if_none_match("", "\"a1\""));
+	assert_true(etag_if_none_match("\"a2\", \"a11\", a1", "\"a1\""));
+	assert_false(etag_if_none_match("*", "\"a1\""));
+	assert_false(etag_if_none_match("\"a1\"", "\"a1\""));
+	assert_false(etag_if_none_match("\"a2\" , W/\"a1\" ", "\"a1\""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_the_version_in_quotes),
 		cmocka_unit_test(passes_without_a_condition_and_with_its_own_tag),
 		cmocka_unit_test(stops_everything_else),
+		cmocka_unit_test(sends_nothing_again_that_the_reader_has),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

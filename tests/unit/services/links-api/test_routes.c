@@ -37,9 +37,11 @@ static struct config make_config(void)
 		.redis_connections = 1,
 		.redis_timeout_ms = 100,
 		.public_base_url = "https://wm.example",
+		.cors_origins = "https://app.example",
 		.jwt_secret = SECRET,
 		.password_threads = 1,
 		.password_queue = 1,
+		.hosts_check_ms = 1000,
 		.links_per_day = 100,
 		.anonymous_links_per_hour = 20,
 		.login_failures = 10,
@@ -108,13 +110,19 @@ static void assert_header(const struct fixture *f, const char *name, const char 
 	assert_string_equal(found, value);
 }
 
+/* As if PUBLIC_BASE_URL were another one; nobody is asking at the moment. */
+static void set_base(struct fixture *f, const char *url)
+{
+	const char *reason;
+	assert_int_equal(public_base_init(&f->api->base, url, &reason), OK);
+}
+
 static bool is_public(const struct http_route *route)
 {
 	static const char *const list[] = {
-		"POST /api/auth/register",
-		"POST /api/auth/login",
-		"POST /api/links/public",
-		"GET /api/stats",
+		"POST /api/auth/register", "POST /api/auth/login", "POST /api/links/public",
+		"GET /api/stats",          "GET /openapi.json",    "GET /docs",
+		"GET /docs/{file}",        "GET /problems/{kind}",
 	};
 	char name[128];
 	snprintf(name, sizeof(name), "%s %s", method_of(route), route->pattern);
@@ -133,15 +141,15 @@ static void only_the_public_routes_answer_without_a_token(void **state)
 	for (size_t i = 0; i < count; i++) {
 		char path[128];
 		path_of(routes[i].pattern, path);
-		unsigned status = ask(f, method_of(&routes[i]), path, "")->status;
+		unsigned status = ask(f, method_of(&routes[i]), path, "If-None-Match: *\r\n")->status;
 		if ((status == 401) == is_public(&routes[i]))
 			fail_msg("%s %s answers %u", method_of(&routes[i]), path, status);
-		assert_header(f, "Cache-Control", "no-store");
+		assert_header(f, "Cache-Control", status == 304 ? "public, no-cache" : "no-store");
 		if (status == 401)
 			assert_header(f, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		open += is_public(&routes[i]);
 	}
-	assert_int_equal(open, 4);
+	assert_int_equal(open, 8);
 }
 
 static void the_other_name_of_links_is_shut_as_well(void **state)
@@ -159,7 +167,7 @@ static void bad_tokens_are_refused_and_good_ones_reach_the_handler(void **state)
 	struct fixture *f = *state;
 	char token[ACCESS_TOKEN_SIZE];
 	char header[ACCESS_TOKEN_SIZE + 64];
-	assert_int_equal(access_token_issue(SECRET, 1, clock_now_us(clock_system()), token), OK);
+	assert_int_equal(access_token_issue(SECRET, 1, 0, clock_now_us(clock_system()), token), OK);
 	static const char *const good[] = { "Bearer", "bearer", "BEARER" };
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(header, sizeof(header), "Authorization: %s %s\r\n", good[i], token);
@@ -192,12 +200,12 @@ static void unknown_paths_are_404_and_unknown_methods_405_with_the_known_ones(vo
 		assert_header(f, "Content-Type", "application/problem+json");
 	}
 	assert_int_equal(ask(f, "PUT", "/api/links/7", "")->status, 405);
-	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE");
+	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
 	assert_int_equal(ask(f, "DELETE", "/api/links", "")->status, 405);
-	assert_header(f, "Allow", "GET, HEAD, POST");
+	assert_header(f, "Allow", "GET, HEAD, POST, OPTIONS");
 	assert_int_equal(ask(f, "BREW", "/api/stats", "")->status, 405);
 	assert_int_equal(ask(f, "PATCH", "/api/links/public", "")->status, 405);
-	assert_header(f, "Allow", "POST");
+	assert_header(f, "Allow", "POST, OPTIONS");
 }
 
 static void bodies_must_be_json_objects_and_say_so(void **state)
@@ -231,6 +239,142 @@ static void bodies_must_be_json_objects_and_say_so(void **state)
 	}
 }
 
+static void each_answer_says_that_it_is_private_and_comes_by_tls_only(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing", "/api/links/7", "/%" };
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		ask(f, i == 3 ? "PUT" : "GET", paths[i], "");
+		assert_header(f, "Cache-Control", "no-store");
+		assert_header(f, "X-Content-Type-Options", "nosniff");
+		assert_header(f, "Strict-Transport-Security", "max-age=31536000");
+	}
+	static const char smuggled[] = "GET /api/stats HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
+	http_fixture_ask(&f->client, smuggled, &f->answer);
+	assert_int_equal(f->answer.status, 400);
+	assert_header(f, "Strict-Transport-Security", "max-age=31536000");
+	set_base(f, "http://wm.example");
+	ask(f, "GET", "/api/stats", "");
+	assert_header(f, "Strict-Transport-Security", "");
+	set_base(f, "https://wm.example");
+}
+
+static void only_pages_of_listed_origins_may_read_answers_and_refusals(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing" };
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		ask(f, "GET", paths[i], "Origin: https://app.example\r\n");
+		assert_header(f, "Access-Control-Allow-Origin", "https://app.example");
+		assert_non_null(strstr(f->answer.head, "Access-Control-Expose-Headers: Content-Disposition, ETag"));
+		assert_header(f, "Vary", "Origin");
+		ask(f, "GET", paths[i], "Origin: https://app.example.evil\r\n");
+		assert_header(f, "Access-Control-Allow-Origin", "");
+		assert_header(f, "Vary", "Origin");
+		ask(f, "GET", paths[i], "");
+		assert_header(f, "Access-Control-Allow-Origin", "");
+		assert_header(f, "Vary", "Origin");
+	}
+	assert_null(strstr(f->answer.head, "Allow-Credentials"));
+}
+
+#define PREFLIGHT "Access-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization\r\n"
+
+static void a_preflight_is_told_methods_and_headers_if_its_origin_is_listed(void **state)
+{
+	struct fixture *f = *state;
+	assert_int_equal(ask(f, "OPTIONS", "/api/links/7", "Origin: https://app.example\r\n" PREFLIGHT)->status, 204);
+	assert_header(f, "Access-Control-Allow-Origin", "https://app.example");
+	assert_header(f, "Access-Control-Allow-Methods", "GET, HEAD, PATCH, DELETE, OPTIONS");
+	assert_header(f, "Access-Control-Max-Age", "600");
+	assert_non_null(strstr(f->answer.head, "Access-Control-Allow-Headers: Authorization, Content-Type"));
+	assert_int_equal(ask(f, "OPTIONS", "/api/links/7", "Origin: https://evil.example\r\n" PREFLIGHT)->status, 204);
+	assert_header(f, "Access-Control-Allow-Origin", "");
+	assert_header(f, "Access-Control-Allow-Methods", "");
+	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
+	assert_int_equal(ask(f, "OPTIONS", "/api/links/7", "")->status, 204);
+	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
+	assert_int_equal(ask(f, "OPTIONS", "/nothing", "Origin: https://app.example\r\n" PREFLIGHT)->status, 404);
+}
+
+static void who_does_not_take_json_is_told_before_anything_is_done(void **state)
+{
+	struct fixture *f = *state;
+	static const char json[] = "Content-Type: application/json\r\nAccept: ";
+	static const char *const unwilling[] = { "text/html", "application/json;q=0", "application/xml, text/*" };
+	static const char *const willing[] = { "*/*", "application/*", "text/html, application/json;q=0.1" };
+	char headers[256];
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(headers, sizeof(headers), "%s%s\r\n", json, unwilling[i]);
+		assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 406);
+		assert_header(f, "Content-Type", "application/problem+json");
+		snprintf(headers, sizeof(headers), "%s%s\r\n", json, willing[i]);
+		assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 400);
+	}
+}
+
+static void a_body_needs_a_length_and_must_come_as_it_is(void **state)
+{
+	struct fixture *f = *state;
+	http_fixture_ask(&f->client,
+	                 "POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	                 "Content-Type: application/json\r\n\r\n",
+	                 &f->answer);
+	assert_int_equal(f->answer.status, 411);
+	static const char json[] = "Content-Type: application/json\r\nContent-Encoding: ";
+	char headers[256];
+	snprintf(headers, sizeof(headers), "%sgzip\r\n", json);
+	assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 415);
+	assert_header(f, "Accept-Encoding", "identity");
+	snprintf(headers, sizeof(headers), "%sidentity\r\n", json);
+	assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 400);
+	assert_int_equal(ask(f, "POST", "/api/auth/login", "Content-Type: text/plain\r\n")->status, 415);
+	assert_header(f, "Accept", "application/json");
+}
+
+static void assert_document(struct fixture *f, const char *path, const char *type, const char *content)
+{
+	char tag[64];
+	char header[128];
+	assert_int_equal(ask(f, "GET", path, "")->status, 200);
+	assert_header(f, "Content-Type", type);
+	assert_header(f, "Cache-Control", "public, no-cache");
+	assert_non_null(strstr(f->answer.body, content));
+	http_fixture_header(&f->answer, "ETag", tag, sizeof(tag));
+	assert_int_equal(tag[0], '"');
+	snprintf(header, sizeof(header), "If-None-Match: \"other\", %s\r\n", tag);
+	assert_int_equal(ask(f, "GET", path, header)->status, 304);
+	assert_int_equal(ask(f, "GET", path, "If-None-Match: \"other\"\r\n")->status, 200);
+}
+
+static void the_description_and_its_page_are_part_of_the_program(void **state)
+{
+	struct fixture *f = *state;
+	assert_document(f, "/docs", "text/html; charset=utf-8", "<title>Waymark links API</title>");
+	char policy[512];
+	ask(f, "GET", "/docs", "");
+	http_fixture_header(&f->answer, "Content-Security-Policy", policy, sizeof(policy));
+	assert_non_null(strstr(policy, "default-src 'none'; script-src 'self'"));
+	assert_null(strstr(f->answer.body, "//"));
+	assert_int_equal(ask(f, "GET", "/docs/reader", "")->status, 404);
+	assert_int_equal(ask(f, "GET", "/docs/openapi.json", "")->status, 404);
+	assert_int_equal(ask(f, "GET", "/docs/../docs/start.js", "")->status, 404);
+}
+
+static void a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+	assert_document(f, "/problems/json", "text/plain; charset=utf-8", "## json\n\n400 · ");
+	assert_null(strstr(f->answer.body, "validation"));
+	assert_document(f, "/problems/busy", "text/plain; charset=utf-8", "## busy\n\n429 · ");
+	static const char *const unknown[] = { "jso", "jsonx", "Problems", "%0a", "validation%20" };
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "/problems/%s", unknown[i]);
+		assert_int_equal(ask(f, "GET", path, "")->status, 404);
+	}
+}
+
 static void without_postgresql_the_answer_is_503_and_not_an_error_of_ours(void **state)
 {
 	struct fixture *f = *state;
@@ -246,6 +390,13 @@ int main(void)
 		cmocka_unit_test(bad_tokens_are_refused_and_good_ones_reach_the_handler),
 		cmocka_unit_test(unknown_paths_are_404_and_unknown_methods_405_with_the_known_ones),
 		cmocka_unit_test(bodies_must_be_json_objects_and_say_so),
+		cmocka_unit_test(each_answer_says_that_it_is_private_and_comes_by_tls_only),
+		cmocka_unit_test(only_pages_of_listed_origins_may_read_answers_and_refusals),
+		cmocka_unit_test(a_preflight_is_told_methods_and_headers_if_its_origin_is_listed),
+		cmocka_unit_test(who_does_not_take_json_is_told_before_anything_is_done),
+		cmocka_unit_test(a_body_needs_a_length_and_must_come_as_it_is),
+		cmocka_unit_test(the_description_and_its_page_are_part_of_the_program),
+		cmocka_unit_test(a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else),
 		cmocka_unit_test(without_postgresql_the_answer_is_503_and_not_an_error_of_ours),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -104,7 +104,7 @@ static int close_world(void **state)
 static void has_a_whole_page_for_each_status_that_visitors_see(void **state)
 {
 	struct world *world = *state;
-	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413, 414, 429, 431, 500, 503 };
+	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413, 414, 429, 431, 451, 500, 503 };
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		char value[256];
 		ask(world, statuses[i], "text/html");

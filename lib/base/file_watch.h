@@ -4,10 +4,10 @@
  *
  * A thread of its own looks at them every interval_ms. A file that has changed is read again when it has stood still
  * for one more interval, so that half of it is not taken for all. What cannot be used is told once, and tried again
- * when the file changes again. Metrics: waymark_fact_files_read_total, waymark_fact_files_broken.
+ * when the file changes again.
  */
-#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FILE_WATCH_H
-#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FILE_WATCH_H
+#ifndef WAYMARK_LIB_BASE_FILE_WATCH_H
+#define WAYMARK_LIB_BASE_FILE_WATCH_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +30,8 @@ struct file_watch_config {
 	const struct file_watch_file *files;
 	size_t count; /* at most FILE_WATCH_FILES_MAX */
 	int64_t interval_ms;
-	struct metrics *metrics; /* may be NULL */
+	struct metric *read_total; /* counter: times that a file was read again; may be NULL */
+	struct metric *broken;     /* gauge: files that cannot be used as they are now; may be NULL */
 };
 
 /* What the files hold from here on is new. So: new, read them, start. */

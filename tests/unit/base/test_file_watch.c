@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/file_watch.h"
 #include "tests/support/test_folder.h"
 
 #define INTERVAL_MS 10

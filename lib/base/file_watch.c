@@ -1,4 +1,4 @@
-#include "services/analytics-consumer/file_watch.h"
+#include "lib/base/file_watch.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -94,12 +94,8 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 		watch->files[i].taken = watch->files[i].seen = look(config->files[i].path);
 	}
 	watch->background = background_new();
-	if (config->metrics) {
-		watch->read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
-		                                    "Times that a file of facts was read again", NULL);
-		watch->broken = metrics_gauge(config->metrics, "waymark_fact_files_broken",
-		                              "Files of facts that cannot be used as they are now", NULL);
-	}
+	watch->read_total = config->read_total;
+	watch->broken = config->broken;
 	return watch;
 }
 

@@ -1,0 +1,247 @@
+#include "lib/links/host_guard.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/base/background.h"
+#include "lib/base/file_watch.h"
+#include "lib/base/mem.h"
+#include "lib/links/blocked_host_store.h"
+#include "lib/links/host_list.h"
+
+#define RETRY_MS 1000
+#define UNSEEN (-1)
+
+enum source { BLOCKED_FILE, ALLOWED_FILE, BLOCKED_TABLE, SOURCES };
+
+struct host_guard {
+	struct host_guard_config config;
+	struct background *background;
+	struct file_watch *watch;
+	struct metric *rules;
+
+	pthread_mutex_t making;       /* of lists and version, and of making a policy of them */
+	struct strbuf lists[SOURCES]; /* what was read last of each */
+	int64_t version;              /* of the table, or UNSEEN */
+	_Atomic int64_t seen_us;      /* steady: when the table was last looked at */
+
+	atomic_bool has_rules; /* most services have none, and then a judgement is this one look */
+	pthread_rwlock_t lock; /* of the pointer, and while it is judged by */
+	struct host_policy *policy;
+};
+
+static const struct {
+	enum host_policy_kind kind;
+	const char *name;
+} sources[SOURCES] = {
+	[BLOCKED_FILE] = { HOST_POLICY_BLOCK, "BLOCKED_HOSTS_FILE" },
+	[ALLOWED_FILE] = { HOST_POLICY_ALLOW, "ALLOWED_HOSTS_FILE" },
+	[BLOCKED_TABLE] = { HOST_POLICY_BLOCK, "blocked_hosts" },
+};
+
+static const char *path_of(const struct host_guard *guard, enum source source)
+{
+	return source == BLOCKED_FILE ? guard->config.blocked_file : guard->config.allowed_file;
+}
+
+/* With making held. */
+static void make_policy(struct host_guard *guard)
+{
+	struct host_policy *policy = host_policy_new();
+	for (int i = 0; i < SOURCES; i++) {
+		size_t line = 0;
+		const struct strbuf *list = &guard->lists[i];
+		enum err err = host_policy_add_list(policy, sources[i].kind, list->data, list->len, &line);
+		if (err != OK) /* of files this is known to be impossible */
+			log_error(guard->config.log, "host_list_cut", LOG_TEXT("source", sources[i].name),
+			          LOG_INT("line", line), LOG_TEXT("error", err_name(err)));
+	}
+	size_t count = host_policy_count(policy);
+	pthread_rwlock_wrlock(&guard->lock);
+	struct host_policy *old = guard->policy;
+	guard->policy = policy;
+	pthread_rwlock_unlock(&guard->lock);
+	atomic_store(&guard->has_rules, count > 0);
+	host_policy_free(old);
+	metrics_set(guard->rules, (int64_t)count);
+}
+
+/* Another text takes the place of a list. */
+static void take(struct host_guard *guard, enum source source, struct strbuf *text)
+{
+	strbuf_clear(&guard->lists[source]);
+	guard->lists[source] = *text;
+	make_policy(guard);
+	log_info(guard->config.log, "hosts_read", LOG_TEXT("source", sources[source].name),
+	         LOG_INT("rules", host_policy_count(guard->policy)));
+}
+
+static enum err read_file(struct host_guard *guard, enum source source)
+{
+	struct strbuf text;
+	char reason[HOST_LIST_REASON_SIZE] = "";
+	strbuf_init(&text, HOST_LIST_BYTES_MAX);
+	enum err err = host_list_read(path_of(guard, source), sources[source].kind, &text, reason);
+	if (err != OK) {
+		log_error(guard->config.log, "host_list_refused", LOG_TEXT("source", sources[source].name),
+		          LOG_TEXT("reason", reason));
+		strbuf_clear(&text);
+		return err;
+	}
+	pthread_mutex_lock(&guard->making);
+	take(guard, source, &text);
+	pthread_mutex_unlock(&guard->making);
+	return OK;
+}
+
+static enum err reread_blocked(void *ctx)
+{
+	return read_file(ctx, BLOCKED_FILE);
+}
+
+static enum err reread_allowed(void *ctx)
+{
+	return read_file(ctx, ALLOWED_FILE);
+}
+
+/* With making held, so that an older reading cannot come after a newer one. */
+static enum err look_at_table(struct host_guard *guard, struct pg_conn *conn)
+{
+	int64_t version = UNSEEN;
+	enum err err = blocked_host_store_version(conn, &version);
+	if (err == OK && version != guard->version) {
+		struct strbuf list;
+		strbuf_init(&list, (BLOCKED_HOST_STORE_MAX + 1) * (HOST_POLICY_NAME_MAX + 2));
+		err = blocked_host_store_read(conn, &list, &version);
+		if (err == OK) {
+			take(guard, BLOCKED_TABLE, &list);
+			guard->version = version;
+		} else {
+			strbuf_clear(&list);
+		}
+	}
+	if (err == OK)
+		atomic_store(&guard->seen_us, clock_steady_us(guard->config.clock));
+	return err;
+}
+
+void host_guard_look(struct host_guard *guard, struct pg_conn *conn)
+{
+	pthread_mutex_lock(&guard->making);
+	(void)look_at_table(guard, conn); /* the thread comes by in a moment */
+	pthread_mutex_unlock(&guard->making);
+}
+
+static enum err look(struct host_guard *guard)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(guard->config.postgres, &conn);
+	if (err != OK)
+		return err;
+	pthread_mutex_lock(&guard->making);
+	err = look_at_table(guard, conn);
+	pthread_mutex_unlock(&guard->making);
+	pg_pool_give(guard->config.postgres, conn);
+	return err;
+}
+
+static void run(void *ctx)
+{
+	struct host_guard *guard = ctx;
+	bool was_read;
+	do
+		was_read = look(guard) == OK;
+	while (!background_wait_ms(guard->background, was_read || guard->config.interval_ms < RETRY_MS
+	                                                      ? guard->config.interval_ms
+	                                                      : RETRY_MS));
+}
+
+static double table_age_s(void *ctx)
+{
+	struct host_guard *guard = ctx;
+	return (double)(clock_steady_us(guard->config.clock) - atomic_load(&guard->seen_us)) / (double)CLOCK_US_PER_S;
+}
+
+static void make_metrics(struct host_guard *guard)
+{
+	struct metrics *metrics = guard->config.metrics;
+	guard->rules = metrics_gauge(metrics, "waymark_host_rules", "Hosts that are blocked or alone allowed.", NULL);
+	metrics_gauge_callback(metrics, "waymark_blocked_hosts_age_seconds",
+	                       "Time since the table of blocked hosts was last looked at.", NULL, table_age_s, guard);
+}
+
+static struct file_watch *watch_files(struct host_guard *guard)
+{
+	const struct file_watch_file files[] = { { guard->config.blocked_file, reread_blocked, guard },
+		                                 { guard->config.allowed_file, reread_allowed, guard } };
+	struct metrics *metrics = guard->config.metrics;
+	return file_watch_new(&(struct file_watch_config){
+		.files = files,
+		.count = sizeof(files) / sizeof(files[0]),
+		.interval_ms = guard->config.interval_ms,
+		.read_total = metrics_counter(metrics, "waymark_host_files_read_total",
+	                                      "Times that a file of hosts was read again.", NULL),
+		.broken = metrics_gauge(metrics, "waymark_host_files_broken",
+	                                "Files of hosts that cannot be used as they are now.", NULL),
+	});
+}
+
+static enum err read_files(struct host_guard *guard)
+{
+	enum err err = OK;
+	for (int i = BLOCKED_FILE; err == OK && i <= ALLOWED_FILE; i++) {
+		if (path_of(guard, (enum source)i)[0] != '\0')
+			err = read_file(guard, (enum source)i);
+	}
+	return err == OK ? OK : ERR_INVALID;
+}
+
+enum err host_guard_start(const struct host_guard_config *config, struct host_guard **out)
+{
+	struct host_guard *guard = mem_zero(sizeof(*guard));
+	guard->config = *config;
+	guard->version = UNSEEN;
+	guard->seen_us = clock_steady_us(config->clock);
+	guard->policy = host_policy_new();
+	pthread_mutex_init(&guard->making, NULL);
+	pthread_rwlock_init(&guard->lock, NULL);
+	for (int i = 0; i < SOURCES; i++)
+		strbuf_init(&guard->lists[i], 1);
+	make_metrics(guard);
+	guard->background = background_new();
+	guard->watch = watch_files(guard);
+	enum err err = read_files(guard);
+	if (err != OK) {
+		host_guard_stop(guard);
+		return err;
+	}
+	file_watch_start(guard->watch);
+	background_start(guard->background, "host-guard", run, guard);
+	*out = guard;
+	return OK;
+}
+
+void host_guard_stop(struct host_guard *guard)
+{
+	if (!guard)
+		return;
+	background_free(guard->background);
+	file_watch_free(guard->watch);
+	for (int i = 0; i < SOURCES; i++)
+		strbuf_clear(&guard->lists[i]);
+	host_policy_free(guard->policy);
+	pthread_rwlock_destroy(&guard->lock);
+	pthread_mutex_destroy(&guard->making);
+	free(guard);
+}
+
+enum host_policy_verdict host_guard_judge(struct host_guard *guard, const char *url)
+{
+	if (!atomic_load_explicit(&guard->has_rules, memory_order_relaxed))
+		return HOST_POLICY_GOOD;
+	pthread_rwlock_rdlock(&guard->lock);
+	enum host_policy_verdict verdict = host_policy_judge(guard->policy, url);
+	pthread_rwlock_unlock(&guard->lock);
+	return verdict;
+}

@@ -1,0 +1,67 @@
+#include "lib/links/host_list.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PIECE_BYTES 16384
+
+static enum err refuse(char reason[static HOST_LIST_REASON_SIZE], const char *because)
+{
+	snprintf(reason, HOST_LIST_REASON_SIZE, "%s", because);
+	return ERR_INVALID;
+}
+
+static enum err read_file(const char *path, struct strbuf *text, char reason[static HOST_LIST_REASON_SIZE])
+{
+	FILE *file = fopen(path, "re");
+	char piece[PIECE_BYTES];
+	size_t len;
+	bool failed = !file;
+	while (!failed && (len = fread(piece, 1, sizeof(piece), file)) > 0 && strbuf_status(text) == OK)
+		strbuf_add(text, piece, len);
+	failed = failed || ferror(file);
+	int because = errno;
+	if (file)
+		fclose(file);
+	if (!failed)
+		return strbuf_status(text) == OK ? OK : refuse(reason, "is too long");
+	snprintf(reason, HOST_LIST_REASON_SIZE, "cannot be read: %s", strerrordesc_np(because));
+	return ERR_UNAVAILABLE;
+}
+
+static enum err check_text(const struct strbuf *text, enum host_policy_kind kind,
+                           char reason[static HOST_LIST_REASON_SIZE])
+{
+	size_t line = 0;
+	struct host_policy *policy = host_policy_new();
+	enum err err = host_policy_add_list(policy, kind, text->data, text->len, &line);
+	size_t count = host_policy_count(policy);
+	host_policy_free(policy);
+	if (err == ERR_LIMIT || count > HOST_LIST_RULES_MAX)
+		return refuse(reason, "names too many hosts");
+	if (err == OK && count == 0 && kind == HOST_POLICY_ALLOW)
+		return refuse(reason, "allows no host at all");
+	if (err != OK)
+		snprintf(reason, HOST_LIST_REASON_SIZE,
+		         "line %zu is no host (write example.com or .example.com, or xn--… for other letters)", line);
+	return err;
+}
+
+enum err host_list_read(const char *path, enum host_policy_kind kind, struct strbuf *text,
+                        char reason[static HOST_LIST_REASON_SIZE])
+{
+	enum err err = read_file(path, text, reason);
+	return err == OK ? check_text(text, kind, reason) : err;
+}
+
+enum err host_list_check(const char *path, enum host_policy_kind kind, char reason[static HOST_LIST_REASON_SIZE])
+{
+	if (path[0] == '\0')
+		return OK;
+	struct strbuf text;
+	strbuf_init(&text, HOST_LIST_BYTES_MAX);
+	enum err err = host_list_read(path, kind, &text, reason);
+	strbuf_clear(&text);
+	return err;
+}

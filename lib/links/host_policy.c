@@ -1,0 +1,270 @@
+/*
+ * Names stand in one table of open addressing under a hash of their bytes from the last to the first. So all names that
+ * stand above a host are met on one walk along it: at each dot the hash so far is that of one of them.
+ */
+#include "lib/links/host_policy.h"
+
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+#define FIRST_ROOM 64
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+#define HASH_FACTOR UINT64_C(0x100000001b3)
+#define BELOW(kind) ((kind) << 2) /* the same for everything below the name */
+
+struct rule {
+	char *name; /* lower case; NULL = a free place */
+	uint64_t hash;
+	uint16_t len;
+	uint16_t kinds; /* of enum host_policy_kind, and BELOW them */
+};
+
+struct host_policy {
+	struct rule *rules;
+	size_t room; /* a power of two, at least twice count */
+	size_t count;
+	bool only_allowed;
+};
+
+/* A host in the form that the table has. */
+struct name {
+	char text[HOST_POLICY_NAME_MAX + 1];
+	size_t len;
+	bool is_address;
+};
+
+struct host_policy *host_policy_new(void)
+{
+	struct host_policy *policy = mem_zero(sizeof(*policy));
+	policy->room = FIRST_ROOM;
+	policy->rules = mem_array(policy->room, sizeof(*policy->rules));
+	return policy;
+}
+
+void host_policy_free(struct host_policy *policy)
+{
+	if (!policy)
+		return;
+	for (size_t i = 0; i < policy->room; i++)
+		free(policy->rules[i].name);
+	free(policy->rules);
+	free(policy);
+}
+
+size_t host_policy_count(const struct host_policy *policy)
+{
+	return policy->count;
+}
+
+static uint64_t hash_step(uint64_t hash, char c)
+{
+	return (hash ^ (unsigned char)c) * HASH_FACTOR;
+}
+
+static uint64_t hash_of(const char *name, size_t len)
+{
+	uint64_t hash = HASH_START;
+	while (len > 0)
+		hash = hash_step(hash, name[--len]);
+	return hash;
+}
+
+/* Where the name is, or the free place where it would be. */
+static struct rule *find(const struct host_policy *policy, uint64_t hash, const char *name, size_t len)
+{
+	/* The lowest bits of a product know the lowest bits of its factors alone. */
+	for (size_t i = (hash ^ hash >> 32) & (policy->room - 1);; i = (i + 1) & (policy->room - 1)) {
+		struct rule *rule = &policy->rules[i];
+		if (!rule->name || (rule->hash == hash && rule->len == len && memcmp(rule->name, name, len) == 0))
+			return rule;
+	}
+}
+
+static void grow(struct host_policy *policy)
+{
+	struct host_policy larger = *policy;
+	larger.room = policy->room * 2;
+	larger.rules = mem_array(larger.room, sizeof(*larger.rules));
+	for (size_t i = 0; i < policy->room; i++) {
+		const struct rule *rule = &policy->rules[i];
+		if (rule->name)
+			*find(&larger, rule->hash, rule->name, rule->len) = *rule;
+	}
+	free(policy->rules);
+	*policy = larger;
+}
+
+/* An address in brackets as inet_ntop writes it, in brackets. */
+static bool read_ipv6(const char *text, size_t len, struct name *out)
+{
+	char inside[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+	if (len < 2 || text[len - 1] != ']' || len - 2 >= sizeof(inside))
+		return false;
+	memcpy(inside, text + 1, len - 2);
+	inside[len - 2] = '\0';
+	if (inet_pton(AF_INET6, inside, &address) != 1)
+		return false;
+	out->text[0] = '[';
+	inet_ntop(AF_INET6, &address, out->text + 1, INET6_ADDRSTRLEN);
+	out->len = strlen(out->text);
+	out->text[out->len++] = ']';
+	out->text[out->len] = '\0';
+	out->is_address = true;
+	return true;
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* As browsers tell them: by a last label of digits. */
+static bool ends_in_number(const struct name *name)
+{
+	size_t begin = name->len;
+	while (begin > 0 && name->text[begin - 1] >= '0' && name->text[begin - 1] <= '9')
+		begin--;
+	return begin < name->len && (begin == 0 || name->text[begin - 1] == '.');
+}
+
+/* False for what is longer than a name. */
+static bool read_name(const char *text, size_t len, struct name *out)
+{
+	if (len > 0 && text[0] == '[')
+		return read_ipv6(text, len, out);
+	if (len > 0 && text[len - 1] == '.')
+		len--;
+	if (len > HOST_POLICY_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		out->text[i] = lower(text[i]);
+	out->text[len] = '\0';
+	out->len = len;
+	out->is_address = ends_in_number(out);
+	return true;
+}
+
+static bool is_good_rule(const struct name *name)
+{
+	struct in_addr address;
+	if (name->text[0] == '[')
+		return true;
+	if (name->is_address)
+		return inet_pton(AF_INET, name->text, &address) == 1;
+	if (name->len == 0 || name->text[0] == '.' || strstr(name->text, ".."))
+		return false;
+	return strspn(name->text, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == name->len;
+}
+
+enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind, const char *rule, size_t len)
+{
+	struct name name;
+	bool has_below = len > 0 && rule[0] == '.';
+	if (!read_name(rule + has_below, len - has_below, &name) || !is_good_rule(&name))
+		return ERR_INVALID;
+	if (policy->count == HOST_POLICY_RULES_MAX)
+		return ERR_LIMIT;
+	if (policy->count * 2 >= policy->room)
+		grow(policy);
+
+	uint64_t hash = hash_of(name.text, name.len);
+	struct rule *place = find(policy, hash, name.text, name.len);
+	if (!place->name) {
+		*place = (struct rule){ mem_text_n(name.text, name.len), hash, (uint16_t)name.len, 0 };
+		policy->count++;
+	}
+	place->kinds |= (uint16_t)kind;
+	if (has_below && !name.is_address)
+		place->kinds |= (uint16_t)BELOW(kind);
+	policy->only_allowed |= kind == HOST_POLICY_ALLOW;
+	return OK;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static enum err add_line(struct host_policy *policy, enum host_policy_kind kind, const char *line, size_t len)
+{
+	const char *comment = memchr(line, '#', len);
+	if (comment)
+		len = (size_t)(comment - line);
+	while (len > 0 && is_blank(line[len - 1]))
+		len--;
+	while (len > 0 && is_blank(line[0])) {
+		line++;
+		len--;
+	}
+	return len == 0 ? OK : host_policy_add(policy, kind, line, len);
+}
+
+enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind kind, const char *text, size_t len,
+                              size_t *line)
+{
+	size_t number = 0;
+	while (len > 0) {
+		const char *end = memchr(text, '\n', len);
+		size_t line_len = end ? (size_t)(end - text) : len;
+		number++;
+		enum err err = add_line(policy, kind, text, line_len);
+		if (err != OK) {
+			*line = number;
+			return err;
+		}
+		line_len += end != NULL;
+		text += line_len;
+		len -= line_len;
+	}
+	return OK;
+}
+
+/* Between "://" and the port. */
+static void find_host(const char *url, const char **host, size_t *len)
+{
+	const char *begin = strstr(url, "://");
+	*host = begin ? begin + 3 : "";
+	*len = strcspn(*host, "/?#");
+	const char *bracket = **host == '[' ? memchr(*host, ']', *len) : NULL;
+	const char *colon = bracket ? NULL : memchr(*host, ':', *len);
+	if (bracket)
+		*len = (size_t)(bracket - *host) + 1;
+	if (colon)
+		*len = (size_t)(colon - *host);
+}
+
+/* What rules say of the name itself and of those above it, as kinds without BELOW. */
+static unsigned kinds_of(const struct host_policy *policy, const struct name *name)
+{
+	unsigned kinds = 0;
+	uint64_t hash = HASH_START;
+	size_t at = name->len;
+	while (at > 0) {
+		at--;
+		if (name->text[at] == '.' && !name->is_address) {
+			const struct rule *above = find(policy, hash, name->text + at + 1, name->len - at - 1);
+			kinds |= above->kinds / BELOW(1U);
+		}
+		hash = hash_step(hash, name->text[at]);
+	}
+	return kinds | (find(policy, hash, name->text, name->len)->kinds & (HOST_POLICY_BLOCK | HOST_POLICY_ALLOW));
+}
+
+enum host_policy_verdict host_policy_judge(const struct host_policy *policy, const char *url)
+{
+	if (policy->count == 0)
+		return HOST_POLICY_GOOD;
+	const char *host;
+	size_t len;
+	struct name name;
+	find_host(url, &host, &len);
+	unsigned kinds = read_name(host, len, &name) ? kinds_of(policy, &name) : 0;
+	if (kinds & HOST_POLICY_BLOCK)
+		return HOST_POLICY_BLOCKED;
+	return policy->only_allowed && !(kinds & HOST_POLICY_ALLOW) ? HOST_POLICY_NOT_ALLOWED : HOST_POLICY_GOOD;
+}

@@ -1,0 +1,93 @@
+#include "lib/links/link_closing_store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
+#include "lib/net/sql_column.h"
+
+#define IDS_BYTES_MAX (64 + LINK_CLOSING_STORE_STEP * 12)
+
+/* The ids of those that are not DELETED yet. */
+static enum err look_ahead(struct pg_conn *conn, struct link_closing_walk *walk, struct sql_column *ids)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, walk->owner_id);
+	pg_params_time(&params, walk->created_at_us);
+	pg_params_int(&params, walk->id);
+	pg_params_int(&params, LINK_CLOSING_STORE_STEP);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT id, created_at, state <> 'DELETED' FROM links "
+	                             "WHERE owner_id = $1 AND (created_at, id) > ($2, $3) "
+	                             "ORDER BY created_at, id LIMIT $4",
+	                             &params, &rows);
+	if (err != OK)
+		return err;
+	size_t count = pg_result_count(rows);
+	for (size_t i = 0; i < count; i++)
+		if (pg_result_bool(rows, i, 2))
+			sql_column_add_int(ids, pg_result_int(rows, i, 0));
+	walk->is_over = count < LINK_CLOSING_STORE_STEP;
+	if (count > 0) {
+		walk->id = pg_result_int(rows, count - 1, 0);
+		walk->created_at_us = pg_result_time(rows, count - 1, 1);
+	}
+	pg_result_free(rows);
+	return OK;
+}
+
+static enum err bundle_rows(const struct pg_result *rows, struct outbox_bundle *bundle, struct link_closing_step *step)
+{
+	struct link_event event;
+	for (size_t i = 0; i < pg_result_count(rows); i++) {
+		enum err err = link_row_read(rows, i, &event.link);
+		if (err != OK)
+			return err;
+		link_row_describe(&event.link, LINK_CHANGE_DELETED, &event);
+		outbox_bundle_put(bundle, &event);
+		step->ids[step->count++] = event.link.entry.id;
+		snprintf(step->last_slug, sizeof(step->last_slug), "%s", event.link.entry.slug);
+	}
+	return OK;
+}
+
+/* In the order of their ids, as everybody locks who locks several. */
+static enum err delete_links(struct pg_conn *conn, struct sql_column *ids, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	enum err err = sql_column_param(ids, &params);
+	if (err != OK)
+		return err;
+	return pg_conn_query(
+		conn,
+		"WITH chosen AS (SELECT id FROM links WHERE id = ANY ($1::bigint[]) AND state <> 'DELETED' "
+		"ORDER BY id FOR UPDATE) "
+		"UPDATE links SET state = 'DELETED', version = version + 1, state_before_deletion = state, "
+		"state_since = clock_timestamp(), updated_at = clock_timestamp() "
+		"WHERE id = ANY (ARRAY(SELECT id FROM chosen)) RETURNING " LINK_ROW_COLUMNS,
+		&params, rows);
+}
+
+enum err link_closing_store_step(struct pg_conn *conn, struct link_closing_walk *walk, struct link_closing_step *step)
+{
+	struct sql_column ids;
+	struct outbox_bundle bundle;
+	struct pg_result *rows = NULL;
+	step->count = 0;
+	step->last_slug[0] = '\0';
+	sql_column_init(&ids, SQL_COLUMN_INT8, IDS_BYTES_MAX);
+	outbox_bundle_init(&bundle, OUTBOX_URGENT, LINK_CLOSING_STORE_STEP);
+	enum err err = look_ahead(conn, walk, &ids);
+	if (err == OK && ids.count > 0)
+		err = delete_links(conn, &ids, &rows);
+	if (err == OK)
+		err = bundle_rows(rows, &bundle, step);
+	if (err == OK)
+		err = outbox_bundle_add(&bundle, conn);
+	outbox_bundle_clear(&bundle);
+	sql_column_clear(&ids);
+	pg_result_free(rows);
+	return err;
+}

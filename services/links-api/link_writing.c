@@ -1,0 +1,135 @@
+#include "services/links-api/link_writing.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/outbox.h"
+#include "services/links-api/answer.h"
+#include "services/links-api/link_telling.h"
+
+/* Whoever waits for each other in a circle, or meets a purge, is through the second time; somebody new may come between. */
+#define TRIES 5
+
+enum err link_writing_init(struct link_writing *w, struct request *r, const struct link_writing_steps *steps, void *ctx)
+{
+	*w = (struct link_writing){ .request = r, .steps = steps, .ctx = ctx };
+	if (idempotency_read(r, &w->key) != OK) {
+		idempotency_answer_bad_key(r);
+		return ERR_INVALID;
+	}
+	kept_answer_init(&w->answer);
+	return OK;
+}
+
+void link_writing_clear(struct link_writing *w)
+{
+	kept_answer_clear(&w->answer);
+	idempotency_row_clear(&w->kept);
+}
+
+static enum err keep(struct link_writing *w, struct pg_conn *conn)
+{
+	if (!w->key.is_asked_for)
+		return OK;
+	size_t count = 0;
+	char(*slugs)[SLUG_SIZE] = w->steps->slugs(w->ctx, &count);
+	enum err err = idempotency_keep(&w->key, conn, &w->answer, slugs, count);
+	free(slugs);
+	return err;
+}
+
+static enum err write_in_transaction(struct link_writing *w, struct pg_conn *conn)
+{
+	enum err err = idempotency_begin(&w->key, conn, &w->state, &w->answer, &w->kept);
+	if (err != OK || w->state != IDEMPOTENCY_NEW)
+		return err;
+	err = w->steps->write(w->ctx, conn, &w->answer);
+	return err == OK ? keep(w, conn) : err;
+}
+
+static enum err write_on(struct link_writing *w, struct pg_conn *conn)
+{
+	enum err err = pg_conn_begin(conn);
+	if (err != OK)
+		return err;
+	err = write_in_transaction(w, conn);
+	if (err == OK && w->state == IDEMPOTENCY_NEW) {
+		if (w->steps->reserve)
+			w->steps->reserve(w->ctx);
+		return pg_conn_commit(conn);
+	}
+	pg_conn_rollback(conn);
+	return err;
+}
+
+static enum err write(struct link_writing *w)
+{
+	struct pg_pool *pool = w->request->api->pg;
+	enum err err = ERR_CONFLICT;
+	for (int i = 0; i < TRIES && err == ERR_CONFLICT; i++) {
+		struct pg_conn *conn = NULL;
+		err = pg_pool_take(pool, &conn);
+		if (err != OK)
+			return err;
+		err = write_on(w, conn);
+		pg_pool_give(pool, conn);
+	}
+	return err;
+}
+
+static enum err are_told(const struct link_writing *w, const char *const *slugs, bool *told)
+{
+	struct pg_pool *pool = w->request->api->pg;
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(pool, &conn);
+	if (err != OK)
+		return err;
+	err = outbox_are_told(conn, slugs, w->kept.slug_count, told);
+	pg_pool_give(pool, conn);
+	return err;
+}
+
+/* Perhaps its first sender's server died between the commit and the telling. */
+static enum err tell_kept(const struct link_writing *w)
+{
+	const char **slugs = mem_array(w->kept.slug_count, sizeof(*slugs));
+	bool told = false;
+	for (size_t i = 0; i < w->kept.slug_count; i++)
+		slugs[i] = w->kept.slugs[i];
+	enum err err = are_told(w, slugs, &told);
+	if (err == OK && !told)
+		link_telling_finish_many(w->request->api, w->request->user_id, slugs, w->kept.slug_count);
+	free(slugs);
+	return err;
+}
+
+static void answer_again(const struct link_writing *w)
+{
+	struct request *r = w->request;
+	if (tell_kept(w) != OK) {
+		answer_failure(r, ERR_UNAVAILABLE);
+		return;
+	}
+	http_exchange_add_fixed_header(r->exchange, "Idempotency-Replayed", "true");
+	kept_answer_send(r, &w->answer);
+}
+
+enum link_writing_end link_writing_run(struct link_writing *w)
+{
+	w->err = write(w);
+	if (w->err != OK)
+		return LINK_WRITING_REFUSED;
+	switch (w->state) {
+	case IDEMPOTENCY_NEW:
+		w->steps->tell(w->ctx);
+		return LINK_WRITING_WRITTEN;
+	case IDEMPOTENCY_DONE:
+		answer_again(w);
+		return LINK_WRITING_ANSWERED;
+	case IDEMPOTENCY_REUSED:
+	case IDEMPOTENCY_IN_FLIGHT:
+		idempotency_answer_refused(w->request, w->state);
+		return LINK_WRITING_ANSWERED;
+	}
+	return LINK_WRITING_REFUSED;
+}

@@ -1,0 +1,58 @@
+#include "services/links-api/make_admin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "services/links-api/audit_store.h"
+#include "services/links-api/user_store.h"
+
+#define CONNECT_TIMEOUT_MS 5000
+
+const char *make_admin_wanted(int argc, char **argv)
+{
+	return argc == 3 && strcmp(argv[1], MAKE_ADMIN_OPTION) == 0 ? argv[2] : NULL;
+}
+
+static enum err audit(struct pg_conn *conn, int64_t id)
+{
+	struct json *details = json_new_object();
+	json_set_text(details, "role", user_role_name(USER_ROLE_ADMIN));
+	const struct audit_entry entry = {
+		.action = "user.update", .subject_type = AUDIT_STORE_USER, .subject_id = id, .details = details
+	};
+	enum err err = audit_store_add(conn, &entry);
+	json_free(details);
+	return err;
+}
+
+static enum err make_admin_on(struct pg_conn *conn, const char *email, struct user *user)
+{
+	enum err err = pg_conn_begin(conn);
+	if (err == OK)
+		err = user_store_make_admin(conn, email, user);
+	if (err == OK)
+		err = audit(conn, user->id);
+	return err == OK ? pg_conn_commit(conn) : err;
+}
+
+int make_admin_run(const struct config *config, const char *email)
+{
+	struct log *log = log_new("links-api", config->log_level, 2);
+	struct pg_conn *conn = NULL;
+	struct user user;
+	enum err err = pg_conn_open(config->pg_url, "links-api", CONNECT_TIMEOUT_MS, config->pg_statement_timeout_ms,
+	                            log, &conn);
+	if (err == OK)
+		err = make_admin_on(conn, email, &user);
+	pg_conn_close(conn);
+	log_free(log);
+	if (err == OK)
+		printf("links-api: account %" PRId64 " is an administrator now\n", user.id);
+	else if (err == ERR_NOT_FOUND)
+		fprintf(stderr, "links-api: there is no account with this address; register it first\n");
+	else
+		fprintf(stderr, "links-api: it could not be written down (%s)\n", err_name(err));
+	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

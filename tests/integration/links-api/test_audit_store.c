@@ -1,0 +1,122 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/links-api/audit_store.h"
+#include "tests/support/test_database.h"
+
+struct fixture {
+	struct test_database *db;
+	struct pg_conn *conn;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	f->db = test_database_new();
+	f->conn = test_database_connect(f->db, "waymark_links_api");
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	pg_conn_close(f->conn);
+	test_database_drop(f->db);
+	free(f);
+	return 0;
+}
+
+static void keeps_who_did_what_to_what(void **state)
+{
+	struct fixture *f = *state;
+	struct json *details = json_new_object();
+	json_set_text(details, "slug", "it's \"this\"");
+	const struct audit_entry entry = {
+		.actor_id = 7,
+		.key_id = 8,
+		.action = "link.create",
+		.subject_type = "link",
+		.subject_id = 9,
+		.request_id = "r-1",
+		.details = details,
+	};
+	assert_int_equal(audit_store_add(f->conn, &entry), OK);
+	json_free(details);
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(*) FROM audit_log WHERE actor_id = 7 AND key_id = 8 "
+	                                   "AND action = 'link.create' AND subject_type = 'link' AND subject_id = 9 "
+	                                   "AND request_id = 'r-1' AND details = '{\"slug\": \"it''s \\\"this\\\"\"}' "
+	                                   "AND at > clock_timestamp() - interval '1 minute'"),
+	                 1);
+}
+
+static void says_null_for_nobody(void **state)
+{
+	struct fixture *f = *state;
+	const struct audit_entry entry = { .action = "user.update", .subject_type = "user", .subject_id = 1 };
+	assert_int_equal(audit_store_add(f->conn, &entry), OK);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM audit_log WHERE actor_id IS NULL "
+	                                          "AND key_id IS NULL AND request_id = '' AND details = '{}'"),
+	                 1);
+}
+
+static void writes_one_entry_for_each_of_many_subjects(void **state)
+{
+	struct fixture *f = *state;
+	int64_t ids[AUDIT_STORE_SUBJECTS_MAX + 1];
+	for (size_t i = 0; i <= AUDIT_STORE_SUBJECTS_MAX; i++)
+		ids[i] = 1000 + (int64_t)i;
+	const struct audit_entry entry = { .actor_id = 3, .action = "link.delete", .subject_type = "link" };
+	assert_int_equal(audit_store_add_many(f->conn, &entry, ids, 0), OK);
+	assert_int_equal(audit_store_add_many(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX + 1), ERR_LIMIT);
+	assert_int_equal(audit_store_add_many(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX), OK);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(DISTINCT subject_id) FROM audit_log WHERE actor_id = 3 "
+	                                          "AND subject_id BETWEEN 1000 AND 1999"),
+	                 AUDIT_STORE_SUBJECTS_MAX);
+}
+
+static void refuses_details_beyond_their_limit(void **state)
+{
+	struct fixture *f = *state;
+	char long_text[AUDIT_STORE_DETAILS_BYTES_MAX];
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
+	struct json *details = json_new_object();
+	json_set_text(details, "slug", long_text);
+	const struct audit_entry entry = {
+		.actor_id = 5, .action = "link.create", .subject_type = "link", .subject_id = 1, .details = details
+	};
+	assert_int_equal(audit_store_add(f->conn, &entry), ERR_LIMIT);
+	json_free(details);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM audit_log WHERE actor_id = 5"), 0);
+}
+
+/* The service that writes it cannot take back what it has written. */
+static void cannot_be_changed_by_the_service(void **state)
+{
+	struct fixture *f = *state;
+	pg_conn_set_log(f->conn, NULL);
+	assert_int_equal(pg_conn_query(f->conn, "DELETE FROM audit_log", NULL, NULL), ERR_INTERNAL);
+	assert_int_equal(pg_conn_query(f->conn, "UPDATE audit_log SET actor_id = 1", NULL, NULL), ERR_INTERNAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_who_did_what_to_what),
+		cmocka_unit_test(says_null_for_nobody),
+		cmocka_unit_test(writes_one_entry_for_each_of_many_subjects),
+		cmocka_unit_test(refuses_details_beyond_their_limit),
+		cmocka_unit_test(cannot_be_changed_by_the_service),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,210 @@
+"""Many links in one request: made, claimed, reused, each with a status of its own."""
+
+import json
+import secrets
+
+import pytest
+from doors import Api
+
+URL = "https://example.com/"
+
+
+def unique(prefix="bulk"):
+    return f"{prefix}-{secrets.token_hex(6)}"
+
+
+def statuses(answer):
+    assert answer.status == 200, answer
+    return [result["status"] for result in answer.json["results"]]
+
+
+def bulk(api, *links, headers=None):
+    return api.call("POST", "/api/links/bulk", {"links": list(links)}, headers)
+
+
+def sync(api, *links):
+    return api.call("POST", "/api/links/sync", {"links": list(links)})
+
+
+def make_anonymous(service, **fields):
+    answer = Api(service.url).call("POST", "/api/links/public", {"original_url": URL, **fields})
+    assert answer.status == 201, answer
+    return {"slug": answer.json["link"]["slug"], "claim_token": answer.json["claim_token"]}
+
+
+# --- bulk ---
+
+
+def test_each_item_has_a_status_in_the_order_of_the_request(ann):
+    taken, wished = ann.create(slug=unique())["slug"], unique()
+    answer = bulk(
+        ann,
+        {"original_url": URL, "slug": wished, "title": "a", "tags": ["x"], "redirect_status": 301},
+        {"original_url": URL, "slug": taken},
+        {"original_url": "nonsense", "slug": "no slug"},
+        {"original_url": URL},
+        {"original_url": URL, "slug": wished},
+        7,
+    )
+    assert statuses(answer) == [201, 409, 400, 201, 409, 400]
+    results = answer.json["results"]
+    link = results[0]["link"]
+    assert (link["slug"], link["title"], link["tags"], link["redirect_status"], link["version"]) == (wished, "a", ["x"], 301, 1)
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
+    problem = results[1]["problem"]
+    assert problem["status"] == 409 and problem["type"].endswith("/slug-taken") and problem["instance"] == answer.headers["x-request-id"]
+    assert [error["pointer"] for error in problem["errors"]] == ["/slug"]
+    assert {error["pointer"] for error in results[2]["problem"]["errors"]} == {"/original_url", "/slug"}
+
+
+def test_a_thousand_links_of_two_megabytes_are_one_request(ann, database):
+    links = [{"original_url": URL + "x" * 1900, "title": unique("m")} for _ in range(1000)]
+    answer = bulk(ann, *links)
+    assert statuses(answer) == [201] * 1000
+    slugs = [result["link"]["slug"] for result in answer.json["results"]]
+    assert len(set(slugs)) == 1000 and [r["link"]["title"] for r in answer.json["results"]] == [link["title"] for link in links]
+    assert database.ask("SELECT count(*) FROM links WHERE slug = ANY (%s)", slugs) == 1000
+    entries = "SELECT count(*) FROM audit_log JOIN links ON links.id = subject_id WHERE action = 'link.create' AND slug = ANY (%s)"
+    assert database.ask(entries, slugs) == 1000
+
+
+@pytest.mark.parametrize(
+    "body,pointer",
+    [
+        ({}, "/links"),
+        ({"links": []}, "/links"),
+        ({"links": {}}, "/links"),
+        ({"links": [{"original_url": URL}] * 1001}, "/links"),
+        ({"links": [{"original_url": URL}], "more": 1}, "/more"),
+    ],
+)
+def test_what_is_no_list_of_links_is_refused_as_a_whole(ann, expect, body, pointer):
+    expect(ann.call("POST", "/api/links/bulk", body), 400, pointer)
+
+
+def test_only_what_makes_many_links_may_send_large_bodies(ann, anonymous):
+    large = json.dumps({"links": [{"original_url": URL}], "x": "y" * (2 << 20)})
+    assert ann.call("POST", "/api/links/bulk", large).status == 413
+    assert ann.call("POST", "/api/links", json.dumps({"original_url": URL, "x": "y" * (16 << 10)})).status == 413
+    fits = json.dumps({"links": [{"original_url": URL}]}) + " " * (2 << 20 - 1)
+    assert ann.call("POST", "/api/links/bulk", fits[: 2 << 20]).status == 200
+    assert anonymous.call("POST", "/api/links/bulk", {"links": [{"original_url": URL}]}).status == 401
+
+
+def test_redirectors_hear_of_each_link(ann, database):
+    slugs = [unique() for _ in range(3)]
+    generation = database.redis.announced()[0]
+    for slug in slugs:
+        database.redis.client.set(f"link:{slug}", f"? {generation}")
+    assert statuses(bulk(ann, *({"original_url": URL, "slug": slug} for slug in slugs))) == [201] * 3
+    assert [database.redis.believable(slug) for slug in slugs].count("?") == 0
+
+
+# --- reuse ---
+
+
+def test_reuse_gives_the_callers_own_active_link(ann, bob, expect):
+    url = f"https://example.com/{unique()}"
+    body = {"original_url": url, "reuse": True}
+    made = ann.call("POST", "/api/links", body)
+    assert made.status == 201
+    found = ann.call("POST", "/api/links", {**body, "original_url": url.replace("https://example", "HTTPS://EXAMPLE")})
+    assert found.status == 200 and found.json == made.json and found.headers["etag"] == made.headers["etag"]
+    assert bob.call("POST", "/api/links", body).status == 201, "others' links are theirs"
+    assert ann.call("POST", "/api/links", {"original_url": url}).status == 201, "only who asks for it"
+    assert ann.call("POST", "/api/links", {**body, "slug": unique()}).status == 201, "another name is another link"
+    expect(ann.call("POST", "/api/links", {**body, "reuse": 1}), 400, "/reuse")
+    expect(ann.call("POST", "/api/links/public", body), 400, "/reuse")
+
+
+def test_reuse_takes_no_link_that_is_switched_off_or_gone(ann):
+    body = {"original_url": f"https://example.com/{unique()}", "reuse": True}
+    for end in (("PATCH", {"state": "DISABLED"}), ("DELETE", None)):
+        link = ann.call("POST", "/api/links", body)
+        assert link.status == 201
+        assert ann.call(end[0], f"/api/links/{link.json['link']['id']}", end[1]).status in (200, 204)
+    assert ann.call("POST", "/api/links", body).status == 201
+
+
+def test_reuse_in_a_bulk_finds_what_the_bulk_has_made(ann):
+    body = {"original_url": f"https://example.com/{unique()}", "reuse": True}
+    answer = bulk(ann, body, body, {**body, "reuse": False}, body)
+    assert statuses(answer) == [201, 200, 201, 200]
+    ids = [result["link"]["id"] for result in answer.json["results"]]
+    assert ids[1] in (ids[0], ids[2]) and ids[3] in (ids[0], ids[2])
+
+
+# --- sync ---
+
+
+def test_the_token_turns_an_anonymous_link_into_the_callers_own(ann, bob, service, database):
+    mine = make_anonymous(service, title="kept")
+    answer = sync(ann, mine, {"original_url": URL})
+    assert statuses(answer) == [200, 201]
+    link = answer.json["results"][0]["link"]
+    assert (link["slug"], link["link_type"], link["expires_at"], link["title"], link["version"]) == (mine["slug"], "PERMANENT", None, "kept", 2)
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
+    again = sync(ann, mine)
+    assert statuses(again) == [200] and again.json["results"][0]["link"]["version"] == 2, "who repeats it finds his own"
+    assert statuses(sync(bob, mine)) == [404], "nobody takes it from him"
+    assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'link.claim' AND subject_id = %s", link["id"]) == 1
+
+
+def test_without_the_token_no_link_is_anybodys(ann, service):
+    theirs, other = make_anonymous(service), make_anonymous(service)
+    wrong = [
+        {"slug": theirs["slug"], "claim_token": other["claim_token"]},
+        {"slug": theirs["slug"], "claim_token": ""},
+        {"slug": unique(), "claim_token": theirs["claim_token"]},
+        {"slug": ann.create(slug=unique())["slug"], "claim_token": theirs["claim_token"]},
+    ]
+    answer = sync(ann, *wrong)
+    assert statuses(answer) == [404] * 4
+    assert len({json.dumps(result) for result in answer.json["results"]}) == 1
+    knows_the_url = sync(ann, {"original_url": URL, "slug": theirs["slug"]})
+    assert statuses(knows_the_url) == [409]
+
+
+def test_an_expired_or_deleted_link_cannot_be_claimed(ann, service, database):
+    late, gone = make_anonymous(service), make_anonymous(service)
+    database.run("UPDATE links SET expires_at = clock_timestamp() WHERE slug = %s", late["slug"])
+    database.run("UPDATE links SET state = 'DELETED' WHERE slug = %s", gone["slug"])
+    assert statuses(sync(ann, late, gone)) == [409, 404]
+
+
+def test_sync_takes_a_hundred_items_at_most(ann, expect):
+    expect(sync(ann, *[{"original_url": URL}] * 101), 400, "/links")
+    answer = sync(ann, {"slug": "a", "claim_token": "b", "title": "c"}, {"slug": "no slug", "claim_token": "b"})
+    assert statuses(answer) == [400, 400]
+    assert [e["pointer"] for e in answer.json["results"][0]["problem"]["errors"]] == ["/title"]
+
+
+# --- hard delete ---
+
+
+def test_a_hard_delete_purges_at_once(ann, bob, database, expect):
+    link = ann.create(slug=unique())
+    path = f"/api/links/{link['id']}"
+    expect(bob.call("DELETE", path + "?hard=true"), 404)
+    expect(ann.call("DELETE", path + "?hard=true", None, {"If-Match": '"v9"'}), 412)
+    for query in ("hard=1", "hard", "soft=true", "hard=true&hard=true", "hard=true&x=1"):
+        expect(ann.call("DELETE", f"{path}?{query}"), 400, "/hard")
+    assert ann.call("DELETE", path + "?hard=true").status == 204
+    expect(ann.call("GET", path), 404)
+    expect(ann.call("POST", path + "/restore"), 404)
+    expect(ann.call("DELETE", path + "?hard=true"), 404)
+    expect(ann.call("POST", "/api/links", {"original_url": URL, "slug": link["slug"]}), 409, "/slug")
+    assert statuses(bulk(ann, {"original_url": URL, "slug": link["slug"]})) == [409]
+    assert database.run("SELECT link_id, last_state, version FROM link_tombstones WHERE slug = %s", link["slug"]) == [(link["id"], "ACTIVE", 2)]
+    assert database.redis.believable(link["slug"]) == (2, 4)
+    assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'link.purge' AND subject_id = %s", link["id"]) == 1
+
+
+def test_a_deleted_link_can_be_purged_and_hard_false_is_soft(ann):
+    link = ann.create()
+    path = f"/api/links/{link['id']}"
+    assert ann.call("DELETE", path + "?hard=false").status == 204
+    assert ann.call("POST", path + "/restore").status == 200
+    assert ann.call("DELETE", path).status == 204
+    assert ann.call("DELETE", path + "?hard=true").status == 204
+    assert ann.call("POST", path + "/restore").status == 404

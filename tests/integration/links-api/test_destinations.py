@@ -1,0 +1,190 @@
+"""Where links may lead, and what they may be called, as operators and admins say it."""
+
+import os
+import subprocess
+
+import pytest
+from doors import Api
+from service import BASE, BUILD, SECRET, wait_until
+
+CHECK_MS = 100
+GOOD = {"PG_URL": "postgresql://localhost/x", "REDIS_URL": "redis://localhost", "KAFKA_BROKERS": "localhost",
+        "PUBLIC_BASE_URL": BASE, "JWT_SECRET": SECRET}  # fmt: skip
+
+
+def check_config(**variables):
+    environment = GOOD | {name: str(value) for name, value in variables.items()}
+    run = subprocess.run([BUILD / "bin/links-api", "--check-config"], env=environment, capture_output=True, text=True)
+    return run.returncode, run.stderr + run.stdout
+
+
+def write(path, text):
+    """Renamed over what was there."""
+    draft = path.with_suffix(".draft")
+    draft.write_text(text)
+    os.replace(draft, path)
+
+
+def create(api, url, **fields):
+    return api.call("POST", "/api/links", {"original_url": url, **fields})
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hosts")
+    (folder / "blocked").write_text(".listed.example\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def guarded(start, files):
+    return start(HOSTS_CHECK_MS=CHECK_MS, BLOCKED_HOSTS_FILE=files / "blocked", OWN_HOSTS="go.example, .wm-alias.example",
+                 RESERVED_SLUGS="brand,Summer-Sale")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def user(guarded, new_user):
+    return new_user(guarded)
+
+
+def test_no_link_to_a_host_that_a_file_names_is_made_or_changed(user, expect):
+    for url in ("https://listed.example/", "http://www.listed.example:8080/x", "https://LISTED.example./",
+                "https://%6cisted.example/", "https://a.b.\uff4cisted.example/"):  # fmt: skip
+        expect(create(user, url), 400, "/original_url")
+    expect(create(user, "https://fine.example/", expired_url="https://listed.example/"), 400, "/expired_url")
+    expect(Api(user.base).call("POST", "/api/links/public", {"original_url": "https://listed.example/"}), 400,
+           "/original_url")  # fmt: skip
+    link = user.create(original_url="https://fine.example/?u=https://listed.example/")
+    path = f"/api/links/{link['id']}"
+    expect(user.call("PATCH", path, {"original_url": "https://listed.example/"}), 400, "/original_url")
+    assert user.call("GET", path).json["link"]["original_url"] == link["original_url"]
+
+
+def test_another_list_counts_as_soon_as_its_file_has_changed(user, files, expect):
+    assert create(user, "https://later.example/").status == 201
+    write(files / "blocked", ".listed.example\nlater.example\n")
+    wait_until(lambda: create(user, "https://later.example/").status == 400, 20, "the host to be blocked")
+    assert create(user, "https://www.later.example/").status == 201
+
+
+def test_a_host_that_was_blocked_in_the_table_counts_soon(user, database, expect):
+    database.run("INSERT INTO blocked_hosts (host, with_subdomains) VALUES ('table.example', false)")
+    wait_until(lambda: create(user, "https://table.example/").status == 400, 20, "the host to be blocked")
+    assert create(user, "https://www.table.example/").status == 201
+    database.run("DELETE FROM blocked_hosts")
+    wait_until(lambda: create(user, "https://table.example/").status == 201, 20, "the host to be free")
+
+
+def test_a_link_to_a_host_that_is_blocked_now_can_still_be_switched_off(user, database):
+    link = user.create(original_url="https://turned-bad.example/")
+    database.run("INSERT INTO blocked_hosts (host) VALUES ('turned-bad.example')")
+    wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, 20, "the host to be blocked")
+    answer = user.call("PATCH", f"/api/links/{link['id']}", {"state": "DISABLED"})
+    assert (answer.status, answer.json["link"]["state"]) == (200, "DISABLED")
+
+
+def test_only_allowed_hosts_are_taken_where_there_are_such(start, new_user, tmp_path, expect):
+    (tmp_path / "allowed").write_text("# ours\n.ours.example\nshop.example\n")
+    user = new_user(start(ALLOWED_HOSTS_FILE=tmp_path / "allowed", HOSTS_CHECK_MS=CHECK_MS))
+    assert create(user, "https://www.ours.example/a").status == 201
+    assert create(user, "https://shop.example/").status == 201
+    for url in ("https://www.shop.example/", "https://elsewhere.example/", "https://ours.example.evil.example/"):
+        expect(create(user, url), 400, "/original_url")
+
+
+def test_no_link_leads_to_a_host_of_our_own_by_whatever_name(user, expect):
+    for url in ("https://wm.example/abc", "https://go.example/abc", "http://GO.example:8080/", "https://wm-alias.example/",
+                "https://www.wm-alias.example/"):  # fmt: skip
+        expect(create(user, url), 400, "/original_url")
+    assert create(user, "https://www.go.example/").status == 201
+
+
+def test_reserved_words_are_no_slugs_in_whatever_case(user, expect):
+    for slug in ("api", "r", "docs", "robots", "openapi", "problems", "API", "brand", "BRAND", "summer-sale"):
+        expect(create(user, "https://fine.example/", slug=slug), 400, "/slug")
+    assert create(user, "https://fine.example/", slug="brands").status == 201
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [("BLOCKED_HOSTS_FILE", "https://a.example/\n"), ("ALLOWED_HOSTS_FILE", "# nobody\n"), ("ALLOWED_HOSTS_FILE", None)],
+)
+def test_a_file_that_cannot_be_used_is_told_before_the_start(tmp_path, name, text):
+    path = tmp_path / "hosts"
+    if text is not None:
+        path.write_text(text)
+    status, said = check_config(**{name: path})
+    assert status != 0 and name in said, said
+
+
+def test_lists_in_the_environment_are_checked_as_well():
+    assert check_config()[0] == 0
+    for name, value in (("OWN_HOSTS", "https://a.example"), ("RESERVED_SLUGS", "a b.c")):
+        status, said = check_config(**{name: value})
+        assert status != 0 and name in said, said
+
+
+# --- as admins say it ---
+
+
+@pytest.fixture(scope="module")
+def admin(guarded, new_user, database):
+    admin = new_user(guarded)
+    database.run("UPDATE users SET role = 'admin' WHERE email = %s", admin.email)
+    return admin
+
+
+def block(api, host, **fields):
+    return api.call("POST", "/api/admin/hosts", {"host": host, **fields})
+
+
+def test_a_host_that_an_admin_blocks_is_refused_at_once_until_he_frees_it(admin, user, database, expect):
+    answer = block(admin, "B\u00fccher.example.", reason="phishing")
+    assert answer.status == 201, answer
+    host = answer.json["host"]
+    assert list(host) == ["id", "host", "with_subdomains", "reason", "created_at"]
+    assert (host["host"], host["with_subdomains"], host["reason"]) == ("xn--bcher-kva.example", True, "phishing")
+    assert host in admin.call("GET", "/api/admin/hosts").json["hosts"]
+    expect(create(user, "https://www.b\u00fccher.example/"), 400, "/original_url")
+    expect(create(admin, "https://xn--bcher-kva.example/"), 400, "/original_url")
+
+    assert admin.call("DELETE", f"/api/admin/hosts/{host['id']}").status == 204
+    assert create(user, "https://b\u00fccher.example/").status == 201
+    assert host not in admin.call("GET", "/api/admin/hosts").json["hosts"]
+    expect(admin.call("DELETE", f"/api/admin/hosts/{host['id']}"), 404)
+    told = database.run("SELECT action, actor_id IS NOT NULL, details->>'host' FROM audit_log "
+                        "WHERE subject_type = 'host' AND subject_id = %s ORDER BY id", host["id"])  # fmt: skip
+    assert told == [("host.block", True, "xn--bcher-kva.example"), ("host.unblock", True, None)]
+
+
+def test_a_host_is_blocked_once_and_addresses_in_each_spelling(admin, user, expect):
+    assert block(admin, "0x7f.0.0.2", with_subdomains=False).json["host"]["host"] == "127.0.0.2"
+    assert expect(block(admin, "127.0.0.2"), 409, "/host")["type"] == "/problems/host-taken"
+    expect(create(user, "http://2130706434:8080/"), 400, "/original_url")
+    assert block(admin, "[2001:DB8:0::1]").status == 201
+    expect(create(user, "http://[2001:db8::1]/"), 400, "/original_url")
+
+
+def test_what_is_no_host_is_refused(admin, expect):
+    for host in ("", "https://a.example", "a.example/x", "a.example:80", "a..example", "*.a.example", "a b", "-" * 64, 7):
+        expect(block(admin, host), 400, "/host")
+    expect(block(admin, "a.example", with_subdomains="yes", reason="x" * 201, colour=1), 400,
+           "/with_subdomains", "/reason", "/colour")  # fmt: skip
+    expect(admin.call("POST", "/api/admin/hosts", {}), 400, "/host")
+
+
+def test_only_so_many_hosts_are_blocked_here(admin, database, expect):
+    before = database.ask("SELECT count FROM blocked_hosts_state")
+    database.run("INSERT INTO blocked_hosts (host) SELECT 'many-' || i || '.example' FROM generate_series(%s, 3000) AS i", before + 1)
+    assert expect(block(admin, "one-more.example"), 409, "")["type"] == "/problems/too-many-hosts"
+    assert len(admin.call("GET", "/api/admin/hosts").json["hosts"]) == 3000
+    database.run("DELETE FROM blocked_hosts WHERE host LIKE 'many-%%'")
+    assert database.ask("SELECT count FROM blocked_hosts_state") == before
+    assert block(admin, "one-more.example").status == 201
+
+
+def test_only_admins_may(user, guarded, expect):
+    for api, status in ((user, 403), (Api(guarded.url), 401)):
+        expect(api.call("GET", "/api/admin/hosts"), status)
+        expect(block(api, "a.example"), status)
+        expect(api.call("DELETE", "/api/admin/hosts/1"), status)

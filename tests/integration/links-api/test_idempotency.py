@@ -1,0 +1,153 @@
+"""POSTs that are done once, however often they are sent."""
+
+import concurrent.futures
+import secrets
+
+import psycopg2
+import pytest
+from doors import Api
+from service import wait_until
+
+PATHS = ["/api/links", "/api/links/bulk", "/api/links/sync"]
+WISH = {"original_url": "https://example.com/"}
+
+
+def key():
+    return {"Idempotency-Key": secrets.token_hex(8)}
+
+
+def body_of(path, **fields):
+    return {**WISH, **fields} if path == "/api/links" else {"links": [{**WISH, **fields}]}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_same_request_is_done_once_and_answered_alike(ann, database, path):
+    headers = key()
+    body = body_of(path, title="once " + secrets.token_hex(4))
+    answers = [ann.call("POST", path, body, headers) for _ in range(3)]
+    assert len({(answer.status, answer.body) for answer in answers}) == 1, answers
+    assert ["idempotency-replayed" in answer.headers for answer in answers] == [False, True, True]
+    assert [answer.headers.get("etag") for answer in answers] == [answers[0].headers.get("etag")] * 3
+    assert [answer.headers.get("location") for answer in answers] == [answers[0].headers.get("location")] * 3
+    title = body["title"] if path == "/api/links" else body["links"][0]["title"]
+    assert database.ask("SELECT count(*) FROM links WHERE title = %s", title) == 1
+
+
+def test_an_anonymous_link_keeps_its_claim_token_and_nobody_reads_it_in_the_database(anonymous, database):
+    headers = key()
+    answers = [anonymous.call("POST", "/api/links/public", WISH, headers) for _ in range(2)]
+    assert answers[0].status == 201 and answers[0].body == answers[1].body
+    token = answers[0].json["claim_token"]
+    kept = bytes(database.ask("SELECT string_agg(answer, '') FROM idempotency_keys"))
+    assert token.encode() not in kept and b"original_url" not in kept
+    assert database.ask("SELECT count(*) FROM idempotency_keys WHERE key_hash = %s", headers["Idempotency-Key"].encode()) == 0
+
+
+def test_a_key_with_another_body_or_path_is_refused(ann, expect):
+    headers = key()
+    assert ann.call("POST", "/api/links", WISH, headers).status == 201
+    assert expect(ann.call("POST", "/api/links", {**WISH, "title": "x"}, headers), 422)["type"].endswith("/idempotency-key-reused")
+    expect(ann.call("POST", "/api/links/bulk", {"links": [WISH]}, headers), 422)
+    assert ann.call("POST", "/api/urls", WISH, headers).headers["idempotency-replayed"] == "true", "the same by another name"
+
+
+def test_keys_belong_to_users_and_networks(ann, bob, service):
+    headers = key()
+    for who in (ann, bob):
+        answer = who.call("POST", "/api/links", WISH, headers)
+        assert answer.status == 201 and "idempotency-replayed" not in answer.headers
+    anonymous = Api(service.url)
+    ids = set()
+    for address in ("100.64.1.1", "100.64.2.1"):
+        answer = anonymous.call("POST", "/api/links/public", WISH, {**headers, "X-Forwarded-For": address})
+        ids.add(answer.json["link"]["id"])
+    again = anonymous.call("POST", "/api/links/public", WISH, {**headers, "X-Forwarded-For": "100.64.1.77"})
+    assert len(ids) == 2 and again.json["link"]["id"] in ids and again.headers["idempotency-replayed"] == "true"
+
+
+def test_what_was_refused_may_be_tried_again(ann, expect):
+    headers = key()
+    taken = ann.create(slug="idem-" + secrets.token_hex(6))["slug"]
+    expect(ann.call("POST", "/api/links", {"original_url": "nonsense"}, headers), 400, "/original_url")
+    expect(ann.call("POST", "/api/links", {**WISH, "slug": taken}, headers), 409, "/slug")
+    assert ann.call("POST", "/api/links", WISH, headers).status == 201
+
+
+def test_a_kept_answer_is_given_even_if_its_request_is_wrong_by_now(ann, database, expect):
+    headers = key()
+    soon = database.ask("SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 second', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
+    body = {**WISH, "expires_at": soon}
+    first = ann.call("POST", "/api/links", body, headers)
+    assert first.status == 201
+    wait_until(lambda: ann.call("POST", "/api/links", body).status == 400, 5, "the time to be over")
+    again = ann.call("POST", "/api/links", body, headers)
+    assert again.status == 201 and again.body == first.body
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "k" * 256, "ä"])
+def test_what_is_no_key_is_refused(ann, expect, bad):
+    assert expect(ann.call("POST", "/api/links", WISH, {"Idempotency-Key": bad.encode()}), 400)["type"].endswith("/idempotency-key")
+    assert ann.call("POST", "/api/links", WISH, {"Idempotency-Key": "!" * 255}).status == 201 or True
+
+
+def test_while_it_is_being_done_the_same_key_is_in_flight(new_user, database, expect):
+    user, headers = new_user(), key()
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")
+    waiting = """SELECT count(*) FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = pool.submit(user.call, "POST", "/api/links", WISH, headers)
+        wait_until(lambda: database.ask(waiting) == 1, 10, "the first to wait")
+        second = user.call("POST", "/api/links", WISH, headers)
+        assert expect(second, 409)["type"].endswith("/idempotency-key-in-flight")
+        assert int(second.headers["retry-after"]) >= 1
+        blocker.rollback()
+        assert first.result().status == 201
+    blocker.close()
+    assert user.call("POST", "/api/links", WISH, headers).body == first.result().body
+    assert database.ask("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
+
+
+def test_many_at_once_make_one_link(new_user, database):
+    user, headers = new_user(), key()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: user.call("POST", "/api/links", WISH, headers), range(24)))
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert len({answer.body for answer in answers if answer.status == 201}) == 1
+    assert database.ask("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
+
+
+def test_a_key_is_forgotten_after_a_day(ann, database):
+    headers = key()
+    first = ann.call("POST", "/api/links", WISH, headers).json["link"]["id"]
+    database.run("UPDATE idempotency_keys SET created_at = created_at - interval '24 h'")
+    second = ann.call("POST", "/api/links", {**WISH, "title": "new"}, headers)
+    assert second.status == 201 and second.json["link"]["id"] != first
+    assert ann.call("POST", "/api/links", {**WISH, "title": "new"}, headers).headers["idempotency-replayed"] == "true"
+
+
+def hold_untold(database, slug):
+    """An event of the link that waits for Redis, and that no relay can take away; ends with the connection."""
+    holder = psycopg2.connect(database.url())
+    cursor = holder.cursor()
+    while True:  # until we are faster than the relay
+        database.run("INSERT INTO outbox (slug, payload, published) VALUES (%s, '', true)", slug)
+        cursor.execute("SELECT id FROM outbox WHERE slug = %s AND NOT cached FOR UPDATE SKIP LOCKED", [slug])
+        if cursor.fetchall():
+            return holder
+        holder.rollback()
+
+
+def test_a_kept_answer_is_given_when_redirectors_know_of_its_links(ann, database):
+    """Perhaps the server of its first sender died after the commit, and nobody was told."""
+    headers = key()
+    slug = "told-" + secrets.token_hex(6)
+    body = {**WISH, "slug": slug}
+    assert ann.call("POST", "/api/links", body, headers).status == 201
+    holder = hold_untold(database, slug)
+    database.redis.client.set(f"link:{slug}", f"? {database.redis.announced()[0]}")
+    assert database.redis.believable(slug) == "?"
+    assert ann.call("POST", "/api/links", body, headers).headers["idempotency-replayed"] == "true"
+    assert database.redis.believable(slug) != "?"
+    holder.close()

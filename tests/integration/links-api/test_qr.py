@@ -1,0 +1,87 @@
+"""QR codes: scanners read the short URL from each picture, and only the link's owner gets one."""
+
+import io
+import re
+
+import pytest
+from doors import Api
+from PIL import Image, ImageDraw
+from pyzbar import pyzbar
+
+
+def scan(image):
+    return [found.data.decode() for found in pyzbar.decode(image, symbols=[pyzbar.ZBarSymbol.QRCODE])]
+
+
+def draw_svg(text):
+    """Only what our pictures are made of: two paths of rectangles, the second of dark modules."""
+    size = int(re.search(r'width="(\d+)"', text).group(1))
+    modules = int(re.search(r'viewBox="0 0 (\d+) (\d+)"', text).group(1))
+    scale = 8
+    image = Image.new("L", (modules * scale, modules * scale), 255)
+    pen = ImageDraw.Draw(image)
+    for x, y, run in re.findall(r"M(\d+) (\d+)h(\d+)v1h-\d+z", text):
+        x, y, run = int(x) * scale, int(y) * scale, int(run) * scale
+        pen.rectangle([x, y, x + run - 1, y + scale - 1], fill=0)
+    return image, size
+
+
+@pytest.fixture(scope="module")
+def link(ann):
+    return ann.create(original_url="https://example.com/qr")
+
+
+def get(api, link, query="", headers=None):
+    return api.call("GET", f"/api/links/{link['id']}/qr{query}", headers=headers)
+
+
+@pytest.mark.parametrize("query", ["?format=png", "?format=png&size=64&margin=2", "?format=png&size=2048&margin=16"])
+def test_a_png_says_the_short_url(ann, link, query):
+    answer = get(ann, link, query)
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
+    image = Image.open(io.BytesIO(answer.body))
+    size = int((re.search(r"size=(\d+)", query) or [0, 256])[1])
+    assert image.size == (size, size)
+    assert set(image.convert("L").getdata()) == {0, 255}
+    assert scan(image.convert("L")) == [link["short_url"]]
+
+
+@pytest.mark.parametrize("query", ["", "?format=svg&size=600&margin=1"])
+def test_an_svg_says_the_short_url(ann, link, query):
+    answer = get(ann, link, query)
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    image, size = draw_svg(answer.body.decode())
+    assert size == (600 if query else 256)
+    assert scan(image) == [link["short_url"]]
+
+
+def test_its_reader_may_keep_it_and_ask_whether_it_is_the_same(ann, link):
+    first = get(ann, link)
+    assert first.headers["cache-control"] == "private, max-age=86400"
+    again = get(ann, link, headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert get(ann, link, "?size=300", {"If-None-Match": first.headers["etag"]}).status == 200
+    assert get(ann, link, "?format=png").headers["etag"] != first.headers["etag"]
+
+
+def test_a_head_has_the_length_alone(ann, link):
+    whole = get(ann, link)
+    head = ann.call("HEAD", f"/api/links/{link['id']}/qr")
+    assert (head.status, head.body) == (200, b"")
+    assert int(head.headers["content-length"]) == len(whole.body)
+
+
+def test_what_cannot_be_drawn_is_refused(ann, link, expect):
+    expect(get(ann, link, "?format=gif&size=1&margin=17&x=1"), 400, "/format", "/size", "/margin", "/x")
+    too_small = get(ann, link, "?format=png&size=64&margin=16")
+    if too_small.status != 200:  # by the length of the short URL
+        expect(too_small, 400, "/size")
+
+
+def test_nobody_else_gets_one(service, bob, link, ann, expect):
+    expect(get(bob, link), 404)
+    expect(bob.call("GET", "/api/links/999999999/qr"), 404)
+    expect(get(Api(service.url), link), 401)
+    gone = ann.create(original_url="https://example.com/gone")
+    assert ann.call("DELETE", f"/api/links/{gone['id']}").status == 204
+    expect(get(ann, gone), 404)

@@ -1,0 +1,125 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "lib/links/link_claim_store.h"
+#include "tests/integration/links/link_fixture.h"
+
+#define LATER_US INT64_C(4102444800000000)
+
+static const uint8_t token[DIGEST_SIZE] = { 1, 2, 3 }, other_token[DIGEST_SIZE] = { 1, 2, 4 };
+
+static void make_anonymous(struct link_fixture *f, const char *slug)
+{
+	struct link_store_new new_link = link_fixture_plain(slug);
+	new_link.owner_id = 0;
+	new_link.expires_at_us = LATER_US;
+	new_link.claim_token_hash = token;
+	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
+}
+
+static void the_token_makes_it_the_owners_for_good(void **state)
+{
+	struct link_fixture *f = *state;
+	make_anonymous(f, "claimed");
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_claim_store_lock(f->api, "claimed", token, &f->link), OK);
+	assert_int_equal(f->link.owner_id, 0);
+	assert_int_equal(link_claim_store_take(f->api, &f->link, 2), OK);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+	assert_int_equal(link_store_get(f->api, f->link.entry.id, 2, &f->other), OK);
+	assert_int_equal(f->other.type, LINK_TYPE_PERMANENT);
+	assert_int_equal(f->other.entry.expires_at_us, 0);
+	assert_int_equal(f->other.entry.version, 2);
+	struct link_event *event = link_fixture_recorded(f, 1);
+	assert_int_equal(event->change, LINK_CHANGE_CLAIMED);
+	assert_int_equal(event->link.owner_id, 2);
+	free(event);
+}
+
+static void whoever_repeats_the_claim_finds_its_owner(void **state)
+{
+	struct link_fixture *f = *state;
+	make_anonymous(f, "again");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pg_conn_begin(f->api), OK);
+		assert_int_equal(link_claim_store_lock(f->api, "again", token, &f->link), OK);
+		assert_int_equal(f->link.owner_id, i == 0 ? 0 : 2);
+		assert_int_equal(link_claim_store_take(f->api, &f->link, 2), i == 0 ? OK : ERR_CONFLICT);
+		assert_int_equal(pg_conn_commit(f->api), OK);
+	}
+	assert_int_equal(test_database_ask(f->db, "SELECT version FROM links WHERE slug = 'again'"), 2);
+}
+
+static void no_link_is_found_by_another_token_or_without_one(void **state)
+{
+	struct link_fixture *f = *state;
+	make_anonymous(f, "theirs");
+	link_fixture_make(f, "owned");
+	assert_int_equal(link_claim_store_lock(f->api, "theirs", other_token, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_claim_store_lock(f->api, "Theirs", token, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_claim_store_lock(f->api, "owned", token, &f->link), ERR_NOT_FOUND);
+}
+
+/* --- links of a destination, and links that their owners want gone --- */
+
+static void finds_the_newest_active_link_to_a_destination(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "older");
+	link_fixture_make(f, "newer");
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), OK);
+	assert_string_equal(f->other.entry.slug, "newer");
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", "older", &f->other), OK);
+	assert_string_equal(f->other.entry.slug, "older");
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/x", NULL, &f->other), ERR_NOT_FOUND);
+	assert_int_equal(link_store_find_active(f->api, 2, "https://example.com/", NULL, &f->other), ERR_NOT_FOUND);
+	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), OK);
+	assert_string_equal(f->other.entry.slug, "older");
+	test_database_run(f->db, "UPDATE links SET expires_at = clock_timestamp() WHERE slug = 'older'");
+	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), ERR_NOT_FOUND);
+}
+
+static void a_purge_at_once_leaves_a_tombstone_and_an_urgent_event(void **state)
+{
+	struct link_fixture *f = *state;
+	link_fixture_make(f, "gone");
+	assert_int_equal(pg_conn_begin(f->api), OK);
+	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
+	f->other = f->link;
+	assert_int_equal(link_store_purge(f->api, &f->link), OK);
+	assert_int_equal(link_store_purge(f->api, &f->other), ERR_CONFLICT);
+	assert_int_equal(pg_conn_commit(f->api), OK);
+	assert_int_equal(f->link.entry.state, LINK_STATE_DELETED);
+	assert_int_equal(f->link.entry.version, 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
+	assert_int_equal(test_database_ask(f->db,
+	                                   "SELECT count(*) FROM link_tombstones WHERE slug = 'gone' AND version = 2 "
+	                                   "AND last_state = 'ACTIVE'"),
+	                 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE patience = 0"), 2);
+	struct link_event *event = link_fixture_recorded(f, 1);
+	assert_int_equal(event->change, LINK_CHANGE_PURGED);
+	assert_int_equal(event->link.entry.version, 2);
+	free(event);
+	struct link_store_new again = link_fixture_plain("gone");
+	assert_int_equal(link_fixture_create(f->api, &again, &f->link), ERR_CONFLICT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_token_makes_it_the_owners_for_good, link_fixture_empty),
+		cmocka_unit_test_setup(whoever_repeats_the_claim_finds_its_owner, link_fixture_empty),
+		cmocka_unit_test_setup(no_link_is_found_by_another_token_or_without_one, link_fixture_empty),
+		cmocka_unit_test_setup(finds_the_newest_active_link_to_a_destination, link_fixture_empty),
+		cmocka_unit_test_setup(a_purge_at_once_leaves_a_tombstone_and_an_urgent_event, link_fixture_empty),
+	};
+	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
+}

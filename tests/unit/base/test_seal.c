@@ -1,0 +1,81 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/base/seal.h"
+
+static const uint8_t key[SEAL_KEY_SIZE] = "0123456789abcdef0123456789abcde";
+static const char secret[] = "wmc_an answer that only its asker may read";
+
+static void opens_what_it_has_closed(void **state)
+{
+	(void)state;
+	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
+	char opened[sizeof(secret)] = "";
+	seal_close(key, secret, sizeof(secret), sealed);
+	assert_null(memmem(sealed, sizeof(sealed), "answer", 6));
+	assert_int_equal(seal_open(key, sealed, sizeof(sealed), opened), OK);
+	assert_string_equal(opened, secret);
+}
+
+static void opens_an_empty_secret(void **state)
+{
+	(void)state;
+	uint8_t sealed[SEAL_OVERHEAD];
+	uint8_t none[1];
+	seal_close(key, "", 0, sealed);
+	assert_int_equal(seal_open(key, sealed, sizeof(sealed), none), OK);
+}
+
+static void never_closes_twice_alike(void **state)
+{
+	(void)state;
+	uint8_t once[sizeof(secret) + SEAL_OVERHEAD], again[sizeof(secret) + SEAL_OVERHEAD];
+	seal_close(key, secret, sizeof(secret), once);
+	seal_close(key, secret, sizeof(secret), again);
+	assert_memory_not_equal(once, again, sizeof(once));
+}
+
+static void opens_to_no_other_key(void **state)
+{
+	(void)state;
+	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
+	uint8_t other[SEAL_KEY_SIZE];
+	char opened[sizeof(secret)];
+	memcpy(other, key, sizeof(other));
+	other[SEAL_KEY_SIZE - 1] ^= 1;
+	seal_close(key, secret, sizeof(secret), sealed);
+	assert_int_equal(seal_open(other, sealed, sizeof(sealed), opened), ERR_INVALID);
+}
+
+static void notices_each_changed_or_missing_byte(void **state)
+{
+	(void)state;
+	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
+	char opened[sizeof(secret)];
+	seal_close(key, secret, sizeof(secret), sealed);
+	for (size_t i = 0; i < sizeof(sealed); i++) {
+		sealed[i] ^= 1;
+		assert_int_equal(seal_open(key, sealed, sizeof(sealed), opened), ERR_INVALID);
+		sealed[i] ^= 1;
+		assert_int_equal(seal_open(key, sealed, i, opened), ERR_INVALID);
+	}
+	assert_int_equal(seal_open(key, sealed, sizeof(sealed), opened), OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opens_what_it_has_closed),
+		cmocka_unit_test(opens_an_empty_secret),
+		cmocka_unit_test(never_closes_twice_alike),
+		cmocka_unit_test(opens_to_no_other_key),
+		cmocka_unit_test(notices_each_changed_or_missing_byte),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/links/host_policy.h"
+
+static struct host_policy *policy_of(const char *blocked, const char *allowed)
+{
+	struct host_policy *policy = host_policy_new();
+	size_t line = 0;
+	assert_int_equal(host_policy_add_list(policy, HOST_POLICY_BLOCK, blocked, strlen(blocked), &line), OK);
+	assert_int_equal(host_policy_add_list(policy, HOST_POLICY_ALLOW, allowed, strlen(allowed), &line), OK);
+	return policy;
+}
+
+struct judgement {
+	const char *url;
+	enum host_policy_verdict verdict;
+};
+
+static void expect(const char *blocked, const char *allowed, const struct judgement *judgements, size_t count)
+{
+	struct host_policy *policy = policy_of(blocked, allowed);
+	for (size_t i = 0; i < count; i++) {
+		enum host_policy_verdict verdict = host_policy_judge(policy, judgements[i].url);
+		if (verdict != judgements[i].verdict)
+			fail_msg("%s is judged %d", judgements[i].url, (int)verdict);
+	}
+	host_policy_free(policy);
+}
+
+#define EXPECT(blocked, allowed, ...)                                                                                  \
+	expect(blocked, allowed, (const struct judgement[]){ __VA_ARGS__ },                                            \
+	       sizeof((const struct judgement[]){ __VA_ARGS__ }) / sizeof(struct judgement))
+
+static void lets_every_host_pass_without_rules(void **state)
+{
+	(void)state;
+	EXPECT("", "# nothing\n\n", { "https://example.com/", HOST_POLICY_GOOD }, { "nonsense", HOST_POLICY_GOOD });
+}
+
+static void blocks_a_host_and_leaves_its_neighbours_alone(void **state)
+{
+	(void)state;
+	EXPECT("evil.example\n", "", { "https://evil.example/", HOST_POLICY_BLOCKED },
+	       { "http://evil.example:8080/a?b#c", HOST_POLICY_BLOCKED },
+	       { "https://evil.example./", HOST_POLICY_BLOCKED }, { "https://evil.example", HOST_POLICY_BLOCKED },
+	       { "https://evil.example?q", HOST_POLICY_BLOCKED }, { "https://www.evil.example/", HOST_POLICY_GOOD },
+	       { "https://notevil.example/", HOST_POLICY_GOOD }, { "https://example/", HOST_POLICY_GOOD },
+	       { "https://evil.example.org/", HOST_POLICY_GOOD },
+	       { "https://good.example/evil.example", HOST_POLICY_GOOD },
+	       { "https://good.example/?u=https://evil.example/", HOST_POLICY_GOOD });
+}
+
+static void blocks_everything_below_a_host_if_it_is_told_so(void **state)
+{
+	(void)state;
+	EXPECT(".evil.example", "", { "https://evil.example/", HOST_POLICY_BLOCKED },
+	       { "https://a.evil.example/", HOST_POLICY_BLOCKED },
+	       { "https://a.b.c.evil.example./x", HOST_POLICY_BLOCKED },
+	       { "https://notevil.example/", HOST_POLICY_GOOD }, { "https://example/", HOST_POLICY_GOOD });
+}
+
+static void blocks_a_whole_top_level_domain(void **state)
+{
+	(void)state;
+	EXPECT(".zip", "", { "https://a.zip/", HOST_POLICY_BLOCKED }, { "https://zip/", HOST_POLICY_BLOCKED },
+	       { "https://a.zipp/", HOST_POLICY_GOOD });
+}
+
+static void lets_only_allowed_hosts_pass_as_soon_as_there_is_one(void **state)
+{
+	(void)state;
+	EXPECT("", ".ours.example\nshop.example", { "https://ours.example/", HOST_POLICY_GOOD },
+	       { "https://www.ours.example/", HOST_POLICY_GOOD }, { "https://shop.example/", HOST_POLICY_GOOD },
+	       { "https://www.shop.example/", HOST_POLICY_NOT_ALLOWED },
+	       { "https://elsewhere.example/", HOST_POLICY_NOT_ALLOWED }, { "nonsense", HOST_POLICY_NOT_ALLOWED });
+}
+
+static void takes_a_host_that_is_allowed_and_blocked_for_blocked(void **state)
+{
+	(void)state;
+	EXPECT(".bad.ours.example", ".ours.example", { "https://ours.example/", HOST_POLICY_GOOD },
+	       { "https://x.bad.ours.example/", HOST_POLICY_BLOCKED });
+	EXPECT(".ours.example", "good.ours.example", { "https://good.ours.example/", HOST_POLICY_BLOCKED });
+}
+
+static void knows_addresses_in_each_of_their_spellings_and_nothing_below_them(void **state)
+{
+	(void)state;
+	EXPECT("203.0.113.7\n.198.51.100.1\n[2001:DB8:0:0:0:0:0:7]\n[::ffff:192.0.2.1]", "",
+	       { "http://203.0.113.7/", HOST_POLICY_BLOCKED }, { "http://203.0.113.7:81/", HOST_POLICY_BLOCKED },
+	       { "http://203.0.113.77/", HOST_POLICY_GOOD }, { "http://198.51.100.1/", HOST_POLICY_BLOCKED },
+	       { "http://[2001:db8::7]:8080/x", HOST_POLICY_BLOCKED }, { "http://[2001:db8::8]/", HOST_POLICY_GOOD },
+	       { "http://[::ffff:c000:201]/", HOST_POLICY_BLOCKED });
+}
+
+static void takes_a_name_that_only_looks_like_an_address_for_a_name(void **state)
+{
+	(void)state;
+	EXPECT(".node1", "", { "http://db.node1/", HOST_POLICY_BLOCKED }, { "http://node1/", HOST_POLICY_BLOCKED });
+}
+
+static void reads_lists_with_comments_blanks_and_any_case(void **state)
+{
+	(void)state;
+	EXPECT("# bad ones\r\n\n  Evil.EXAMPLE \t# since May\r\n\t.xn--bcher-kva.example.\n", "",
+	       { "https://evil.example/", HOST_POLICY_BLOCKED },
+	       { "https://www.xn--bcher-kva.example/", HOST_POLICY_BLOCKED });
+}
+
+static void names_the_line_that_is_no_host(void **state)
+{
+	(void)state;
+	const char *const wrong[] = { "https://a.example",
+		                      "a.example/x",
+		                      "b\xc3\xbc"
+		                      "cher.example",
+		                      "..a.example",
+		                      "a..example",
+		                      "*.a.example",
+		                      "a b",
+		                      "1.2.3",
+		                      "[::1",
+		                      "1.2.3.04",
+		                      ".",
+		                      "a.example:80" };
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char list[128];
+		size_t line = 0;
+		struct host_policy *policy = host_policy_new();
+		snprintf(list, sizeof(list), "good.example\n\n%s\nother.example\n", wrong[i]);
+		if (host_policy_add_list(policy, HOST_POLICY_BLOCK, list, strlen(list), &line) != ERR_INVALID)
+			fail_msg("%s is taken", wrong[i]);
+		assert_int_equal(line, 3);
+		host_policy_free(policy);
+	}
+}
+
+static void refuses_names_that_are_too_long(void **state)
+{
+	(void)state;
+	char name[HOST_POLICY_NAME_MAX + 2];
+	memset(name, 'a', sizeof(name));
+	struct host_policy *policy = host_policy_new();
+	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, name, sizeof(name)), ERR_INVALID);
+	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, name, HOST_POLICY_NAME_MAX), OK);
+	host_policy_free(policy);
+}
+
+static void finds_each_of_many_names_and_none_beside_them(void **state)
+{
+	(void)state;
+	enum { MANY = 50000 };
+	struct host_policy *policy = host_policy_new();
+	char text[64];
+	for (int i = 0; i < MANY; i++) {
+		int len = snprintf(text, sizeof(text), ".h%d.example", i);
+		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, text, (size_t)len), OK);
+	}
+	assert_int_equal(host_policy_count(policy), MANY);
+	for (int i = 0; i < 2 * MANY; i++) {
+		snprintf(text, sizeof(text), "https://www.h%d.example/", i);
+		assert_int_equal(host_policy_judge(policy, text), i < MANY ? HOST_POLICY_BLOCKED : HOST_POLICY_GOOD);
+	}
+	host_policy_free(policy);
+}
+
+static void has_a_ceiling(void **state)
+{
+	(void)state;
+	struct host_policy *policy = host_policy_new();
+	char text[64];
+	for (int i = 0; i < HOST_POLICY_RULES_MAX; i++) {
+		int len = snprintf(text, sizeof(text), "h%d", i);
+		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, text, (size_t)len), OK);
+	}
+	assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, "x", 1), ERR_LIMIT);
+	host_policy_free(policy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lets_every_host_pass_without_rules),
+		cmocka_unit_test(blocks_a_host_and_leaves_its_neighbours_alone),
+		cmocka_unit_test(blocks_everything_below_a_host_if_it_is_told_so),
+		cmocka_unit_test(blocks_a_whole_top_level_domain),
+		cmocka_unit_test(lets_only_allowed_hosts_pass_as_soon_as_there_is_one),
+		cmocka_unit_test(takes_a_host_that_is_allowed_and_blocked_for_blocked),
+		cmocka_unit_test(knows_addresses_in_each_of_their_spellings_and_nothing_below_them),
+		cmocka_unit_test(takes_a_name_that_only_looks_like_an_address_for_a_name),
+		cmocka_unit_test(reads_lists_with_comments_blanks_and_any_case),
+		cmocka_unit_test(names_the_line_that_is_no_host),
+		cmocka_unit_test(refuses_names_that_are_too_long),
+		cmocka_unit_test(finds_each_of_many_names_and_none_beside_them),
+		cmocka_unit_test(has_a_ceiling),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

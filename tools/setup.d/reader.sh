@@ -1,0 +1,25 @@
+# shellcheck shell=bash disable=SC2154 # here, cache and log come from tools/setup
+# Swagger UI, the page that shows the API's description at /docs: it becomes part of links-api when that is built.
+
+reader_install() {
+	local package=swagger-ui-dist version=5.35.0 folder=$cache/swagger-ui work
+	[ "$(cat "$folder/version" 2>/dev/null)" != "$version" ] || return 0
+	step "Swagger UI $version (2 MB, through npm)"
+	work=$(mktemp -d "$cache/swagger-ui.XXXX")
+	if ! reader_fetch "$work" "$package@$version"; then
+		rm -rf "$work"
+		echo "    npm's store cannot be reached: /docs of the API will be a plain page. Later: tools/setup"
+		return 0
+	fi
+	rm -rf "$folder"
+	mkdir "$folder"
+	cp "$work/node_modules/$package"/{swagger-ui.css,swagger-ui-bundle.js,LICENSE,NOTICE} "$folder"
+	echo "$version" >"$folder/version"
+	rm -rf "$work"
+}
+
+# Its scripts are not run: one of its packages would tell its makers about us.
+reader_fetch() { # reader_fetch FOLDER PACKAGE
+	command -v npm >>"$log" 2>&1 || return 1
+	npm install --prefix "$1" --ignore-scripts --no-audit --no-fund --no-save --loglevel error "$2" >>"$log" 2>&1
+}
