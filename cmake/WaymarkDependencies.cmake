@@ -22,7 +22,8 @@ add_library(allocator INTERFACE)
 add_library(dep::allocator ALIAS allocator)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT WAYMARK_SANITIZE)
   pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
-  target_link_libraries(allocator INTERFACE PkgConfig::jemalloc)
+  # By name and before all else: --as-needed leaves out a library in whose place the C library would do.
+  target_link_options(allocator INTERFACE "LINKER:--push-state,--no-as-needed" "LINKER:-l,jemalloc" "LINKER:--pop-state")
 endif()
 
 find_program(WAYMARK_PROTOC protoc REQUIRED)

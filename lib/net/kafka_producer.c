@@ -392,7 +392,8 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 	if (record->header_count > KAFKA_HEADERS_MAX)
 		return ERR_INVALID;
 	struct kafka_entry *entry = kafka_entry_new(record);
-	entry->accepted_us = clock_steady_us(clock_system());
+	if (p->config.message_timeout_ms > 0)
+		entry->accepted_us = clock_steady_us(clock_system());
 	enter_queue(p, entry);
 	pthread_mutex_lock(&p->mutex);
 	entry->sequence = ++p->sequence;
