@@ -21,7 +21,8 @@ struct fact_sources_config {
 	const char *ua_regexes;
 	size_t user_agent_cache;
 	int64_t check_ms; /* the files are looked at so often */
-	const struct fact_sources *places_of; /* their GEOIP_DB, which they read again and close, instead of one more copy; or NULL */
+	const struct fact_sources
+		*places_of; /* their GEOIP_DB, which they read again and close, instead of one more copy; or NULL */
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */
 };

@@ -107,7 +107,8 @@ static void says_up_to_when_it_has_counted(void **state)
 	/* And while nobody clicks it goes on. */
 	test_database_run(world->database, "CREATE TABLE seen AS SELECT max(as_of) AS as_of FROM consumer_offsets");
 	for (int i = 0; i < 2; i++) {
-		await(world, "SELECT count(*) FROM consumer_offsets, seen WHERE consumer_offsets.as_of > seen.as_of", 1);
+		await(world, "SELECT count(*) FROM consumer_offsets, seen WHERE consumer_offsets.as_of > seen.as_of",
+		      1);
 		test_database_run(world->database, "UPDATE seen SET as_of = (SELECT max(as_of) FROM consumer_offsets)");
 	}
 	world_stop(world, ingest);

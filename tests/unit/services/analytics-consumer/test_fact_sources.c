@@ -233,9 +233,11 @@ static void survives_that_its_database_is_cut_off_in_place(void **state)
 static void lets_others_have_its_database_of_places(void **state)
 {
 	struct fixture *f = *state;
-	const struct fact_sources_config config = {
-		.geoip_db = "/not/looked/at", .ua_regexes = f->rules, .user_agent_cache = 10, .check_ms = 10, .places_of = f->sources
-	};
+	const struct fact_sources_config config = { .geoip_db = "/not/looked/at",
+		                                    .ua_regexes = f->rules,
+		                                    .user_agent_cache = 10,
+		                                    .check_ms = 10,
+		                                    .places_of = f->sources };
 	struct fact_sources *others = NULL;
 	struct fact_sources *own = f->sources;
 	assert_int_equal(fact_sources_open(&config, &others), OK);
