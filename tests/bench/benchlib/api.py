@@ -22,6 +22,7 @@ USERS, LINKS_EACH, CLIENTS = 16, 50, 8
 BULK, BULKS, SINGLES = 1000, 5, 1000
 WANTED = {"create": 0.5, "get": 0.6}
 SLUG = "benchslug"
+LINE = re.compile(r".* links_api@waymark (.*)$")
 STATEMENT = re.compile(r"LOG: +(?:duration: [0-9.]+ ms +)?(?:execute [^:]+|statement): (.*)$")
 
 
@@ -64,20 +65,12 @@ def run(stage, statement, *values):
 # --- the same SQL ---
 
 
-def log_of(stage):
-    found = glob.glob(os.path.join(stage.state, "**", "postgres*.log"), recursive=True) or glob.glob(
-        os.path.join(stage.state, "**", "*.log"), recursive=True
-    )
-    return max((path for path in found if "postgres" in path), key=os.path.getmtime)
-
-
 def logged(stage, ask):
     """The statements of one request: [(text, {number: value or None})], in their order."""
+    path = os.path.join(stage.state, "logs", "postgres.log")
     run(stage, "ALTER SYSTEM SET log_statement = 'all'")
-    run(stage, "ALTER SYSTEM SET log_line_prefix = '%a|'")
     run(stage, "SELECT pg_reload_conf()")
     time.sleep(1)
-    path = log_of(stage)
     begin = os.path.getsize(path)
     ask()
     time.sleep(0.5)
@@ -85,7 +78,7 @@ def logged(stage, ask):
     run(stage, "SELECT pg_reload_conf()")
     with open(path, encoding="utf-8", errors="replace") as file:
         file.seek(begin)
-        lines = [line[len("links-api|") :].rstrip("\n") for line in file if line.startswith("links-api|")]
+        lines = [said.group(1) for line in file if (said := LINE.match(line))]
     found = []
     for line in lines:
         statement = STATEMENT.match(line)
@@ -99,7 +92,7 @@ def logged(stage, ask):
 
 def is_of_a_request(text):
     """The watch of the pool and the relay speak in between."""
-    if text == "SELECT 1" or "shedlock" in text or "link_cache_generation" in text or text.startswith("LISTEN"):
+    if text == "SELECT 1" or "set_config" in text or "shedlock" in text or "link_cache_generation" in text or text.startswith("LISTEN"):
         return False
     return "outbox" not in text or "INSERT INTO outbox" in text or "NOT EXISTS" in text
 
@@ -212,6 +205,8 @@ def compare(folder, stage, accounts, word, path, options):
     statements = logged(stage, ask)
     rival = Rival(folder, stage, word, statements, user, link)
     print(f"  {word}: {rival.count} statements", flush=True)
+    if not rival.count:
+        raise SystemExit("bench: PostgreSQL has logged nothing of the request")
     return rival.count, [pair(stage, rival, word, path, options.seconds) for _ in range(options.rounds)]
 
 
