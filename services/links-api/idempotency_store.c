@@ -11,7 +11,7 @@
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
 
-void idempotency_row_clear(struct idempotency_row *row)
+void idempotency_store_clear(struct idempotency_row *row)
 {
 	free(row->answer);
 	free(row->slugs);

@@ -23,7 +23,7 @@ struct idempotency_row {
 	size_t slug_count;
 };
 
-void idempotency_row_clear(struct idempotency_row *row);
+void idempotency_store_clear(struct idempotency_row *row);
 
 /*
  * Takes the key until the end of the transaction. ERR_LIMIT: another transaction has it. OK: *out is what was kept in

@@ -24,7 +24,7 @@ enum err link_writing_init(struct link_writing *w, struct request *r, const stru
 void link_writing_clear(struct link_writing *w)
 {
 	kept_answer_clear(&w->answer);
-	idempotency_row_clear(&w->kept);
+	idempotency_store_clear(&w->kept);
 }
 
 static enum err keep(struct link_writing *w, struct pg_conn *conn)

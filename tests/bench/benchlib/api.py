@@ -22,6 +22,7 @@ USERS, LINKS_EACH, CLIENTS = 16, 50, 8
 BULK, BULKS, SINGLES = 1000, 5, 1000
 WANTED = {"create": 0.5, "get": 0.6}
 SLUG = "benchslug"
+LINE = re.compile(r".* \[(\d+)\] links_api@waymark (.*)$")
 STATEMENT = re.compile(r"LOG: +(?:duration: [0-9.]+ ms +)?(?:execute [^:]+|statement): (.*)$")
 
 
@@ -64,20 +65,12 @@ def run(stage, statement, *values):
 # --- the same SQL ---
 
 
-def log_of(stage):
-    found = glob.glob(os.path.join(stage.state, "**", "postgres*.log"), recursive=True) or glob.glob(
-        os.path.join(stage.state, "**", "*.log"), recursive=True
-    )
-    return max((path for path in found if "postgres" in path), key=os.path.getmtime)
-
-
 def logged(stage, ask):
     """The statements of one request: [(text, {number: value or None})], in their order."""
+    path = os.path.join(stage.state, "logs", "postgres.log")
     run(stage, "ALTER SYSTEM SET log_statement = 'all'")
-    run(stage, "ALTER SYSTEM SET log_line_prefix = '%a|'")
     run(stage, "SELECT pg_reload_conf()")
     time.sleep(1)
-    path = log_of(stage)
     begin = os.path.getsize(path)
     ask()
     time.sleep(0.5)
@@ -85,7 +78,10 @@ def logged(stage, ask):
     run(stage, "SELECT pg_reload_conf()")
     with open(path, encoding="utf-8", errors="replace") as file:
         file.seek(begin)
-        lines = [line[len("links-api|") :].rstrip("\n") for line in file if line.startswith("links-api|")]
+        said = [match.groups() for line in file if (match := LINE.match(line))]
+    # One request alone takes one connection; relay and watch have others.
+    mine = {pid for pid, text in said if "INSERT INTO links " in text or "FROM links WHERE id = $1" in text}
+    lines = [text for pid, text in said if pid in mine]
     found = []
     for line in lines:
         statement = STATEMENT.match(line)
@@ -94,14 +90,7 @@ def logged(stage, ask):
         elif line.startswith("DETAIL:  parameters: ") and found:
             for number, value in re.findall(r"\$(\d+) = (NULL|'(?:[^']|'')*')", line):
                 found[-1][1][int(number)] = None if value == "NULL" else value[1:-1].replace("''", "'")
-    return [each for each in found if is_of_a_request(each[0])]
-
-
-def is_of_a_request(text):
-    """The watch of the pool and the relay speak in between."""
-    if text == "SELECT 1" or "shedlock" in text or "link_cache_generation" in text or text.startswith("LISTEN"):
-        return False
-    return "outbox" not in text or "INSERT INTO outbox" in text or "NOT EXISTS" in text
+    return found
 
 
 def script(statements, user_id, link_id, slug):
@@ -110,8 +99,8 @@ def script(statements, user_id, link_id, slug):
     for place, (text, values) in enumerate(statements):
         for number in sorted(values, reverse=True):
             value, name = values[number], f"v{place}_{number}"
-            if value is None:
-                replacement = "NULL"
+            if not value:
+                replacement = "NULL" if value is None else "''"
             elif value == str(user_id):
                 replacement = ":user_id"
             elif value == str(link_id):
@@ -212,6 +201,8 @@ def compare(folder, stage, accounts, word, path, options):
     statements = logged(stage, ask)
     rival = Rival(folder, stage, word, statements, user, link)
     print(f"  {word}: {rival.count} statements", flush=True)
+    if not rival.count:
+        raise SystemExit("bench: PostgreSQL has logged nothing of the request")
     return rival.count, [pair(stage, rival, word, path, options.seconds) for _ in range(options.rounds)]
 
 
