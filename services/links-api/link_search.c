@@ -32,20 +32,23 @@ static struct word next_word(const char *at)
 	return word;
 }
 
-static bool is_rarer(const struct word *word, const struct word *best)
+/* A year of these days stands in very many links. */
+static bool is_year(const struct word *word)
 {
-	if (utf8_length(word->text, word->len) < TRIGRAM_CHARS)
-		return false;
-	if (word->has_digit != best->has_digit)
-		return word->has_digit;
-	return word->len > best->len;
+	return word->len == 4 && strspn(word->text, "0123456789") == 4 &&
+	       (memcmp(word->text, "19", 2) == 0 || memcmp(word->text, "20", 2) == 0);
+}
+
+static bool is_rare(const struct word *word)
+{
+	return word->has_digit && utf8_length(word->text, word->len) >= TRIGRAM_CHARS && !is_year(word);
 }
 
 const char *link_search_word(const char *q, size_t *len)
 {
 	struct word best = { 0 };
 	for (struct word word = next_word(q); word.len > 0; word = next_word(word.text + word.len)) {
-		if (is_rarer(&word, &best))
+		if (is_rare(&word) && word.len > best.len)
 			best = word;
 	}
 	*len = best.len > 0 ? best.len : strlen(q);

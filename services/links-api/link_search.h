@@ -16,8 +16,8 @@
 #define LINK_SEARCH_TEXT_UNINDEXED "(slug || E'\\n' || original_url || E'\\n' || title) COLLATE \"default\""
 
 /*
- * The word of q, which is valid UTF-8, that is rare most likely: the longest of those with a digit, otherwise the
- * longest. All of q if no word has three characters, which is what a trigram takes.
+ * The word of q, which is valid UTF-8, that is rare for certain, nearly: the longest of those with a digit and three
+ * characters, which is what a trigram takes, and no year. All of q if there is none: then PostgreSQL's statistics know better.
  */
 const char *link_search_word(const char *q, size_t *len);
 

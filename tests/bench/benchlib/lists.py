@@ -15,7 +15,7 @@ FIRST_PAGE_MS_MAX, Q_MS_MAX = 10, 50
 INDEXES = ("links_search_idx", "links_tags_idx", "link_ranking_visits_idx", "link_ranking_visited_idx")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)  # a key by itself
 class Question:
     name: str
     query: dict  # "{n}": any number of a link

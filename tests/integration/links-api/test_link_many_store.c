@@ -52,9 +52,8 @@ static void writes_each_link_and_records_its_own_change(void **state)
 		assert_string_equal(f->other.tags.tag[0], changes[i].link.tags.tag[0]);
 		struct link_event *event = link_fixture_recorded(f, i);
 		assert_int_equal(event->link.entry.version, 2);
-		assert_int_equal(event->change,
-		                 event->link.entry.id == changes[0].link.entry.id ? LINK_CHANGE_DISABLED
-		                                                                  : LINK_CHANGE_UPDATED);
+		assert_int_equal(event->change, event->link.entry.id == changes[0].link.entry.id ? LINK_CHANGE_DISABLED
+		                                                                                 : LINK_CHANGE_UPDATED);
 		free(event);
 	}
 	free(changes);
@@ -80,8 +79,10 @@ static void sends_a_mark_that_waits_before_the_change(void **state)
 	struct link_many_store_change *changes = two_changes(f);
 	test_database_run(f->db, "UPDATE outbox SET patience = 1");
 	assert_int_equal(write(f, changes, 1), OK);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND patience = 0"), 2);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND patience = 1"), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND patience = 0"),
+	                 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND patience = 1"),
+	                 1);
 	free(changes);
 }
 

@@ -17,26 +17,27 @@ static void assert_word(const char *q, const char *word)
 		fail_msg("%s: found \"%.*s\", not \"%s\"", q, (int)len, found, word);
 }
 
-static void asks_for_the_word_that_is_rare_most_likely(void **state)
+static void asks_for_a_word_with_a_digit(void **state)
 {
 	(void)state;
-	assert_word("summer", "summer");
-	assert_word("Summer campaign", "campaign");
 	assert_word("summer campaign 4242", "4242");
 	assert_word("utm_campaign=c777&x=12345", "12345");
-	assert_word("/red-shoes-77/", "shoes");
-	assert_word("https://example.com/a1", "example");
 	assert_word("  aB3dE9x  ", "aB3dE9x");
+	assert_word("summer 2026 x27", "x27");
 	assert_word("\xc3\x9c"
-	            "ber uns",
+	            "1b er",
 	            "\xc3\x9c"
-	            "ber");
+	            "1b");
 }
 
-static void asks_for_everything_when_no_word_has_a_trigram(void **state)
+static void asks_for_everything_when_no_word_is_rare(void **state)
 {
 	(void)state;
 	assert_word("a", "a");
+	assert_word("Summer campaign", "Summer campaign");
+	assert_word("/red-shoes-77/", "/red-shoes-77/");
+	assert_word("summer 2026", "summer 2026");
+	assert_word("utm_campaign=c6&", "utm_campaign=c6&");
 	assert_word("a b c d", "a b c d");
 	assert_word("\xc3\x9c\xc3\x9f", "\xc3\x9c\xc3\x9f");
 	assert_word("...", "...");
@@ -46,8 +47,8 @@ static void asks_for_everything_when_no_word_has_a_trigram(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(asks_for_the_word_that_is_rare_most_likely),
-		cmocka_unit_test(asks_for_everything_when_no_word_has_a_trigram),
+		cmocka_unit_test(asks_for_a_word_with_a_digit),
+		cmocka_unit_test(asks_for_everything_when_no_word_is_rare),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
