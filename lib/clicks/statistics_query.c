@@ -33,14 +33,14 @@ enum err statistics_query_log_since(struct pg_conn *conn, int64_t *since_us)
 static enum err look(struct pg_conn *conn, struct statistics_question *question)
 {
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn,
-	                      "SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
-	                      "next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, finished_days",
-	                      NULL, &rows);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT since::timestamp AT TIME ZONE 'UTC', totals_since::timestamp AT TIME ZONE 'UTC', "
+	                             "next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, finished_days",
+	                             NULL, &rows);
 	if (err == OK) {
 		question->log_since_us = pg_result_time(rows, 0, 0);
-		question->finished = (struct statistics_span){ pg_result_time(rows, 0, 1), pg_result_time(rows, 0, 2) };
+		question->finished =
+			(struct statistics_span){ pg_result_time(rows, 0, 1), pg_result_time(rows, 0, 2) };
 	}
 	pg_result_free(rows);
 	return err;
@@ -140,10 +140,9 @@ static void add_days(struct visit_query *query, const char *named, const struct 
 {
 	int from = visit_query_day(query, clock_utc_day(span.from_us));
 	int to = visit_query_day(query, clock_utc_day(span.to_us));
-	visit_query_add(
-		query,
-		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
-		named ? named : "", named ? "visit_rollup_day" : "visit_total_day", writing->link, from, to);
+	visit_query_add(query,
+	                "SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
+	                named ? named : "", named ? "visit_rollup_day" : "visit_total_day", writing->link, from, to);
 	if (named)
 		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
 }

@@ -39,8 +39,7 @@ struct statistics_question {
 	const struct visit_filter *filter; /* terms choose what is counted; who chooses what is listed, and its order */
 	struct statistics_span counted;    /* out */
 	int64_t log_since_us;              /* out; 0: everything is there */
-	struct statistics_span
-		finished; /* out: of which days there are totals; values are there of all before its end */
+	struct statistics_span finished;   /* out: of which days there are totals; values are there of all before its end */
 };
 
 enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *question,

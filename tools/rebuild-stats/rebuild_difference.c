@@ -68,8 +68,7 @@ static const char days_of_values_sql[] =
 		"bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
 			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) sums, finished_days "
 			  "WHERE finished_days_have(finished_days, link_id, day, dimension, value)) w FULL JOIN "
-			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day, finished_days WHERE " LINKS
-			  " AND " HAS_DAY(
+			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day, finished_days WHERE " LINKS " AND " HAS_DAY(
 				  "day") " AND finished_days_have(finished_days, link_id, day, dimension, value)) s "
 					 "USING (link_id, day, dimension, value) WHERE " DIFFERS;
 
@@ -167,12 +166,11 @@ static enum err end(struct pg_conn *conn, enum err err)
 static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(
-		conn,
-		"SELECT count(*) FILTER (WHERE book = 1), count(*) FILTER (WHERE book = 2), "
-		"count(*) FILTER (WHERE book = 3), count(*) FILTER (WHERE book = 4), (SELECT count(*) FROM rebuild_statistics) "
-		"FROM rebuild_rollup",
-		NULL, &rows);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT count(*) FILTER (WHERE book = 1), count(*) FILTER (WHERE book = 2), "
+	                             "count(*) FILTER (WHERE book = 3), count(*) FILTER (WHERE book = 4), (SELECT count(*) FROM rebuild_statistics) "
+	                             "FROM rebuild_rollup",
+	                             NULL, &rows);
 	for (int book = REBUILD_QUARTERS; err == OK && book < REBUILD_BOOKS; book++)
 		out->rows[book] = pg_result_int(rows, 0, book - 1);
 	pg_result_free(rows);
@@ -198,8 +196,8 @@ enum err rebuild_difference_begin_of_log(struct pg_conn *conn, char *out, size_t
 
 enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
 {
-	static const char *const steps[] = { quarters_sql, log_hours_sql,      hours_sql,
-		                             days_sql,     days_of_values_sql, statistics_sql };
+	static const char *const steps[] = { quarters_sql, log_hours_sql, hours_sql, days_sql,
+		                             days_of_values_sql, statistics_sql };
 	struct pg_params params = { 0 };
 	struct rebuild_difference found = { 0 };
 	pg_params_int(&params, first);

@@ -74,9 +74,8 @@ static void finishes_a_day_once_it_has_been_over_for_long_enough(void **state)
 	assert_int_equal(time_traveller_do(t, finished_days_run), 5);
 	assert_int_equal(days_behind(t), 0);
 	assert_int_equal(time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), 100);
-	assert_int_equal(
-		time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE dimension = 'referrer'"),
-		100);
+	assert_int_equal(time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE dimension = 'referrer'"),
+	                 100);
 	assert_books(t);
 }
 
@@ -92,9 +91,8 @@ static void counts_clicks_that_come_late_into_finished_days(void **state)
 	count_clicks(t, day + 1, 11);
 	assert_int_equal(time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), 50);
 	/* A day before there were totals has none, and its values. */
-	assert_int_equal(
-		time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE dimension = 'referrer'"),
-		57);
+	assert_int_equal(time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE dimension = 'referrer'"),
+	                 57);
 	assert_books(t);
 	time_traveller_go_on(t, CLOCK_US_PER_DAY);
 	time_traveller_do(t, finished_days_run);
@@ -167,11 +165,9 @@ static void goes_on_in_the_middle_of_a_link(void **state)
 	}
 	print_message("%lld steps, %lld of them ended within a dimension\n", (long long)steps, (long long)places);
 	assert_true(places > 30);
-	assert_int_equal(time_traveller_ask(t, "SELECT count(*) FROM visit_rollup_day WHERE value LIKE 'value-%'"),
-	                 903);
-	assert_int_equal(
-		time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE value LIKE 'value-%'"),
-		6000);
+	assert_int_equal(time_traveller_ask(t, "SELECT count(*) FROM visit_rollup_day WHERE value LIKE 'value-%'"), 903);
+	assert_int_equal(time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE value LIKE 'value-%'"),
+	                 6000);
 	assert_int_equal(time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), t->clicks);
 }
 
@@ -189,10 +185,9 @@ static void does_not_mistake_the_next_link_for_one_that_was_purged_half_way(void
 	while (time_traveller_ask(t, sql) > 0)
 		;
 	assert_int_equal(time_traveller_ask(t, "SELECT count(*) FROM visit_total_day WHERE link_id = 3"), 0);
-	assert_int_equal(
-		time_traveller_ask(t, "SELECT count(*) FROM visit_log WHERE link_id > 3 AND referrer_host <> ''"),
-		time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day "
-	                              "WHERE link_id > 3 AND dimension = 'referrer'"));
+	assert_int_equal(time_traveller_ask(t, "SELECT count(*) FROM visit_log WHERE link_id > 3 AND referrer_host <> ''"),
+	                 time_traveller_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day "
+	                                       "WHERE link_id > 3 AND dimension = 'referrer'"));
 }
 
 /* --- at the same time --- */
@@ -225,8 +220,8 @@ static void does_not_wait_for_who_counts_clicks_of_other_days(void **state)
 	count_clicks(t, day, 10);
 	time_traveller_go_on(t, A_DAY_AND_AN_HOUR);
 	snprintf(sql, sizeof(sql),
-	         "SELECT finished_days_hold(ARRAY[date '1970-01-01' + %d, date '1970-01-01' + %d]) IS NOT NULL",
-	         day - 1, day + 1);
+	         "SELECT finished_days_hold(ARRAY[date '1970-01-01' + %d, date '1970-01-01' + %d]) IS NOT NULL", day - 1,
+	         day + 1);
 	assert_int_equal(pg_conn_begin(t->reader), OK);
 	assert_int_equal(pg_conn_query(t->reader, sql, NULL, NULL), OK);
 	time_traveller_do(t, finished_days_run);
@@ -271,8 +266,7 @@ static void loses_and_doubles_nothing_while_clicks_of_the_day_are_counted(void *
 			(void)time_traveller_click(t, day + (i + j) % DAYS);
 		time_traveller_store(t);
 	}
-	test_database_await(t->world->database, "SELECT (next_day - totals_since)::int FROM finished_days", DAYS,
-	                    AWAIT_MS);
+	test_database_await(t->world->database, "SELECT (next_day - totals_since)::int FROM finished_days", DAYS, AWAIT_MS);
 	atomic_store(&finisher.is_over, true);
 	pthread_join(thread, NULL);
 	print_message("%lld steps while %d batches were counted\n", (long long)finisher.steps, BATCHES);

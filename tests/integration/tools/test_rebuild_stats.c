@@ -131,9 +131,8 @@ static int64_t some_link(struct test_database *db)
 /* Before each test: nothing has been counted. */
 static int forget(void **state)
 {
-	run(*state,
-	    "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day;"
-	    "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
+	run(*state, "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day;"
+	            "DELETE FROM visit_log WHERE city = '' AND utm_medium = ''");
 	return 0;
 }
 
@@ -222,8 +221,7 @@ static void looks_only_at_days_that_are_finished(void **state)
 	assert_int_equal(rebuild(db, 0, true), OK);
 	run(db, "UPDATE visit_rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
-	run(db,
-	    "UPDATE finished_days SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
+	run(db, "UPDATE finished_days SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
 }
 
 /* Such a day would be made of hours that it has not come to. */

@@ -34,8 +34,8 @@ static void whole_days_need_neither_hours_nor_the_log(void **state)
 	(void)state;
 	struct statistics_range range = statistics_range_of((struct statistics_span){ NOW, NOW + 3 * DAY }, HOUR, all);
 	expect(range.days, NOW, NOW + 3 * DAY);
-	assert_int_equal(
-		length(range.buckets[0]) + length(range.buckets[1]) + length(range.log[0]) + length(range.log[1]), 0);
+	assert_int_equal(length(range.buckets[0]) + length(range.buckets[1]) + length(range.log[0]) + length(range.log[1]),
+	                 0);
 }
 
 static void a_range_is_its_edges_hours_and_days(void **state)
