@@ -120,7 +120,9 @@ static bool read_ipv6(const char *text, size_t len, struct name *out)
 
 static char lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	return c;
 }
 
 /* As browsers tell them: by a last label of digits. */

@@ -120,8 +120,7 @@ static void names_the_line_that_is_no_host(void **state)
 	(void)state;
 	const char *const wrong[] = { "https://a.example",
 		                      "a.example/x",
-		                      "b\xc3\xbc"
-		                      "cher.example",
+		                      "b\xc3\xbcrste.example",
 		                      "..a.example",
 		                      "a..example",
 		                      "*.a.example",

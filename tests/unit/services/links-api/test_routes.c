@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/links/slug.h"
 #include "services/links-api/access_token.h"
 #include "services/links-api/api.h"
 #include "services/links-api/routes.h"
@@ -382,10 +383,25 @@ static void without_postgresql_the_answer_is_503_and_not_an_error_of_ours(void *
 	assert_header(f, "Retry-After", "1");
 }
 
+/* One name may serve visitors and callers of the API, and a proxy then tells them by the path. */
+static void the_first_word_of_each_path_is_no_slug(void **state)
+{
+	(void)state;
+	size_t count;
+	const struct http_route *table = routes_table(&count);
+	for (size_t i = 0; i < count; i++) {
+		char word[SLUG_SIZE];
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(table[i].pattern + 1, "/.{"), table[i].pattern + 1);
+		if (!slug_is_reserved(word))
+			fail_msg("%s is not reserved, although there is %s", word, table[i].pattern);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_public_routes_answer_without_a_token),
+		cmocka_unit_test(the_first_word_of_each_path_is_no_slug),
 		cmocka_unit_test(the_other_name_of_links_is_shut_as_well),
 		cmocka_unit_test(bad_tokens_are_refused_and_good_ones_reach_the_handler),
 		cmocka_unit_test(unknown_paths_are_404_and_unknown_methods_405_with_the_known_ones),
