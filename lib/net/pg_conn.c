@@ -124,8 +124,7 @@ static enum err pg_conn_sent(struct pg_conn *conn, int sent)
 	return sent ? OK : pg_conn_wait_broken(conn, "postgres_connection_broke");
 }
 
-/* Whether a statement can be sent now. */
-static enum err pg_conn_ready(struct pg_conn *conn, const struct pg_params *params)
+enum err pg_conn_ready(struct pg_conn *conn, const struct pg_params *params)
 {
 	conn->constraint[0] = '\0';
 	conn->message[0] = '\0';

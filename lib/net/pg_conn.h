@@ -80,6 +80,19 @@ const char *pg_conn_message(const struct pg_conn *conn);
 /* The constraint of the last ERR_CONFLICT or ERR_INVALID, "" if none. */
 const char *pg_conn_constraint(const struct pg_conn *conn);
 
+/*
+ * COPY … FROM STDIN: sql, then the rows (sql_copy.h). Errors as of pg_conn_query. Of all statements this one alone needs
+ * us until its last byte: a client that is frozen before keeps the transaction's locks, and no timeout of the server
+ * ends that. Whoever waits for them has to (pg_conn_copy_cut_frozen).
+ */
+enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, size_t len) MUST_CHECK;
+
+/*
+ * Ends the connections of the same user that have been in a COPY into table for twice our statement timeout and whose
+ * client says nothing: it is frozen, or it would have given up. *cut: how many.
+ */
+enum err pg_conn_copy_cut_frozen(struct pg_conn *conn, const char *table, int64_t *cut) MUST_CHECK;
+
 enum err pg_conn_begin(struct pg_conn *conn) MUST_CHECK;
 /*
  * ERR_UNAVAILABLE here means that nobody knows whether it was committed; everything else but OK means it was not.

@@ -67,7 +67,7 @@ static enum err pg_conn_wait_input(struct pg_conn *conn, short events, int64_t d
 	return OK;
 }
 
-static enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us)
+enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us)
 {
 	for (;;) {
 		int left = PQflush(conn->wire);

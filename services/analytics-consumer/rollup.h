@@ -34,7 +34,7 @@ struct rollup_row {
 	enum rollup_dimension dimension;
 	int32_t humans;
 	int32_t bots;
-	int32_t uniques; /* visits that are unique (visitor_store.h) */
+	int32_t uniques; /* visits that are unique (unique_visitors.h) */
 };
 
 struct rollup_rows {

@@ -48,11 +48,10 @@ static void add(struct statistics *row, const struct visit *visit)
 
 const struct statistics *tally_sum(struct tally *tally, const struct visit_order *order, size_t *rows)
 {
-	size_t n = 0;
+	size_t n = order->count;
 	bool of_one_day = true;
-	for (size_t i = 0; i < order->count; i++) {
-		if (order->visits[i]->fate == VISIT_NEW)
-			tally->sorted[n++] = order->visits[i];
+	for (size_t i = 0; i < n; i++) {
+		tally->sorted[i] = order->visits[i];
 		of_one_day = of_one_day && order->visits[i]->day == order->visits[0]->day;
 	}
 	/* Of one day, they are in the order of links already. */

@@ -16,7 +16,7 @@ struct tally *tally_new(size_t visits_max);
 void tally_free(struct tally *tally);
 
 /*
- * Of those of the visits that are new; in rising order of link_id, so the platform (0) comes first. No visits, no rows. Borrowed until
+ * In rising order of link_id, so the platform (0) comes first. No visits, no rows. Borrowed until
  * the next call.
  */
 const struct statistics *tally_sum(struct tally *tally, const struct visit_order *order, size_t *rows);

@@ -1,87 +1,30 @@
 #include "services/analytics-consumer/visit_log_store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/sql_column.h"
+#include "lib/net/sql_copy.h"
 
-/* The columns in the order of the statements below. */
-enum column {
-	DAY,
-	EVENT_ID,
-	OCCURRED_AT,
-	LINK_ID,
-	SLUG,
-	STATUS,
-	LATENCY_US,
-	IS_BOT,
-	BOT_REASON,
-	VISITOR_HASH,
-	IS_UNIQUE,
-	CLIENT_NETWORK,
-	COUNTRY,
-	CITY,
-	REFERRER_HOST,
-	BROWSER,
-	OS,
-	DEVICE,
-	LANGUAGE,
-	UTM_SOURCE,
-	UTM_MEDIUM,
-	UTM_CAMPAIGN,
-	SERVED_FROM,
-	REGION,
-	BROWSER_VERSION,
-	OS_VERSION,
-	REFERRER_SOURCE,
-	COLUMNS,
-};
+#define COLUMNS 27
+/* In the order of add_row. */
+static const char insert_sql[] =
+	"COPY visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, visitor_hash, "
+	"is_unique, client_network, country, city, referrer_host, browser, os, device, language, utm_source, utm_medium, "
+	"utm_campaign, served_from, region, browser_version, os_version, referrer_source) FROM STDIN (FORMAT binary)";
 
-static const enum sql_column_type types[COLUMNS] = {
-	[DAY] = SQL_COLUMN_DATE,
-	[EVENT_ID] = SQL_COLUMN_UUID,
-	[OCCURRED_AT] = SQL_COLUMN_TIME,
-	[LINK_ID] = SQL_COLUMN_INT8,
-	[SLUG] = SQL_COLUMN_TEXT,
-	[STATUS] = SQL_COLUMN_INT2,
-	[LATENCY_US] = SQL_COLUMN_INT4,
-	[IS_BOT] = SQL_COLUMN_BOOL,
-	[BOT_REASON] = SQL_COLUMN_TEXT,
-	[VISITOR_HASH] = SQL_COLUMN_BYTES,
-	[IS_UNIQUE] = SQL_COLUMN_BOOL,
-	[CLIENT_NETWORK] = SQL_COLUMN_TEXT,
-	[COUNTRY] = SQL_COLUMN_TEXT,
-	[CITY] = SQL_COLUMN_TEXT,
-	[REFERRER_HOST] = SQL_COLUMN_TEXT,
-	[BROWSER] = SQL_COLUMN_TEXT,
-	[OS] = SQL_COLUMN_TEXT,
-	[DEVICE] = SQL_COLUMN_TEXT,
-	[LANGUAGE] = SQL_COLUMN_TEXT,
-	[UTM_SOURCE] = SQL_COLUMN_TEXT,
-	[UTM_MEDIUM] = SQL_COLUMN_TEXT,
-	[UTM_CAMPAIGN] = SQL_COLUMN_TEXT,
-	[SERVED_FROM] = SQL_COLUMN_TEXT,
-	[REGION] = SQL_COLUMN_TEXT,
-	[BROWSER_VERSION] = SQL_COLUMN_TEXT,
-	[OS_VERSION] = SQL_COLUMN_TEXT,
-	[REFERRER_SOURCE] = SQL_COLUMN_TEXT,
-};
+/* One probe of an index for each; LIMIT keeps a join out, which would be free to read the whole day. */
+static const char find_repeats_sql[] =
+	"SELECT wanted.place FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (event_id, place) "
+	"CROSS JOIN LATERAL (SELECT FROM visit_log AS v WHERE v.day = $1::date AND v.event_id = wanted.event_id "
+	"LIMIT 1) AS found";
 
-/* unnest in the list of results, not in FROM: rows then stream into the table instead of through a tuple store. */
-#define INSERT                                                                                                         \
-	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, "   \
-	"visitor_hash, is_unique, client_network, country, city, referrer_host, browser, os, device, language, "       \
-	"utm_source, utm_medium, utm_campaign, served_from, region, browser_version, os_version, referrer_source) "    \
-	"SELECT unnest($1::date[]), unnest($2::uuid[]), unnest($3::timestamptz[]), unnest($4::bigint[]), "             \
-	"unnest($5::text[]), unnest($6::smallint[]), unnest($7::integer[]), unnest($8::boolean[]), "                   \
-	"unnest($9::text[]), unnest($10::bytea[]), unnest($11::boolean[]), unnest($12::text[]), unnest($13::text[]), " \
-	"unnest($14::text[]), unnest($15::text[]), unnest($16::text[]), unnest($17::text[]), unnest($18::text[]), "    \
-	"unnest($19::text[]), unnest($20::text[]), unnest($21::text[]), unnest($22::text[]), unnest($23::text[]), "    \
-	"unnest($24::text[]), unnest($25::text[]), unnest($26::text[]), unnest($27::text[])"
-
-static const char insert_sql[] = INSERT;
-static const char insert_looking_out_sql[] = INSERT " ON CONFLICT (day, event_id) DO NOTHING RETURNING event_id";
+static const char find_visitors_sql[] =
+	"SELECT wanted.place FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (visitor_hash, link_id, place) "
+	"CROSS JOIN LATERAL (SELECT FROM visit_log AS v WHERE v.day = $1::date AND v.link_id = wanted.link_id "
+	"AND v.visitor_hash = wanted.visitor_hash AND v.is_unique AND v.visitor_hash <> '' LIMIT 1) AS found";
 
 static const char reload_sql[] =
 	"SELECT event_id, link_id, slug, country, city, browser, os, device, language, referrer_host, utm_source, "
@@ -89,22 +32,30 @@ static const char reload_sql[] =
 	"FROM unnest($1::date[], $2::uuid[]) AS wanted (day, event_id) JOIN visit_log USING (day, event_id) "
 	"ORDER BY day, event_id";
 
-#define VALUE_BYTES_MAX 300
+/* All texts of a visit as long as they can be, and what stands between them. */
+#define ROW_BYTES_MAX (sizeof(struct visit) + 4 * COLUMNS + 2)
 
 struct visit_log_store {
-	size_t visits_max;
 	struct visit **sorted; /* those counted before in the order of (day, event_id) */
 	size_t sorted_count;
-	struct sql_column columns[COLUMNS];
+	bool *found;
+	struct sql_copy rows;
+	struct sql_column days;
+	struct sql_column event_ids;
+	struct sql_column link_ids;
+	struct sql_column visitors;
 };
 
 struct visit_log_store *visit_log_store_new(size_t visits_max)
 {
 	struct visit_log_store *store = mem_zero(sizeof(*store));
-	store->visits_max = visits_max;
 	store->sorted = mem_array(visits_max, sizeof(struct visit *));
-	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&store->columns[i], types[i], (visits_max + 1) * VALUE_BYTES_MAX);
+	store->found = mem_array(visits_max, sizeof(bool));
+	sql_copy_init(&store->rows, visits_max * ROW_BYTES_MAX);
+	sql_column_init(&store->days, SQL_COLUMN_DATE, (visits_max + 3) * 8);
+	sql_column_init(&store->event_ids, SQL_COLUMN_UUID, (visits_max + 1) * (4 + ENTROPY_UUID_SIZE));
+	sql_column_init(&store->link_ids, SQL_COLUMN_INT8, (visits_max + 2) * 12);
+	sql_column_init(&store->visitors, SQL_COLUMN_BYTES, (visits_max + 1) * (4 + DIGEST_SIZE));
 	return store;
 }
 
@@ -112,11 +63,158 @@ void visit_log_store_free(struct visit_log_store *store)
 {
 	if (!store)
 		return;
-	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_clear(&store->columns[i]);
+	sql_copy_clear(&store->rows);
+	sql_column_clear(&store->days);
+	sql_column_clear(&store->event_ids);
+	sql_column_clear(&store->link_ids);
+	sql_column_clear(&store->visitors);
 	free(store->sorted);
+	free(store->found);
 	free(store);
 }
+
+static void reset_columns(struct visit_log_store *store)
+{
+	sql_column_reset(&store->days);
+	sql_column_reset(&store->event_ids);
+	sql_column_reset(&store->link_ids);
+	sql_column_reset(&store->visitors);
+}
+
+/* --- look up --- */
+
+enum subject { REPEATS, VISITORS };
+
+static enum err ask(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
+                    struct visit *const *visits, size_t count, struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	reset_columns(store);
+	for (size_t i = 0; i < count; i++) {
+		sql_column_add_bytes(&store->event_ids, visits[i]->event.event_id, ENTROPY_UUID_SIZE);
+		sql_column_add_bytes(&store->visitors, visits[i]->visitor_hash, DIGEST_SIZE);
+		sql_column_add_int(&store->link_ids, visits[i]->event.link_id);
+	}
+	pg_params_day(&params, visits[0]->day);
+	enum err err = sql_column_param(subject == REPEATS ? &store->event_ids : &store->visitors, &params);
+	if (err == OK && subject == VISITORS)
+		err = sql_column_param(&store->link_ids, &params);
+	if (err != OK)
+		return err;
+	return pg_conn_query(conn, subject == REPEATS ? find_repeats_sql : find_visitors_sql, &params, rows);
+}
+
+/* Of visits of one day. */
+static enum err find_of_day(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
+                            struct visit *const *visits, size_t count, bool *found)
+{
+	struct pg_result *rows = NULL;
+	enum err err = ask(store, conn, subject, visits, count, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
+		int64_t place = pg_result_int(rows, i, 0);
+		if (place < 1 || place > (int64_t)count)
+			err = ERR_INTERNAL;
+		else
+			found[place - 1] = true;
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+/* A statement for each day: it names the one partition that is read. */
+static enum err find(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
+                     struct visit *const *visits, size_t count, bool *found)
+{
+	enum err err = OK;
+	memset(found, 0, count * sizeof(*found));
+	for (size_t first = 0, end = 0; err == OK && first < count; first = end) {
+		while (end < count && visits[end]->day == visits[first]->day)
+			end++;
+		err = find_of_day(store, conn, subject, visits + first, end - first, found + first);
+	}
+	return err;
+}
+
+enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_conn *conn, struct visit *const *visits,
+                                       size_t count, bool *seen)
+{
+	return find(store, conn, VISITORS, visits, count, seen);
+}
+
+enum err visit_log_store_drop_repeats(struct visit_log_store *store, struct pg_conn *conn, struct visit_order *order)
+{
+	enum err err = find(store, conn, REPEATS, order->visits, order->count, store->found);
+	if (err != OK)
+		return err;
+	for (size_t i = 0; i < order->count; i++) {
+		if (store->found[i])
+			order->visits[i]->fate = VISIT_REPEAT;
+	}
+	visit_order_drop_repeats(order);
+	return OK;
+}
+
+/* --- insert --- */
+
+static void add_row(struct sql_copy *rows, const struct visit *visit)
+{
+	const struct visit_event *event = &visit->event;
+	sql_copy_begin_row(rows, COLUMNS);
+	sql_copy_add_day(rows, visit->day);
+	sql_copy_add_bytes(rows, event->event_id, sizeof(event->event_id));
+	sql_copy_add_time(rows, event->occurred_at_us);
+	sql_copy_add_int8(rows, event->link_id);
+	sql_copy_add_text(rows, event->slug);
+	sql_copy_add_int2(rows, visit->status);
+	sql_copy_add_int4(rows, visit->latency_us);
+	sql_copy_add_bool(rows, event->is_bot);
+	sql_copy_add_text(rows, event->bot_reason);
+	sql_copy_add_bytes(rows, visit->visitor_hash, visit->has_visitor_hash ? sizeof(visit->visitor_hash) : 0);
+	sql_copy_add_bool(rows, event->unique);
+	sql_copy_add_text(rows, visit->client_network);
+	sql_copy_add_text(rows, event->country);
+	sql_copy_add_text(rows, event->city);
+	sql_copy_add_text(rows, event->referrer_host);
+	sql_copy_add_text(rows, event->browser);
+	sql_copy_add_text(rows, event->os);
+	sql_copy_add_text(rows, event->device);
+	sql_copy_add_text(rows, event->language);
+	sql_copy_add_text(rows, event->utm_source);
+	sql_copy_add_text(rows, event->utm_medium);
+	sql_copy_add_text(rows, event->utm_campaign);
+	sql_copy_add_text(rows, visit->served_from);
+	sql_copy_add_text(rows, event->region);
+	sql_copy_add_text(rows, event->browser_version);
+	sql_copy_add_text(rows, event->os_version);
+	sql_copy_add_text(rows, event->referrer_source);
+}
+
+enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, const struct visit_order *order)
+{
+	if (order->count == 0)
+		return OK;
+	sql_copy_reset(&store->rows);
+	for (size_t i = 0; i < order->count; i++)
+		add_row(&store->rows, order->visits[i]);
+	enum err err = sql_copy_finish(&store->rows);
+	return err == OK ? pg_conn_copy(conn, insert_sql, store->rows.bytes, store->rows.len) : err;
+}
+
+/* Each partition's primary key has a name of its own. */
+bool visit_log_store_met_repeat(const struct pg_conn *conn)
+{
+	static const char ending[] = "_pkey";
+	const char *constraint = pg_conn_constraint(conn);
+	size_t len = strlen(constraint);
+	return len >= sizeof(ending) - 1 && strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
+}
+
+enum err visit_log_store_cut_frozen(struct pg_conn *conn, int64_t *cut)
+{
+	return pg_conn_copy_cut_frozen(conn, "visit_log", cut);
+}
+
+/* --- reload --- */
 
 static int compare_keys(const struct visit *left, const struct visit *right)
 {
@@ -144,53 +242,6 @@ static void sort_counted_before(struct visit_log_store *store, struct visit *vis
 	qsort(store->sorted, store->sorted_count, sizeof(struct visit *), by_key);
 }
 
-static void add_row(struct sql_column *columns, const struct visit *visit)
-{
-	const struct visit_event *event = &visit->event;
-	sql_column_add_day(&columns[DAY], visit->day);
-	sql_column_add_bytes(&columns[EVENT_ID], event->event_id, sizeof(event->event_id));
-	sql_column_add_time(&columns[OCCURRED_AT], event->occurred_at_us);
-	sql_column_add_int(&columns[LINK_ID], event->link_id);
-	sql_column_add_text(&columns[SLUG], event->slug);
-	sql_column_add_int(&columns[STATUS], visit->status);
-	sql_column_add_int(&columns[LATENCY_US], visit->latency_us);
-	sql_column_add_bool(&columns[IS_BOT], event->is_bot);
-	sql_column_add_text(&columns[BOT_REASON], event->bot_reason);
-	sql_column_add_bytes(&columns[VISITOR_HASH], visit->visitor_hash,
-	                     visit->has_visitor_hash ? sizeof(visit->visitor_hash) : 0);
-	sql_column_add_bool(&columns[IS_UNIQUE], event->unique);
-	sql_column_add_text(&columns[CLIENT_NETWORK], visit->client_network);
-	sql_column_add_text(&columns[COUNTRY], event->country);
-	sql_column_add_text(&columns[CITY], event->city);
-	sql_column_add_text(&columns[REFERRER_HOST], event->referrer_host);
-	sql_column_add_text(&columns[BROWSER], event->browser);
-	sql_column_add_text(&columns[OS], event->os);
-	sql_column_add_text(&columns[DEVICE], event->device);
-	sql_column_add_text(&columns[LANGUAGE], event->language);
-	sql_column_add_text(&columns[UTM_SOURCE], event->utm_source);
-	sql_column_add_text(&columns[UTM_MEDIUM], event->utm_medium);
-	sql_column_add_text(&columns[UTM_CAMPAIGN], event->utm_campaign);
-	sql_column_add_text(&columns[SERVED_FROM], visit->served_from);
-	sql_column_add_text(&columns[REGION], event->region);
-	sql_column_add_text(&columns[BROWSER_VERSION], event->browser_version);
-	sql_column_add_text(&columns[OS_VERSION], event->os_version);
-	sql_column_add_text(&columns[REFERRER_SOURCE], event->referrer_source);
-}
-
-static enum err add_params(struct visit_log_store *store, size_t columns, struct pg_params *params)
-{
-	enum err err = OK;
-	for (size_t i = 0; err == OK && i < columns; i++)
-		err = sql_column_param(&store->columns[i], params);
-	return err;
-}
-
-static void reset_columns(struct visit_log_store *store)
-{
-	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_reset(&store->columns[i]);
-}
-
 static bool row_is(const struct pg_result *rows, size_t row, const struct visit *visit)
 {
 	char id[ENTROPY_UUID_TEXT_SIZE];
@@ -198,43 +249,6 @@ static bool row_is(const struct pg_result *rows, size_t row, const struct visit 
 		return false;
 	entropy_uuid_format(visit->event.event_id, id);
 	return strcmp(pg_result_text(rows, row, 0), id) == 0;
-}
-
-enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn, bool looks_out,
-                                const struct visit_order *order)
-{
-	struct pg_params params = { 0 };
-	struct pg_result *rows = NULL;
-	reset_columns(store);
-	for (size_t i = 0; i < order->count; i++)
-		add_row(store->columns, order->visits[i]);
-	enum err err = add_params(store, COLUMNS, &params);
-	if (err == OK)
-		err = pg_conn_query(conn, looks_out ? insert_looking_out_sql : insert_sql, &params, &rows);
-	if (err != OK || !looks_out)
-		goto out;
-	/* Rows come back in the order in which they went in; those between them stayed out. */
-	size_t row = 0;
-	for (size_t i = 0; i < order->count; i++) {
-		if (row_is(rows, row, order->visits[i]))
-			row++;
-		else
-			order->visits[i]->fate = VISIT_REPEAT;
-	}
-	if (row != pg_result_count(rows))
-		err = ERR_INTERNAL;
-out:
-	pg_result_free(rows);
-	return err;
-}
-
-/* Each partition's primary key has a name of its own. */
-bool visit_log_store_met_repeat(const struct pg_conn *conn)
-{
-	static const char ending[] = "_pkey";
-	const char *constraint = pg_conn_constraint(conn);
-	size_t len = strlen(constraint);
-	return len >= sizeof(ending) - 1 && strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
 }
 
 static void copy_text(const struct pg_result *rows, size_t row, int column, char *out, size_t size)
@@ -275,10 +289,12 @@ enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *c
 	reset_columns(store);
 	for (size_t i = 0; i < store->sorted_count; i++) {
 		const struct visit *visit = store->sorted[i];
-		sql_column_add_day(&store->columns[DAY], visit->day);
-		sql_column_add_bytes(&store->columns[EVENT_ID], visit->event.event_id, sizeof(visit->event.event_id));
+		sql_column_add_day(&store->days, visit->day);
+		sql_column_add_bytes(&store->event_ids, visit->event.event_id, sizeof(visit->event.event_id));
 	}
-	enum err err = add_params(store, 2, &params);
+	enum err err = sql_column_param(&store->days, &params);
+	if (err == OK)
+		err = sql_column_param(&store->event_ids, &params);
 	if (err == OK)
 		err = pg_conn_query(conn, reload_sql, &params, &rows);
 	size_t row = 0;

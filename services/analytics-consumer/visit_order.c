@@ -57,6 +57,22 @@ static struct visit_place place_of(struct visit *visit)
 	};
 }
 
+static bool is_same_event(const struct visit *left, const struct visit *right)
+{
+	return left->day == right->day &&
+	       memcmp(left->event.event_id, right->event.event_id, sizeof(left->event.event_id)) == 0;
+}
+
+void visit_order_drop_repeats(struct visit_order *order)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < order->count; i++) {
+		if (order->visits[i]->fate != VISIT_REPEAT)
+			order->visits[kept++] = order->visits[i];
+	}
+	order->count = kept;
+}
+
 void visit_order_sort(struct visit_order *order, struct visit *visits, size_t count)
 {
 	order->count = 0;
@@ -65,8 +81,12 @@ void visit_order_sort(struct visit_order *order, struct visit *visits, size_t co
 			order->places[order->count++] = place_of(&visits[i]);
 	}
 	qsort(order->places, order->count, sizeof(*order->places), by_place);
-	for (size_t i = 0; i < order->count; i++)
+	for (size_t i = 0; i < order->count; i++) {
 		order->visits[i] = order->places[i].visit;
+		if (i > 0 && is_same_event(order->visits[i - 1], order->visits[i]))
+			order->visits[i]->fate = VISIT_REPEAT;
+	}
+	visit_order_drop_repeats(order);
 }
 
 bool visit_order_is_same_visitor(const struct visit *left, const struct visit *right)

@@ -21,8 +21,11 @@ struct visit_order {
 void visit_order_init(struct visit_order *order, size_t visits_max);
 void visit_order_clear(struct visit_order *order);
 
-/* Takes the new visits; the rest are left out. */
+/* Takes the new visits; the rest are left out. One that comes a second time becomes VISIT_REPEAT, and is as well. */
 void visit_order_sort(struct visit_order *order, struct visit *visits, size_t count);
+
+/* Leaves out what has become VISIT_REPEAT. */
+void visit_order_drop_repeats(struct visit_order *order);
 
 /* Whether both are of one visitor to one link on one day. Visits without a hash are of nobody, also of nobody else. */
 bool visit_order_is_same_visitor(const struct visit *left, const struct visit *right);

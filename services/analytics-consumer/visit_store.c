@@ -7,8 +7,8 @@
 #include "services/analytics-consumer/rollup.h"
 #include "services/analytics-consumer/rollup_store.h"
 #include "services/analytics-consumer/tally.h"
+#include "services/analytics-consumer/unique_visitors.h"
 #include "services/analytics-consumer/visit_log_store.h"
-#include "services/analytics-consumer/visitor_store.h"
 
 /* How many batches look out for repeats after one had some. */
 #define LOOK_OUT_BATCHES 100
@@ -21,7 +21,7 @@ struct visit_store {
 	struct visit_store_config config;
 	struct visit_order order;
 	struct visit_log_store *visit_log;
-	struct visitor_store *visitors;
+	struct unique_visitors *visitors;
 	struct rollup *rollup;
 	struct rollup_store *rollups;
 	struct tally *tally;
@@ -34,7 +34,7 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 	store->config = *config;
 	visit_order_init(&store->order, config->visits_max);
 	store->visit_log = visit_log_store_new(config->visits_max);
-	store->visitors = visitor_store_new(config->visits_max);
+	store->visitors = unique_visitors_new(config->visits_max);
 	store->rollup = rollup_new(config->visits_max);
 	store->rollups = rollup_store_new(config->visits_max);
 	store->tally = tally_new(config->visits_max);
@@ -47,7 +47,7 @@ void visit_store_free(struct visit_store *store)
 		return;
 	visit_order_clear(&store->order);
 	visit_log_store_free(store->visit_log);
-	visitor_store_free(store->visitors);
+	unique_visitors_free(store->visitors);
 	rollup_free(store->rollup);
 	rollup_store_free(store->rollups);
 	tally_free(store->tally);
@@ -80,9 +80,11 @@ static enum end take_insert(struct visit_store *store, const struct pg_conn *con
 		return END_STORED;
 	if (err != ERR_CONFLICT)
 		return END_FAILED;
-	if (visit_log_store_met_repeat(conn))
+	bool is_repeat = visit_log_store_met_repeat(conn);
+	if (is_repeat)
 		store->look_out = LOOK_OUT_BATCHES;
-	visitor_store_doubt(store->visitors);
+	log_debug(store->config.log, is_repeat ? "repeat_was_counted" : "visitor_was_known");
+	unique_visitors_doubt(store->visitors);
 	return END_SURPRISED;
 }
 
@@ -96,11 +98,13 @@ static enum end add_all(struct visit_store *store, struct pg_conn *conn, struct 
 	if (*err == OK)
 		*err = dead_letter_list_send(batch->dead_letters, store->config.producer, DEAD_LETTERS_TIMEOUT_MS);
 	visit_order_sort(&store->order, batch->visits, batch->count);
+	if (*err == OK && store->look_out > 0)
+		*err = visit_log_store_drop_repeats(store->visit_log, conn, &store->order);
 	if (*err == OK)
-		*err = visitor_store_see(store->visitors, conn, &store->order);
+		*err = unique_visitors_find(store->visitors, store->visit_log, conn, &store->order);
 	if (*err != OK)
 		return END_FAILED;
-	*err = visit_log_store_insert(store->visit_log, conn, store->look_out > 0, &store->order);
+	*err = visit_log_store_insert(store->visit_log, conn, &store->order);
 	enum end end = take_insert(store, conn, *err);
 	if (end != END_STORED)
 		return end;
@@ -162,10 +166,10 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 	switch (end) {
 	case END_STORED:
 		store->look_out -= store->look_out > 0;
-		visitor_store_keep(store->visitors);
+		unique_visitors_keep(store->visitors);
 		return OK;
 	case END_FENCED:
-		visitor_store_forget(store->visitors);
+		unique_visitors_forget(store->visitors);
 		return take_fenced(store, conn, batch, progress);
 	case END_SURPRISED:
 	case END_FAILED:
@@ -175,9 +179,17 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 	return err == ERR_CONFLICT ? ERR_LIMIT : err;
 }
 
+/* Whoever made us wait for too long may be frozen. */
+static void cut_frozen(const struct visit_store *store, struct pg_conn *conn)
+{
+	int64_t cut = 0;
+	if (pg_conn_usable(conn) && visit_log_store_cut_frozen(conn, &cut) == OK && cut > 0)
+		log_warning(store->config.log, "frozen_consumers_cut_off", LOG_INT("count", cut));
+}
+
 void visit_store_forget(struct visit_store *store)
 {
-	visitor_store_forget(store->visitors);
+	unique_visitors_forget(store->visitors);
 }
 
 enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct progress *progress)
@@ -189,6 +201,8 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch, const s
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
 	if (err == OK && progress_moves_any(progress))
 		err = add_new(store, conn, batch, progress);
+	if (err == ERR_LIMIT)
+		cut_frozen(store, conn);
 	pg_pool_give(store->config.pool, conn);
 	return err;
 }

@@ -8,9 +8,10 @@
  *   5. roll-ups        of what was not dropped
  *   6. statistics      per link and for the platform: last, because all consumers meet at the platform's row
  *
- * Rows go in in one order everywhere, so consumers never wait for each other in a circle. All is sent in messages that
- * the server has whole before it acts, so a consumer that is frozen holds its locks no longer than
- * idle_in_transaction_session_timeout.
+ * Rows go in in one order everywhere, so consumers never wait for each other in a circle. All but the visit log is sent
+ * in messages that the server has whole before it acts, so a consumer that is frozen holds its locks no longer than
+ * idle_in_transaction_session_timeout. One that is frozen while it sends the visit log is cut off by whoever waits for
+ * it, after as long.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_STORE_H

@@ -54,7 +54,8 @@ static uint64_t key_of(const struct visit *visit)
 {
 	uint64_t hash;
 	memcpy(&hash, visit->visitor_hash, sizeof(hash));
-	uint64_t key = mix(mix(hash ^ (uint64_t)visit->event.link_id) + (uint64_t)visit->day);
+	uint64_t place = (uint64_t)visit->event.link_id * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)visit->day;
+	uint64_t key = mix(hash + mix(place));
 	return key != NOBODY ? key : 1;
 }
 

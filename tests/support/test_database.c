@@ -56,15 +56,18 @@ struct pg_conn *test_database_connect(const struct test_database *db, const char
 	return conn;
 }
 
-static void migrate(struct pg_conn *conn)
+static void migrate(struct pg_conn *conn, int64_t first, int64_t end)
 {
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
 	struct migration_folder *folder = NULL;
 	require(migration_folder_read("db/migrations", &folder, &problems), "read db/migrations");
 	require(migration_ledger_lock(conn), "make schema_migrations");
-	for (size_t i = 0; i < folder->count; i++)
-		require(migration_ledger_apply(conn, &folder->files[i]), folder->files[i].migration.name);
+	for (size_t i = 0; i < folder->count; i++) {
+		const struct migration *migration = &folder->files[i].migration;
+		if (migration->version >= first && migration->version < end)
+			require(migration_ledger_apply(conn, &folder->files[i]), migration->name);
+	}
 	migration_folder_free(folder);
 	strbuf_clear(&problems);
 }
@@ -76,7 +79,25 @@ static void run_for_database(const struct test_database *db, const char *before,
 	require(pg_conn_query_once(db->admin, sql, NULL, NULL), sql);
 }
 
+static void migrate_on_own_connection(const struct test_database *db, int64_t first, int64_t end)
+{
+	/* The lock of migrations lives as long as its connection. */
+	struct pg_conn *conn = test_database_connect(db, NULL);
+	migrate(conn, first, end);
+	pg_conn_close(conn);
+}
+
+void test_database_migrate(struct test_database *db, int64_t version)
+{
+	migrate_on_own_connection(db, version, INT64_MAX);
+}
+
 struct test_database *test_database_new(void)
+{
+	return test_database_new_before(INT64_MAX);
+}
+
+struct test_database *test_database_new_before(int64_t version)
 {
 	struct test_database *db = mem_zero(sizeof(*db));
 	char suffix[17];
@@ -85,10 +106,7 @@ struct test_database *test_database_new(void)
 	db->log = log_new("test", LOG_WARNING, 2);
 	require(pg_conn_open(admin_url(), "test", TIMEOUT_MS, TIMEOUT_MS, db->log, &db->admin), "connect");
 	run_for_database(db, "CREATE DATABASE", "");
-	/* The lock of migrations lives as long as its connection. */
-	struct pg_conn *conn = test_database_connect(db, NULL);
-	migrate(conn);
-	pg_conn_close(conn);
+	migrate_on_own_connection(db, 0, version);
 	db->owner = test_database_connect(db, NULL);
 	return db;
 }

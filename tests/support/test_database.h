@@ -12,6 +12,10 @@
 struct test_database;
 
 struct test_database *test_database_new(void);
+/* As it was before the migration of that number: one that stands behind it changes a database with rows in it. */
+struct test_database *test_database_new_before(int64_t version);
+/* Applies the migrations from that number on. */
+void test_database_migrate(struct test_database *db, int64_t version);
 /* Ends whoever is still connected. */
 void test_database_drop(struct test_database *db);
 

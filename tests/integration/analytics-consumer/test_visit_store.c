@@ -158,6 +158,75 @@ static void counts_a_visitor_once_per_link_and_day(void **state)
 	owner_close(&owner);
 }
 
+#define UNIQUES "SELECT unique_visitors FROM link_statistics WHERE link_id = 1"
+
+/* A batch of one visitor's click on link 1. */
+static void store_click_of(struct owner *owner, int64_t offset, uint32_t visitor)
+{
+	struct redirect_event click = world_click(1, visitor);
+	owner_take(owner, 0, offset, &click);
+	assert_int_equal(owner_store(owner), OK);
+	owner_go_on(owner);
+}
+
+static void knows_the_visitors_of_the_owner_before(void **state)
+{
+	struct world *world = *state;
+	struct owner before, owner;
+	owner_open(&before, world, PROGRESS_NO_ROW);
+	store_click_of(&before, 0, 7);
+	owner_close(&before);
+	owner_open(&owner, world, 1);
+	store_click_of(&owner, 1, 7);
+	store_click_of(&owner, 2, 8);
+	store_click_of(&owner, 3, 7);
+	store_click_of(&owner, 4, 8);
+	world_assert_books(world, 5);
+	assert_int_equal(ask(world, UNIQUES), 2);
+	owner_close(&owner);
+}
+
+/* After so long without any known visitor, unknown ones are taken for new: the index knows better. */
+static void counts_a_visitor_once_even_when_it_has_stopped_looking(void **state)
+{
+	struct world *world = *state;
+	struct owner owner;
+	int64_t offset = 0;
+	owner_open(&owner, world, PROGRESS_NO_ROW);
+	for (uint32_t visitor = 0; visitor < 40; visitor++)
+		store_click_of(&owner, offset++, visitor);
+	visit_store_forget(owner.store);
+	for (uint32_t visitor = 100; visitor < 140; visitor++)
+		store_click_of(&owner, offset++, visitor);
+	assert_int_equal(net_fixture_logged(world->fixture, "visitor_was_known"), 0);
+	store_click_of(&owner, offset++, 5);
+	assert_int_equal(net_fixture_logged(world->fixture, "visitor_was_known"), 1);
+	world_assert_books(world, 81);
+	assert_int_equal(ask(world, UNIQUES), 80);
+	owner_close(&owner);
+}
+
+static void counts_a_repeat_by_a_known_visitor_neither_twice_nor_as_new(void **state)
+{
+	struct world *world = *state;
+	struct owner owner;
+	struct redirect_event first = world_click(1, 7);
+	struct redirect_event again = world_click(1, 7);
+	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_take(&owner, 0, 0, &first);
+	assert_int_equal(owner_store(&owner), OK);
+	owner_close(&owner);
+	owner_open(&owner, world, 1);
+	owner_take(&owner, 0, 1, &again);
+	owner_take(&owner, 0, 2, &first);
+	owner_take(&owner, 0, 3, &again);
+	assert_int_equal(owner_store(&owner), OK);
+	assert_int_equal(batch_sum(&owner.batch).repeats, 2);
+	world_assert_books(world, 2);
+	assert_int_equal(ask(world, UNIQUES), 1);
+	owner_close(&owner);
+}
+
 static void counts_bots_apart_and_never_as_visitors(void **state)
 {
 	struct world *world = *state;
@@ -349,6 +418,9 @@ int main(void)
 		IN_A_NEW_WORLD(drops_events_that_were_counted),
 		IN_A_NEW_WORLD(stores_a_batch_of_nothing_but_repeats),
 		IN_A_NEW_WORLD(counts_a_visitor_once_per_link_and_day),
+		IN_A_NEW_WORLD(knows_the_visitors_of_the_owner_before),
+		IN_A_NEW_WORLD(counts_a_visitor_once_even_when_it_has_stopped_looking),
+		IN_A_NEW_WORLD(counts_a_repeat_by_a_known_visitor_neither_twice_nor_as_new),
 		IN_A_NEW_WORLD(counts_bots_apart_and_never_as_visitors),
 		IN_A_NEW_WORLD(keeps_clicks_of_days_without_a_partition),
 		IN_A_NEW_WORLD(stores_every_extreme_that_decodes),

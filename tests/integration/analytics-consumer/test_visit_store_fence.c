@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "lib/base/clock.h"
 #include "tests/integration/analytics-consumer/owner.h"
 
 /* Everything that counting may touch, as one number. */
@@ -141,6 +142,47 @@ static void waits_for_a_commit_that_is_still_on_its_way(void **state)
 	owner_close(&owner);
 }
 
+/* Whoever waits for it cuts it off, after twice the statement timeout. */
+static void goes_on_when_another_owner_is_frozen_while_it_sends_its_visits(void **state)
+{
+	struct world *world = *state;
+	char url[TEST_DATABASE_URL_SIZE];
+	/* One may cut off only one's own user's connections, which a role that was put on does not make one's own. */
+	test_database_url(world->database, NULL, url);
+	const struct pg_pool_config impatient = { .url = url,
+		                                  .application_name = "test",
+		                                  .max = 2,
+		                                  .wait_ms = 5000,
+		                                  .connect_timeout_ms = 5000,
+		                                  .statement_timeout_ms = 400,
+		                                  .clock = clock_system(),
+		                                  .log = world->fixture->log };
+	struct owner owner;
+	world_close_pool(world);
+	world->pool = pg_pool_new(&impatient);
+	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_take_clicks(&owner, 0, 0, 10);
+	assert_int_equal(owner_store(&owner), OK);
+	owner_go_on(&owner);
+	struct pg_conn *frozen = NULL;
+	assert_int_equal(pg_conn_open(url, "frozen", 5000, 5000, NULL, &frozen), OK);
+	assert_int_equal(pg_conn_begin(frozen), OK);
+	assert_int_equal(pg_conn_query_once(frozen, "UPDATE consumer_offsets SET next_offset = 20", NULL, NULL), OK);
+	/* It is asked for rows, and never sends any. */
+	assert_int_equal(pg_conn_query_once(frozen, "COPY visit_log FROM STDIN", NULL, NULL), ERR_INTERNAL);
+	owner_take_clicks(&owner, 0, 10, 10);
+	int waits = 0;
+	enum err err = ERR_LIMIT;
+	while (err == ERR_LIMIT && waits++ < 10)
+		err = owner_store(&owner);
+	assert_int_equal(err, OK);
+	assert_in_range(waits, 2, 5);
+	world_assert_books(world, 20);
+	owner_close(&owner);
+	pg_conn_close(frozen);
+	world_close_pool(world);
+}
+
 int main(void)
 {
 #define IN_A_NEW_WORLD(test) cmocka_unit_test_setup_teardown(test, world_reset, NULL)
@@ -151,6 +193,7 @@ int main(void)
 		IN_A_NEW_WORLD(stores_a_batch_in_doubt_that_was_not_stored),
 		IN_A_NEW_WORLD(gives_a_batch_in_doubt_up_when_another_owner_has_begun),
 		IN_A_NEW_WORLD(waits_for_a_commit_that_is_still_on_its_way),
+		IN_A_NEW_WORLD(goes_on_when_another_owner_is_frozen_while_it_sends_its_visits),
 	};
 	return cmocka_run_group_tests(tests, world_open, world_close);
 }

@@ -11,7 +11,8 @@
 
 static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
 {
-	return (struct visit){ .event = { .link_id = link_id, .occurred_at_us = at_us }, .latency_us = latency_us };
+	return (struct visit){ .event = { .event_id = { (uint8_t)at_us }, .link_id = link_id, .occurred_at_us = at_us },
+		               .latency_us = latency_us };
 }
 
 static const struct statistics *sum(struct tally *tally, struct visit *visits, size_t count, size_t *rows)

@@ -1,0 +1,79 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/analytics-consumer/visit_order.h"
+
+static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint8_t event)
+{
+	return (struct visit){ .day = day,
+		               .event = { .link_id = link_id, .event_id = { event } },
+		               .has_visitor_hash = visitor != 0,
+		               .visitor_hash = { visitor } };
+}
+
+static void puts_visits_in_the_order_of_day_link_visitor_and_event(void **state)
+{
+	(void)state;
+	struct visit visits[] = { visit_of(2, 1, 1, 1), visit_of(1, 2, 1, 2), visit_of(1, 1, 200, 3),
+		                  visit_of(1, 1, 1, 5), visit_of(1, 1, 1, 4) };
+	const size_t expected[] = { 4, 3, 2, 1, 0 };
+	struct visit_order order;
+	visit_order_init(&order, 5);
+	visit_order_sort(&order, visits, 5);
+	assert_int_equal(order.count, 5);
+	for (size_t i = 0; i < 5; i++)
+		assert_ptr_equal(order.visits[i], &visits[expected[i]]);
+	visit_order_clear(&order);
+}
+
+static void leaves_out_what_does_not_count(void **state)
+{
+	(void)state;
+	struct visit visits[] = { visit_of(1, 1, 1, 9), visit_of(1, 1, 1, 3), visit_of(1, 1, 1, 9),
+		                  visit_of(1, 1, 1, 4), visit_of(1, 1, 1, 5) };
+	visits[3].fate = VISIT_REPEAT;
+	visits[4].fate = VISIT_COUNTED_BEFORE;
+	struct visit_order order;
+	visit_order_init(&order, 5);
+	visit_order_sort(&order, visits, 5);
+	assert_int_equal(order.count, 2);
+	assert_ptr_equal(order.visits[0], &visits[1]);
+	assert_ptr_equal(order.visits[1], &visits[0]);
+	assert_int_equal(visits[2].fate, VISIT_REPEAT);
+	visits[1].fate = VISIT_REPEAT;
+	visit_order_drop_repeats(&order);
+	assert_int_equal(order.count, 1);
+	assert_ptr_equal(order.visits[0], &visits[0]);
+	visit_order_clear(&order);
+}
+
+static void takes_nobody_for_the_same_visitor_as_somebody(void **state)
+{
+	(void)state;
+	struct visit left = visit_of(1, 1, 7, 1);
+	struct visit right = visit_of(1, 1, 7, 2);
+	assert_true(visit_order_is_same_visitor(&left, &right));
+	right.visitor_hash[DIGEST_SIZE - 1] = 1;
+	assert_false(visit_order_is_same_visitor(&left, &right));
+	right = visit_of(1, 2, 7, 2);
+	assert_false(visit_order_is_same_visitor(&left, &right));
+	right = visit_of(2, 1, 7, 2);
+	assert_false(visit_order_is_same_visitor(&left, &right));
+	left = visit_of(1, 1, 0, 1);
+	right = visit_of(1, 1, 0, 2);
+	assert_false(visit_order_is_same_visitor(&left, &right));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(puts_visits_in_the_order_of_day_link_visitor_and_event),
+		cmocka_unit_test(leaves_out_what_does_not_count),
+		cmocka_unit_test(takes_nobody_for_the_same_visitor_as_somebody),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
