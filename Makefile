@@ -1,7 +1,8 @@
 # The front door. CMake builds (CMakePresets.json), ctest tests; this file only knows what to call.
 
 PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stats waymark-topics embedded-broker
-JOBS := $(shell nproc)
+# One more than cores: most tests wait most of the time.
+JOBS := $(shell echo $$(($$(nproc) + 1)))
 
 .PHONY: help build test demo lint bench chaos fuzz memcheck format clean
 .NOTPARALLEL:

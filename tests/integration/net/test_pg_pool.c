@@ -148,7 +148,7 @@ static void keeps_a_few_open_and_ends_those_that_nobody_needs(void **state)
 	net_fixture_ask(e.other,
 	                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
 	                &p);
-	assert_true(works(e.pool));
+	net_fixture_wait(works, e.pool, 10000);
 	net_fixture_wait(has_so_many, &e, 10000);
 	pg_pool_free(e.pool);
 	pg_conn_close(e.other);
