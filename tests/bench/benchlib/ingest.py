@@ -257,10 +257,10 @@ def pairs_of(bench, events, rounds, bare=None, **how):
     pairs = []
     for _ in range(rounds):
         copied = bench.copy(path, events)
-        counted = bench.count(events, **how)
-        pairs.append((copied, counted))
         if bare is not None:
             bare.append(bench.copy_without_visitors(path, events))
+        counted = bench.count(events, **how)
+        pairs.append((copied, counted))
         shares = ", ".join(f"{name} {counted.cpu_us(name):.1f}" for name in counted.cpu)
         print(
             f"  {counted.per_second:,.0f} of {copied.per_second:,.0f} clicks/s = {counted.per_second / copied.per_second:.2f};"
