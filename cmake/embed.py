@@ -27,7 +27,9 @@ def main(out, *pairs):
     for name, _, file in (pair.partition("=") for pair in pairs):
         content = pathlib.Path(file).read_bytes()
         tag = hashlib.sha256(content).hexdigest()[:16]
-        text += PART.format(symbol=f"{out.stem}_{name}", file=pathlib.Path(file).resolve(), size=len(content), tag=tag)
+        # The assembler refuses to include nothing, as /dev/null.
+        include = f'\t.incbin "{pathlib.Path(file).resolve()}"\n' if content else ""
+        text += PART.format(symbol=f"{out.stem}_{name}", include=include, size=len(content), tag=tag)
     out.write_text(text)
 
 

@@ -1,7 +1,7 @@
 # What document.c serves. The reader of the description comes from npm (tools/setup.d/reader.sh); without it there is a plain page.
-if(DEFINED ENV{WAYMARK_CACHE})
+if(NOT "$ENV{WAYMARK_CACHE}" STREQUAL "")
   set(reader "$ENV{WAYMARK_CACHE}/swagger-ui")
-elseif(DEFINED ENV{XDG_CACHE_HOME})
+elseif(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(reader "$ENV{XDG_CACHE_HOME}/waymark/swagger-ui")
 else()
   set(reader "$ENV{HOME}/.cache/waymark/swagger-ui")
