@@ -10,8 +10,7 @@ import sys
 PART = """
 \t.global {symbol}, {symbol}_size, {symbol}_tag
 {symbol}:
-\t.incbin "{file}"
-\t.byte 0
+{include}\t.byte 0
 \t.balign 8
 {symbol}_size:
 \t.quad {size}
