@@ -13,8 +13,16 @@ static enum err tidy(const struct run *run, int64_t *changed)
 	return pg_conn_query(run->conn, "SELECT links_search_tidy()", NULL, NULL);
 }
 
+static enum err sample(const struct run *run, int64_t *changed)
+{
+	*changed = 0;
+	return pg_conn_query(run->conn, "SELECT link_search_sample()", NULL, NULL);
+}
+
 enum err link_lists_run(struct run *run, int64_t *changed)
 {
 	enum err err = run_while_changing(run, refresh, changed);
-	return err == OK ? run_batch(run, tidy, changed) : err;
+	if (err == OK)
+		err = run_batch(run, tidy, changed);
+	return err == OK ? run_batch(run, sample, changed) : err;
 }

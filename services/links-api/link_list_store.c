@@ -1,11 +1,13 @@
 #include "services/links-api/link_list_store.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/links/link_row.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/link_search.h"
+#include "services/links-api/link_search_sql.h"
+#include "services/links-api/link_search_store.h"
 #include "services/links-api/nql_sql.h"
 #include "services/links-api/sql_texts.h"
 
@@ -16,16 +18,22 @@
 #define KEY_COLUMN LINK_ROW_COLUMN_COUNT
 #define COUNTED_COLUMN (KEY_COLUMN + 1)
 
+/* Beyond so many a page by visits is sooner found along that order than by looking up the visits of all. */
+#define RANKED_MAX 2000
+/* A page that lies deeper is among those that are skipped. */
+#define SHALLOW_MAX 100
+
 /* One statement that is put together. */
 struct statement {
+	const struct link_search *search; /* NULL: the index of searches is not asked */
 	struct strbuf sql;
 	struct pg_params params;
 	struct sql_texts texts;
 };
 
-static void statement_init(struct statement *s)
+static void statement_init(struct statement *s, const struct link_search *search)
 {
-	*s = (struct statement){ 0 };
+	*s = (struct statement){ .search = search };
 	strbuf_init(&s->sql, SQL_BYTES_MAX);
 }
 
@@ -66,14 +74,9 @@ static void write_state(struct statement *s, enum link_state state)
 
 static void write_search(struct statement *s, const char *q)
 {
-	size_t len;
-	const char *word = link_search_word(q, &len);
-	pg_params_text(&s->params, sql_texts_containing(&s->texts, word, len));
-	WRITE(s, " AND " LINK_SEARCH_TEXT " ILIKE $%d", s->params.count);
-	if (len == strlen(q))
-		return;
-	pg_params_text(&s->params, sql_texts_containing(&s->texts, q, strlen(q)));
-	WRITE(s, " AND " LINK_SEARCH_TEXT_UNINDEXED " ILIKE $%d", s->params.count);
+	if (s->search)
+		link_search_sql_add_index(s->search, &s->sql, &s->params, &s->texts);
+	link_search_sql_add_exact(q, &s->sql, &s->params, &s->texts);
 }
 
 /* FROM and WHERE. owner: the column that an order or a search goes by; NULL: both, for what may go by either. */
@@ -163,17 +166,40 @@ static void write_walk(struct statement *s, const struct link_query *query)
 	write_page(s, query, order->key, order->id);
 }
 
+/* How many may be gathered before walking is the better way to the page. */
+static int64_t gathered_max(const struct link_query *query)
+{
+	bool is_shallow = query->page * query->limit <= SHALLOW_MAX;
+	return order_of(query)->is_ranking && is_shallow ? RANKED_MAX : LINK_LIST_STORE_COUNTED_MAX;
+}
+
+/* Those that were gathered, with what they are ordered by. Looked up one by one: PostgreSQL would read all visits. */
+static void write_gathered(struct statement *s, const struct link_query *query)
+{
+	const struct order *order = order_of(query);
+	WRITE(s, "(SELECT chosen_id, ");
+	if (order->is_ranking)
+		WRITE(s,
+		      "ranking_key AS chosen_key FROM chosen, LATERAL (SELECT %s AS ranking_key FROM link_ranking "
+		      "WHERE link_id = chosen_id OFFSET 0) AS ranking",
+		      order->key);
+	else
+		WRITE(s, "chosen_key FROM chosen");
+	WRITE(s, " WHERE (SELECT n FROM counted) <= %" PRId64 ") AS gathered", gathered_max(query));
+}
+
 /* Finds all and counts them, then looks for the page among them: for links that are few. */
 static void write_gathering(struct statement *s, const struct link_query *query)
 {
-	const struct order *order = order_of(query);
-	WRITE(s, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, %s AS chosen_key", order->key);
-	write_links(s, query, order->is_ranking || needs_ranking(query), NULL);
+	WRITE(s, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, created_at AS chosen_key");
+	write_links(s, query, needs_ranking(query), NULL);
 	WRITE(s,
-	      " LIMIT %d) SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM "
-	      "(SELECT count(*) AS n FROM chosen) AS counted LEFT JOIN "
-	      "(SELECT * FROM (SELECT * FROM chosen WHERE true",
+	      " LIMIT %d), counted AS MATERIALIZED (SELECT count(*) AS n FROM chosen) "
+	      "SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM counted LEFT JOIN "
+	      "(SELECT * FROM (SELECT * FROM ",
 	      LINK_LIST_STORE_COUNTED_MAX + 1);
+	write_gathered(s, query);
+	WRITE(s, " WHERE true");
 	write_page(s, query, "chosen_key", "chosen_id");
 	WRITE(s, ") AS shown JOIN links ON id = chosen_id) AS page ON true");
 	write_order(s, query, "chosen_key", "chosen_id");
@@ -205,20 +231,38 @@ static enum err read_page(const struct pg_result *rows, const struct link_query 
 	return OK;
 }
 
-/* One of the two ways; *gathered: how many were found, if it counts. */
-static enum err read_by(struct pg_conn *conn, void (*write)(struct statement *, const struct link_query *),
-                        const struct link_query *query, struct link *links, struct link_list *out, int64_t *gathered)
+static enum err read_rows(struct pg_conn *conn, struct statement *s, const struct link_query *query, struct link *links,
+                          struct link_list *out, int64_t *counted)
 {
-	struct statement s;
 	struct pg_result *rows = NULL;
-	statement_init(&s);
-	write(&s, query);
-	enum err err = statement_run(&s, conn, &rows);
+	enum err err = statement_run(s, conn, &rows);
 	if (err == OK)
 		err = read_page(rows, query, links, out);
 	if (err == OK)
-		*gathered = pg_result_int(rows, 0, COUNTED_COLUMN);
+		*counted = pg_result_int(rows, 0, COUNTED_COLUMN);
 	pg_result_free(rows);
+	return err;
+}
+
+static enum err walk(struct pg_conn *conn, const struct link_query *query, struct link *links, struct link_list *out)
+{
+	struct statement s;
+	int64_t none;
+	statement_init(&s, NULL);
+	write_walk(&s, query);
+	enum err err = read_rows(conn, &s, query, links, out, &none);
+	statement_clear(&s);
+	return err;
+}
+
+/* out->total: how many were found, LINK_LIST_STORE_COUNTED_MAX + 1 at most; the page only up to gathered_max. */
+static enum err gather(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
+                       struct link *links, struct link_list *out)
+{
+	struct statement s;
+	statement_init(&s, search);
+	write_gathering(&s, query);
+	enum err err = read_rows(conn, &s, query, links, out, &out->total);
 	statement_clear(&s);
 	return err;
 }
@@ -257,28 +301,69 @@ static enum err count_all(struct pg_conn *conn, const struct link_query *query, 
 static enum err read_all(struct pg_conn *conn, const struct link_query *query, struct link *links,
                          struct link_list *out)
 {
-	int64_t none;
 	enum err err = count_all(conn, query, &out->total);
-	return err == OK ? read_by(conn, write_walk, query, links, out, &none) : err;
+	return err == OK ? walk(conn, query, links, out) : err;
 }
 
-static enum err read_chosen(struct pg_conn *conn, const struct link_query *query, struct link *links,
-                            struct link_list *out)
+static enum err read_chosen(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
+                            struct link *links, struct link_list *out)
 {
-	int64_t none;
-	enum err err = read_by(conn, write_gathering, query, links, out, &out->total);
-	if (err != OK || out->total <= LINK_LIST_STORE_COUNTED_MAX)
+	enum err err = gather(conn, query, search, links, out);
+	if (err != OK || out->total <= gathered_max(query))
 		return err;
-	out->total = LINK_LIST_STORE_MANY;
-	return read_by(conn, write_walk, query, links, out, &none);
+	if (out->total > LINK_LIST_STORE_COUNTED_MAX)
+		out->total = LINK_LIST_STORE_MANY;
+	return walk(conn, query, links, out);
+}
+
+/* What nobody can count in time. */
+static enum err read_uncounted(struct pg_conn *conn, const struct link_query *query, struct link *links,
+                               struct link_list *out)
+{
+	enum err err = walk(conn, query, links, out);
+	bool is_all = query->page == 1 && !out->has_more;
+	out->total = is_all ? (int64_t)out->count : LINK_LIST_STORE_MANY;
+	return err;
+}
+
+/* Whether the index of searches says less than it costs: most links have what is searched for, or more than own. */
+static bool is_index_useless(const struct link_search *search, int64_t all, int64_t own)
+{
+	int64_t found = link_search_found_max(search);
+	return !link_search_sql_has_index(search) || found > all / 2 || found > own;
+}
+
+static enum err read_searched(struct pg_conn *conn, const struct link_query *query, struct link *links,
+                              struct link_list *out)
+{
+	struct link_search search;
+	int64_t all, own;
+	link_search_init(&search, query->q);
+	enum err err = link_search_store_count(conn, &search, &all);
+	if (err == OK)
+		err = count_all(conn, query, &own);
+	if (err != OK)
+		return err;
+	if (query->state == LINK_STATE_DELETED) /* own are the others */
+		own = all;
+	link_search_choose(&search, all);
+	bool is_useless = is_index_useless(&search, all, own);
+	if (is_useless && own > LINK_LIST_STORE_LOOKED_AT_MAX && !*query->tag && !query->has_filter)
+		return read_uncounted(conn, query, links, out);
+	return read_chosen(conn, query, is_useless ? NULL : &search, links, out);
 }
 
 enum err link_list_store_read(struct pg_conn *conn, const struct link_query *query, struct link *links,
                               struct link_list *out)
 {
-	bool is_chosen = *query->q || *query->tag || query->state != 0 || query->has_filter;
 	struct link_list list = { 0 };
-	enum err err = is_chosen ? read_chosen(conn, query, links, &list) : read_all(conn, query, links, &list);
+	enum err err;
+	if (*query->q)
+		err = read_searched(conn, query, links, &list);
+	else if (*query->tag || query->state != 0 || query->has_filter)
+		err = read_chosen(conn, query, NULL, links, &list);
+	else
+		err = read_all(conn, query, links, &list);
 	if (err == OK)
 		*out = list;
 	return err;
@@ -290,7 +375,7 @@ static enum err count_up_to(struct pg_conn *conn, const struct link_query *query
 {
 	struct statement s;
 	struct pg_result *rows = NULL;
-	statement_init(&s);
+	statement_init(&s, NULL);
 	WRITE(&s, "SELECT count(*) FROM (SELECT");
 	write_links(&s, query, needs_ranking(query), NULL);
 	WRITE(&s, " LIMIT %zu) AS chosen", most);
@@ -308,7 +393,7 @@ static enum err lock_found(struct pg_conn *conn, const struct link_query *query,
 {
 	struct statement s;
 	struct pg_result *rows = NULL;
-	statement_init(&s);
+	statement_init(&s, NULL);
 	WRITE(&s, "SELECT " LINK_ROW_COLUMNS);
 	write_links(&s, query, needs_ranking(query), NULL);
 	WRITE(&s, " ORDER BY id + 0 LIMIT %zu FOR UPDATE OF links", max + 1);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "services/links-api/link_search.h"
+#include "services/links-api/link_search_sql.h"
 
 struct writer {
 	const struct nql *filter;
@@ -49,9 +49,10 @@ static int add_value(const struct writer *w, const struct nql_node *term)
 /* What a part contains, the whole contains: that lets the index of the whole be used. */
 static void write_search(const struct writer *w, const char *text)
 {
-	size_t len;
-	const char *word = link_search_word(text, &len);
-	WRITE(w, " AND " LINK_SEARCH_TEXT " ILIKE $%d", add_text(w, sql_texts_containing(w->texts, word, len)));
+	struct link_search search;
+	link_search_init(&search, text);
+	link_search_choose(&search, 0);
+	link_search_sql_add_index(&search, w->sql, w->params, w->texts);
 }
 
 static void write_contains(const struct writer *w, const struct nql_node *term)

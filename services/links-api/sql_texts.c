@@ -15,6 +15,8 @@ static const char *keep(struct sql_texts *texts, char *text)
 	return texts->text[texts->count++] = text;
 }
 
+#define LIKE_SPECIAL "%_\\"
+
 /* Each of the special characters behind a backslash; gives the end. */
 static char *copy_escaped(char *to, const char *from, size_t len, const char *special)
 {
@@ -31,8 +33,24 @@ const char *sql_texts_containing(struct sql_texts *texts, const char *text, size
 	char *pattern = mem_zero(2 * len + sizeof("%%"));
 	char *end = pattern;
 	*end++ = '%';
-	end = copy_escaped(end, text, len, "%_\\");
+	end = copy_escaped(end, text, len, LIKE_SPECIAL);
 	*end = '%';
+	return keep(texts, pattern);
+}
+
+const char *sql_texts_around(struct sql_texts *texts, const char *text, const bool *kept)
+{
+	char *pattern = mem_zero(3 * strlen(text) + sizeof("%%"));
+	char *end = pattern;
+	*end++ = '%';
+	for (size_t i = 0; text[i] != '\0'; i++) {
+		if (!kept[i])
+			continue;
+		end = copy_escaped(end, text + i, 1, LIKE_SPECIAL);
+		if (!kept[i + 1] || text[i + 1] == '\0')
+			*end++ = '%';
+	}
+	*end = '\0';
 	return keep(texts, pattern);
 }
 

@@ -5,6 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_SQL_TEXTS_H
 #define WAYMARK_SERVICES_LINKS_API_SQL_TEXTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/net/pg_params.h"
@@ -16,6 +17,9 @@ struct sql_texts {
 
 /* A pattern of LIKE for everything that contains text. */
 const char *sql_texts_containing(struct sql_texts *texts, const char *text, size_t len);
+
+/* A pattern of LIKE for everything that contains the kept bytes of text, whatever stands between their runs. */
+const char *sql_texts_around(struct sql_texts *texts, const char *text, const bool *kept);
 
 /* The text of an array of texts, '{"a","b"}'. */
 const char *sql_texts_array(struct sql_texts *texts, const char *const *items, size_t count);

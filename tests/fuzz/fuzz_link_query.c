@@ -23,6 +23,24 @@ static void require(bool holds)
 		abort();
 }
 
+static void require_a_search(const char *q)
+{
+	struct link_search search;
+	link_search_init(&search, q);
+	link_search_choose(&search, 0);
+	bool *kept = mem_array(strlen(q) + 1, sizeof(*kept));
+	link_search_mark(&search, kept);
+	size_t asked = 0;
+	for (size_t i = 0; i < search.count; i++) {
+		const struct link_search_trigram *t = &search.trigrams[i];
+		require(t->at + LINK_SEARCH_TRIGRAM_BYTES <= strlen(q));
+		asked += t->is_asked;
+		require(!t->is_asked || (kept[t->at] && kept[t->at + 2]));
+	}
+	require(asked <= LINK_SEARCH_ASKED_MAX && (asked > 0) == (search.count > 0));
+	free(kept);
+}
+
 static void require_in_bounds(const struct link_query *query)
 {
 	require(query->page >= 0 && query->page <= LINK_QUERY_PAGE_MAX);
@@ -33,9 +51,7 @@ static void require_in_bounds(const struct link_query *query)
 	require(utf8_is_valid(query->q, strlen(query->q)) && utf8_is_valid(query->tag, strlen(query->tag)));
 	require(!query->has_filter || query->filter.node_count > 0);
 	require(strlen(query->question) < sizeof(query->question) - 1);
-	size_t len;
-	const char *word = link_search_word(query->q, &len);
-	require(word >= query->q && word + len <= query->q + strlen(query->q));
+	require_a_search(query->q);
 }
 
 static void require_a_cursor(const struct link_query *query)

@@ -5,6 +5,8 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include <stdio.h>
+
 #include "services/janitor/link_lists.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
@@ -62,6 +64,54 @@ static void sorts_new_links_into_the_index_of_searches(void **state)
 	assert_int_equal(test_database_ask(f->db, pending), 0);
 }
 
+static void add_links_of_one_kind(struct janitor_fixture *f)
+{
+	test_database_run(f->db, "INSERT INTO links (slug, link_type, expires_at, original_url, title) "
+	                         "SELECT 'x' || i, 'TEMPORARY', clock_timestamp() + interval '1 day', "
+	                         "'https://example.com/', CASE WHEN i % 100 = 0 THEN 'Seldom' ELSE '' END || "
+	                         "CASE WHEN i <= 3 THEN 'Hardly' ELSE '' END FROM generate_series(1, 6000) AS i");
+	test_database_run(f->db, "ANALYZE links");
+}
+
+static int64_t links_with(struct janitor_fixture *f, const char *trigram)
+{
+	char sql[128];
+	(void)snprintf(sql, sizeof(sql),
+	               "SELECT coalesce(sum(links), 0)::bigint FROM link_search_trigrams WHERE trigram = '%s'",
+	               trigram);
+	return test_database_ask(f->db, sql);
+}
+
+static void knows_from_a_sample_what_many_links_have(void **state)
+{
+	struct janitor_fixture *f = *state;
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 0);
+	add_links_of_one_kind(f);
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 6000);
+	assert_int_equal(links_with(f, "exa"), 6000);
+	assert_in_range(links_with(f, "dom"), 30, 90);
+	assert_int_equal(links_with(f, "rdl"), 0);
+}
+
+static void samples_again_when_links_have_doubled_or_after_an_hour(void **state)
+{
+	struct janitor_fixture *f = *state;
+	add_links_of_one_kind(f);
+	janitor_fixture_do(f, link_lists_run);
+	test_database_run(f->db, "DELETE FROM link_search_trigrams");
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(links_with(f, "exa"), 0);
+	test_database_run(f->db, "UPDATE link_search_count SET links = 3000");
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(links_with(f, "exa"), 6000);
+	test_database_run(f->db, "DELETE FROM link_search_trigrams");
+	test_database_run(f->db, "UPDATE link_search_count SET counted_at = counted_at - interval '1 hour'");
+	janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(links_with(f, "exa"), 6000);
+}
+
 static void counts_no_link_of_those_that_are_gone(void **state)
 {
 	struct janitor_fixture *f = *state;
@@ -81,6 +131,8 @@ int main(void)
 		TEST(brings_the_order_of_links_up_to_their_statistics),
 		TEST(walks_through_all_statistics_when_changes_were_not_noted),
 		TEST(sorts_new_links_into_the_index_of_searches),
+		TEST(knows_from_a_sample_what_many_links_have),
+		TEST(samples_again_when_links_have_doubled_or_after_an_hour),
 		TEST(counts_no_link_of_those_that_are_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 """Lists of links by cursor, in other orders, searched and filtered."""
 
 import concurrent.futures
+import random
 import urllib.parse
 
 import psycopg2
@@ -232,6 +233,85 @@ def test_beyond_ten_thousand_matches_there_is_no_total(user, database):
     assert (many["pagination"]["total"], many["pagination"]["total_pages"]) == (None, None)
     more = shown(user, q="many-", limit=LIMIT, cursor=many["pagination"]["next_cursor"])
     assert len({link["id"] for link in many["links"] + more["links"]}) == 2 * LIMIT
+
+
+@pytest.fixture(scope="module")
+def crowd(service, database):
+    """An account of 20,001 links whose trigrams have been counted."""
+    user = user_of(service)
+    database.run(
+        "INSERT INTO links (slug, link_type, original_url, owner_id, title, tags)"
+        " SELECT 'crowd' || %s || '-' || i, 'PERMANENT', 'https://shop' || i %% 7 || '.example/Red-Shoes?campaign=c' || i %% 500 || '&x=1', %s,"
+        " (array['Winter', 'Ünïted', 'наука', '中文字', 'x'])[1 + i %% 5] || ' sale ' || i, CASE WHEN i %% 1000 = 0 THEN '{rare}'::text[] ELSE '{}' END"
+        " FROM generate_series(1, 20001) AS i",
+        user.id, user.id,
+    )  # fmt: skip
+    database.run("VACUUM ANALYZE links")
+    assert database.ask("SELECT link_search_sample()")
+    assert not database.ask("SELECT link_search_sample()"), "not twice within an hour"
+    yield user
+    database.run("DELETE FROM links WHERE owner_id = %s", user.id)
+
+
+TEXT = "lower((slug || E'\\n' || original_url || E'\\n' || title) COLLATE \"default\")"
+
+
+def matches(database, user, q):
+    return database.ask(f"SELECT count(*) FROM links WHERE owner_id = %s AND position(lower(%s) IN {TEXT}) > 0", user.id, q)
+
+
+def test_a_search_among_very_many_finds_what_is_there(crowd, database):
+    dice = random.Random(7)
+    texts = database.run("SELECT slug || E'\\n' || original_url || E'\\n' || title FROM links WHERE owner_id = %s AND id %% 700 = 0", crowd.id)
+    asked = ["campaign=C77&", "=c7&", "shop3", "наука 1", "НАУКА 12", "中文字 3", "ünïted sale 77", "ÜNÏ", "字 sale 9", "x sale 1234", "shop1.red"]
+    for (text,) in texts:
+        line = dice.choice(text.splitlines())
+        begin = dice.randrange(len(line))
+        asked.append(line[begin : begin + dice.randrange(3, 20)])
+    counted = 0
+    for q in asked:
+        expected = matches(database, crowd, q)
+        found = shown(crowd, q=q, limit=100)
+        assert len(found["links"]) == min(expected, 100), q
+        assert found["pagination"]["total"] in ((expected,) if expected <= 100 else (expected, None)), q
+        counted += found["pagination"]["total"] is not None
+        assert all(q.lower() in f"{link['slug']}\n{link['original_url']}\n{link['title']}".lower() for link in found["links"]), q
+    assert counted > len(asked) / 2
+
+
+def test_a_search_among_very_many_is_counted_where_the_index_finds_it(crowd):
+    for query, total in (({"q": "=c7&"}, 41), ({"q": "shop3."}, 2858), ({"q": "shop3.", "sort": "visit_count"}, 2858), ({"q": "sale 777"}, 12),
+                         ({"q": "no such thing 7"}, 0), ({"q": "Red-Shoes"}, None), ({"q": "~"}, 0), ({"q": "c"}, None), ({"q": "c", "tag": "rare"}, 20),
+                         ({"q": "c", "filter": "tag:rare"}, 20), ({"q": "c", "state": "DELETED"}, 0)):  # fmt: skip
+        assert shown(crowd, **query)["pagination"]["total"] == total, query
+
+
+def test_a_search_among_very_many_has_every_order_and_all_its_pages(crowd, database):
+    for query in ({}, {"order": "asc"}, {"sort": "visit_count"}):
+        direction = "ASC" if query.get("order") == "asc" else "DESC"
+        expected = database.run(f"SELECT slug FROM links WHERE owner_id = %s AND original_url LIKE '%%shop3.%%' ORDER BY created_at {direction}, id {direction} LIMIT 300", crowd.id)
+        found, cursor = [], {}
+        for _ in range(3):
+            page = shown(crowd, q="shop3.", limit=100, **query, **cursor)
+            found += names(page["links"])
+            cursor = {"cursor": page["pagination"]["next_cursor"]}
+        assert found == [slug for (slug,) in expected], query
+        assert names(shown(crowd, q="shop3.", limit=100, page=3, **query)["links"]) == found[200:]
+
+
+def scans(database):
+    """PostgreSQL tells of them a second later."""
+    return database.ask("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'links_search_idx'")
+
+
+@pytest.mark.parametrize("q", ["sale 777", "НАУКА 12", "中文字", "%"], ids=["ascii", "cyrillic", "chinese", "none"])
+def test_the_index_of_searches_is_asked_for_what_it_has(crowd, database, q):
+    before = scans(database)
+    shown(crowd, q=q)
+    if q == "%":
+        assert scans(database) == before
+    else:
+        wait_until(lambda: shown(crowd, q=q) and scans(database) > before, 10, "the index to be asked")
 
 
 # --- filter ---
