@@ -20,6 +20,8 @@
 
 /* Beyond so many a page by visits is sooner found along that order than by looking up the visits of all. */
 #define RANKED_MAX 2000
+/* Where most links have what is searched for, a page is found among so many. */
+#define PROBED_MAX 5000
 /* A page that lies deeper is among those that are skipped. */
 #define SHALLOW_MAX 100
 
@@ -79,16 +81,19 @@ static void write_search(struct statement *s, const char *q)
 	link_search_sql_add_exact(q, &s->sql, &s->params, &s->texts);
 }
 
-/* FROM and WHERE. owner: the column that an order or a search goes by; NULL: both, for what may go by either. */
-static void write_links(struct statement *s, const struct link_query *query, bool with_ranking, const char *owner)
+/* WHERE owner: the column that an order or a search goes by; NULL: both, for what may go by either. */
+static void write_owner(struct statement *s, const struct link_query *query, bool with_ranking, const char *owner)
 {
-	WRITE(s, " FROM links%s WHERE true", with_ranking ? " JOIN link_ranking ON link_id = id" : "");
-	if (query->owner_id != LINK_STORE_ANY_OWNER) {
-		pg_params_int(&s->params, query->owner_id);
-		WRITE(s, " AND %s = $%d", owner ? owner : "owner_id", s->params.count);
-		if (!owner && with_ranking)
-			WRITE(s, " AND link_owner = $%d", s->params.count);
-	}
+	if (query->owner_id == LINK_STORE_ANY_OWNER)
+		return;
+	pg_params_int(&s->params, query->owner_id);
+	WRITE(s, " AND %s = $%d", owner ? owner : "owner_id", s->params.count);
+	if (!owner && with_ranking)
+		WRITE(s, " AND link_owner = $%d", s->params.count);
+}
+
+static void write_choice(struct statement *s, const struct link_query *query)
+{
 	write_state(s, query->state);
 	if (*query->tag) {
 		pg_params_text(&s->params, query->tag);
@@ -102,10 +107,20 @@ static void write_links(struct statement *s, const struct link_query *query, boo
 	}
 }
 
+#define FROM_LINKS(with_ranking) ((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
+
+/* FROM and WHERE; owner as of write_owner. */
+static void write_links(struct statement *s, const struct link_query *query, bool with_ranking, const char *owner)
+{
+	WRITE(s, "%s WHERE true", FROM_LINKS(with_ranking));
+	write_owner(s, query, with_ranking, owner);
+	write_choice(s, query);
+}
+
 /* --- in which order --- */
 
 struct order {
-	const char *key, *id;
+	const char *key, *id, *owner;
 	bool is_ranking; /* columns of link_ranking */
 	bool is_time;
 };
@@ -113,9 +128,9 @@ struct order {
 static const struct order *order_of(const struct link_query *query)
 {
 	static const struct order orders[] = {
-		[LINK_QUERY_CREATED_AT] = { "created_at", "id", false, true },
-		[LINK_QUERY_VISIT_COUNT] = { "visits", "link_id", true, false },
-		[LINK_QUERY_LAST_VISITED_AT] = { "visited_at", "link_id", true, true },
+		[LINK_QUERY_CREATED_AT] = { "created_at", "id", "owner_id", false, true },
+		[LINK_QUERY_VISIT_COUNT] = { "visits", "link_id", "link_owner", true, false },
+		[LINK_QUERY_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true, true },
 	};
 	return &orders[query->sort];
 }
@@ -159,10 +174,22 @@ static void write_walk(struct statement *s, const struct link_query *query)
 {
 	const struct order *order = order_of(query);
 	WRITE(s, "SELECT " LINK_ROW_COLUMNS ", %s", order->key);
-	if (order->is_ranking)
-		write_links(s, query, true, "link_owner");
-	else
-		write_links(s, query, needs_ranking(query), "owner_id");
+	write_links(s, query, order->is_ranking || needs_ranking(query), order->owner);
+	write_page(s, query, order->key, order->id);
+}
+
+/* Goes along the order until a page is full, or PROBED_MAX links were looked at. */
+static void write_probe(struct statement *s, const struct link_query *query)
+{
+	const struct order *order = order_of(query);
+	WRITE(s, "SELECT " LINK_ROW_COLUMNS ", %s FROM (SELECT *%s WHERE true", order->key,
+	      FROM_LINKS(order->is_ranking));
+	write_owner(s, query, order->is_ranking, order->owner);
+	if (query->page == 0)
+		write_behind(s, query, order->key, order->id);
+	write_order(s, query, order->key, order->id);
+	WRITE(s, " LIMIT %d) AS links WHERE true", PROBED_MAX);
+	write_choice(s, query);
 	write_page(s, query, order->key, order->id);
 }
 
@@ -244,12 +271,14 @@ static enum err read_rows(struct pg_conn *conn, struct statement *s, const struc
 	return err;
 }
 
-static enum err walk(struct pg_conn *conn, const struct link_query *query, struct link *links, struct link_list *out)
+/* Along the order: write_walk or write_probe. */
+static enum err walk(struct pg_conn *conn, void (*write)(struct statement *, const struct link_query *),
+                     const struct link_query *query, struct link *links, struct link_list *out)
 {
 	struct statement s;
 	int64_t none;
 	statement_init(&s, NULL);
-	write_walk(&s, query);
+	write(&s, query);
 	enum err err = read_rows(conn, &s, query, links, out, &none);
 	statement_clear(&s);
 	return err;
@@ -302,7 +331,7 @@ static enum err read_all(struct pg_conn *conn, const struct link_query *query, s
                          struct link_list *out)
 {
 	enum err err = count_all(conn, query, &out->total);
-	return err == OK ? walk(conn, query, links, out) : err;
+	return err == OK ? walk(conn, write_walk, query, links, out) : err;
 }
 
 static enum err read_chosen(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
@@ -313,24 +342,49 @@ static enum err read_chosen(struct pg_conn *conn, const struct link_query *query
 		return err;
 	if (out->total > LINK_LIST_STORE_COUNTED_MAX)
 		out->total = LINK_LIST_STORE_MANY;
-	return walk(conn, query, links, out);
+	return walk(conn, write_walk, query, links, out);
 }
 
 /* What nobody can count in time. */
 static enum err read_uncounted(struct pg_conn *conn, const struct link_query *query, struct link *links,
                                struct link_list *out)
 {
-	enum err err = walk(conn, query, links, out);
+	enum err err = walk(conn, write_walk, query, links, out);
 	bool is_all = query->page == 1 && !out->has_more;
 	out->total = is_all ? (int64_t)out->count : LINK_LIST_STORE_MANY;
 	return err;
 }
 
-/* Whether the index of searches says less than it costs: most links have what is searched for, or more than own. */
-static bool is_index_useless(const struct link_search *search, int64_t all, int64_t own)
+/* What the index of searches is worth. */
+struct worth {
+	bool is_useless; /* most links have what is searched for, or more than are the owner's, or it cannot be asked */
+	bool is_common;  /* a page is found without it, and to count all takes long */
+};
+
+static struct worth weigh(const struct link_query *query, const struct link_search *search, int64_t all, int64_t own)
 {
 	int64_t found = link_search_found_max(search);
-	return !link_search_sql_has_index(search) || found > all / 2 || found > own;
+	bool is_choice_alone = !*query->tag && !query->has_filter;
+	bool is_useless = !link_search_sql_has_index(search) || found > all / 2 || found > own;
+	return (struct worth){
+		.is_useless = is_useless,
+		.is_common = is_choice_alone && own > LINK_LIST_STORE_LOOKED_AT_MAX &&
+		             (is_useless || found > all / LINK_SEARCH_RARE_ONE_IN),
+	};
+}
+
+static enum err read_weighed(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
+                             struct worth worth, struct link *links, struct link_list *out)
+{
+	if (worth.is_common && worth.is_useless)
+		return read_uncounted(conn, query, links, out);
+	if (worth.is_common) {
+		enum err err = walk(conn, write_probe, query, links, out);
+		out->total = LINK_LIST_STORE_MANY;
+		if (err != OK || out->has_more)
+			return err;
+	}
+	return read_chosen(conn, query, worth.is_useless ? NULL : search, links, out);
 }
 
 static enum err read_searched(struct pg_conn *conn, const struct link_query *query, struct link *links,
@@ -347,10 +401,7 @@ static enum err read_searched(struct pg_conn *conn, const struct link_query *que
 	if (query->state == LINK_STATE_DELETED) /* own are the others */
 		own = all;
 	link_search_choose(&search, all);
-	bool is_useless = is_index_useless(&search, all, own);
-	if (is_useless && own > LINK_LIST_STORE_LOOKED_AT_MAX && !*query->tag && !query->has_filter)
-		return read_uncounted(conn, query, links, out);
-	return read_chosen(conn, query, is_useless ? NULL : &search, links, out);
+	return read_weighed(conn, query, &search, weigh(query, &search, all, own), links, out);
 }
 
 enum err link_list_store_read(struct pg_conn *conn, const struct link_query *query, struct link *links,

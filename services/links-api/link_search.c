@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-/* More common trigrams find so many links that asking for several of them costs more than it saves. */
-#define RARE_ONE_IN 10
-#define HALF_ONE_IN 2
+/* A second one that more links have leaves out too few of what the first one finds. */
+#define SECOND_ONE_IN 2
 
 enum kind { OTHER, OF_WORD, BETWEEN };
 
@@ -94,7 +93,7 @@ static void ask_for_common_ones(struct link_search *search, int64_t all)
 		return;
 	first->is_asked = true;
 	struct link_search_trigram *second = rarest(search, first);
-	if (second && second->links <= all / HALF_ONE_IN)
+	if (second && second->links <= all / SECOND_ONE_IN)
 		second->is_asked = true;
 }
 
@@ -102,7 +101,8 @@ void link_search_choose(struct link_search *search, int64_t all)
 {
 	size_t asked = 0;
 	for (struct link_search_trigram *t = rarest(search, NULL);
-	     t && t->links <= all / RARE_ONE_IN && asked < LINK_SEARCH_ASKED_MAX; t = rarest(search, NULL)) {
+	     t && t->links <= all / LINK_SEARCH_RARE_ONE_IN && asked < LINK_SEARCH_ASKED_MAX;
+	     t = rarest(search, NULL)) {
 		t->is_asked = true;
 		asked++;
 	}

@@ -13,6 +13,8 @@
 /* What a text has beyond so many trigrams is not looked at. */
 #define LINK_SEARCH_TRIGRAMS_MAX 200
 #define LINK_SEARCH_TRIGRAM_BYTES 3
+/* What more links have is common: several of such trigrams cost more than they save. */
+#define LINK_SEARCH_RARE_ONE_IN 10
 /* So many are asked for at most: each one more costs, and the rarest say most. */
 #define LINK_SEARCH_ASKED_MAX 6
 
@@ -33,7 +35,7 @@ struct link_search {
 void link_search_init(struct link_search *search, const char *text);
 
 /*
- * Sets is_asked: of what a tenth of all links have at most, the rarest; if there is none, one or two others. all: how
+ * Sets is_asked: of what one link in LINK_SEARCH_RARE_ONE_IN has at most, the rarest; if there is none, one or two others. all: how
  * many links there are; 0: nobody knows.
  */
 void link_search_choose(struct link_search *search, int64_t all);
