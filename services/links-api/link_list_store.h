@@ -17,7 +17,7 @@
 /* Of links that were chosen by more than their owner, no more are counted. */
 #define LINK_LIST_STORE_COUNTED_MAX 10000
 /* Of links that no index finds, none are counted among more than so many of the owner. */
-#define LINK_LIST_STORE_LOOKED_AT_MAX 20000
+#define LINK_LIST_STORE_LOOKED_AT_MAX 50000
 #define LINK_LIST_STORE_MANY (-1)
 
 struct link_list {
