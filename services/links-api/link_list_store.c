@@ -357,7 +357,7 @@ static enum err read_uncounted(struct pg_conn *conn, const struct link_query *qu
 
 /* What the index of searches is worth. */
 struct worth {
-	bool is_useless; /* most links have what is searched for, or more than are the owner's, or it cannot be asked */
+	bool is_useless; /* it cannot be asked, or would find more than another way */
 	bool is_common;  /* a page is found without it, and to count all takes long */
 };
 
@@ -365,11 +365,12 @@ static struct worth weigh(const struct link_query *query, const struct link_sear
 {
 	int64_t found = link_search_found_max(search);
 	bool is_choice_alone = !*query->tag && !query->has_filter;
-	bool is_useless = !link_search_sql_has_index(search) || found > all / 2 || found > own;
+	bool is_frequent = found > all / LINK_SEARCH_RARE_ONE_IN;
+	bool is_useless = !link_search_sql_has_index(search) || found > all / 2 || found > own ||
+	                  (*query->tag && is_frequent); /* the index of tags finds fewer */
 	return (struct worth){
 		.is_useless = is_useless,
-		.is_common = is_choice_alone && own > LINK_LIST_STORE_LOOKED_AT_MAX &&
-		             (is_useless || found > all / LINK_SEARCH_RARE_ONE_IN),
+		.is_common = is_choice_alone && own > LINK_LIST_STORE_LOOKED_AT_MAX && (is_useless || is_frequent),
 	};
 }
 
