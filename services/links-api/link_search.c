@@ -52,6 +52,7 @@ void link_search_init(struct link_search *search, const char *text)
 {
 	size_t len = strlen(text);
 	search->text = text;
+	search->is_counted = false;
 	search->count = 0;
 	for (size_t at = 0; at + LINK_SEARCH_TRIGRAM_BYTES <= len && search->count < LINK_SEARCH_TRIGRAMS_MAX; at++) {
 		if (is_trigram(text + at))

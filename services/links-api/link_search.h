@@ -27,6 +27,7 @@ struct link_search_trigram {
 
 struct link_search {
 	const char *text; /* borrowed */
+	bool is_counted;  /* how many links have which trigram is known */
 	size_t count;
 	struct link_search_trigram trigrams[LINK_SEARCH_TRIGRAMS_MAX];
 };

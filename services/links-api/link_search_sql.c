@@ -31,8 +31,8 @@ bool link_search_sql_has_index(const struct link_search *search)
 }
 
 /*
- * The pattern is behind a SELECT so that PostgreSQL does not look into it before it decides to use the index: its
- * statistics guess wrong about fragments, and we know better.
+ * Where we know better, the pattern is behind a SELECT so that PostgreSQL does not look into it before it decides to use
+ * the index: its statistics guess wrong about fragments.
  */
 static void add_asked(const struct link_search *search, struct strbuf *sql, struct pg_params *params,
                       struct sql_texts *texts)
@@ -41,7 +41,8 @@ static void add_asked(const struct link_search *search, struct strbuf *sql, stru
 	link_search_mark(search, kept);
 	pg_params_text(params, sql_texts_around(texts, search->text, kept));
 	free(kept);
-	WRITE(sql, " AND " TEXT " ILIKE (SELECT $%d::text)", params->count);
+	WRITE(sql, " AND " TEXT " ILIKE %s$%d%s", search->is_counted ? "(SELECT " : "", params->count,
+	      search->is_counted ? "::text)" : "");
 }
 
 /* Here PostgreSQL looks: it may see that the index has no trigram of such a text. */

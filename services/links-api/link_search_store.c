@@ -32,6 +32,7 @@ enum err link_search_store_count(struct pg_conn *conn, struct link_search *searc
 		else
 			take(search, pg_result_text(rows, i, 0), pg_result_int(rows, i, 1));
 	}
+	search->is_counted = *all > 0;
 	pg_result_free(rows);
 	sql_texts_clear(&texts);
 	return err;

@@ -12,7 +12,7 @@
 #include "lib/net/pg_conn.h"
 #include "services/links-api/link_search.h"
 
-/* Sets links of each trigram, and *all to how many links there are, 0: nobody has counted yet. */
+/* Sets is_counted, links of each trigram, and *all to how many links there are, 0: nobody has counted yet. */
 enum err link_search_store_count(struct pg_conn *conn, struct link_search *search, int64_t *all) MUST_CHECK;
 
 #endif
