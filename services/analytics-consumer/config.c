@@ -16,7 +16,7 @@ static const struct env_var vars[] = {
 	ENV_INT("SESSION_TIMEOUT_MS", struct config, session_timeout_ms, "45000", 1000, 1800000,
 	        "after so much silence a consumer's partitions go to others; below 6000 brokers refuse it by default"),
 	ENV_INT("BATCH_EVENTS", struct config, batch_events, "10000", 1, 100000,
-	        "most clicks stored in one transaction; each takes about 3 kB of memory in each lane"),
+	        "most clicks stored in one transaction; each takes about 4 kB of memory in each lane"),
 	ENV_INT("BATCH_MS", struct config, batch_ms, "200", 1, 60000, "longest wait for more clicks after the first"),
 	ENV_INT("LANES", struct config, lanes, "2", 1, 16,
 	        "parts that count side by side, each with partitions, a connection and the memory of a consumer"),

@@ -10,17 +10,16 @@
 #include "services/analytics-consumer/delivery.h"
 #include "services/analytics-consumer/ingest_metrics.h"
 #include "services/analytics-consumer/ownership.h"
+#include "services/analytics-consumer/storing.h"
 #include "services/analytics-consumer/visit_publisher.h"
 #include "services/analytics-consumer/visit_store.h"
 
 #define IDLE_POLL_MS 100
 /* Also longer than a fetch takes after an assignment: before that, what is known of a partition's end may be old. */
 #define MARK_INTERVAL_MS 1000
-#define SETTLE_STEP_MS 200
-#define PAUSE_FIRST_MS 50
-#define PAUSE_MAX_MS 5000
-#define REFUSED_PAUSE_MS 1000
-#define QUEUE_PAUSE_MS 1
+#define RENEW_PAUSE_MS 5000
+/* A batch whose time has come, while the one before is not stored yet, goes on filling. */
+#define BUSY_POLL_MS 5
 #define QUEUE_MAX 100000
 #define QUEUE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define LINGER_MS 5
@@ -34,11 +33,11 @@ struct ingest {
 	struct visit_store *store;
 	struct batch batch;
 	struct ownership ownership;
-	int64_t published_seen;
+	struct storing *storing;
+	bool is_storing;    /* until it was asked what became of it */
 	int64_t marked_us;  /* steady; when it was last looked up what is caught up */
 	int64_t trusted_us; /* ownership.changed_us, when the store was told of it */
 	atomic_bool kafka_reachable;
-	atomic_bool refused;
 
 	struct background *background;
 };
@@ -67,7 +66,7 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 	return err;
 }
 
-/* Until the batch is full, or batch_ms have passed since its first record, or nothing comes. */
+/* Until the batch is full, or batch_ms have passed since its first record and it could be stored, or nothing comes. */
 static enum err gather(struct ingest *in)
 {
 	int64_t deadline_us = 0;
@@ -78,8 +77,10 @@ static enum err gather(struct ingest *in)
 			if (deadline_us == 0)
 				deadline_us = now_us + in->config.batch_ms * CLOCK_US_PER_MS;
 			left_ms = (deadline_us - now_us) / CLOCK_US_PER_MS;
-			if (left_ms <= 0)
+			if (left_ms <= 0 && !storing_is_busy(in->storing))
 				break;
+			if (left_ms <= 0)
+				left_ms = BUSY_POLL_MS;
 		}
 		enum err err = poll_once(in, left_ms);
 		if (err == ERR_INTERNAL)
@@ -92,67 +93,8 @@ static enum err gather(struct ingest *in)
 
 /* --- store --- */
 
-/* Until the visits of the batches before are acknowledged. Anything but OK: the batch in hand is gone. */
-static enum err wait_published(struct ingest *in)
+static void report_progress(struct ingest *in, const struct progress *progress)
 {
-	enum err err;
-	do {
-		err = visit_publisher_settle(in->publisher, SETTLE_STEP_MS);
-		int64_t acked = visit_publisher_acked(in->publisher);
-		metrics_add(in->metrics.visits_published, acked - in->published_seen);
-		in->published_seen = acked;
-	} while (err == ERR_UNAVAILABLE && !background_is_ending(in->background));
-	if (err == ERR_INTERNAL) {
-		log_error(in->config.log, "visits_refused");
-		background_wait_ms(in->background, REFUSED_PAUSE_MS);
-		ownership_rejoin(&in->ownership);
-	}
-	return err;
-}
-
-static bool is_passing(enum err err)
-{
-	return err == ERR_UNAVAILABLE || err == ERR_LIMIT;
-}
-
-/* Until it is stored, or it is not ours, or the end has been asked for. */
-static enum err store(struct ingest *in)
-{
-	int64_t next_pause_ms = PAUSE_FIRST_MS;
-	enum err err = wait_published(in);
-	if (err != OK)
-		return err;
-	for (;;) {
-		err = visit_store_add(in->store, &in->batch, &in->ownership.progress);
-		atomic_store(&in->refused, err != OK && err != ERR_CONFLICT && !is_passing(err));
-		if (err == OK || err == ERR_CONFLICT)
-			return err;
-		metrics_add(in->metrics.batches_retried, 1);
-		if (!is_passing(err))
-			log_error(in->config.log, "batch_refused", LOG_TEXT("result", err_name(err)));
-		if (background_wait_ms(in->background, next_pause_ms))
-			return err;
-		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
-	}
-}
-
-static void note_stored(struct ingest *in, int64_t began_us)
-{
-	struct batch_sums sums = batch_sum(&in->batch);
-	metrics_add(in->metrics.humans, sums.humans);
-	metrics_add(in->metrics.bots, sums.bots);
-	metrics_add(in->metrics.repeats, sums.repeats);
-	metrics_add(in->metrics.poisoned, sums.poisoned);
-	metrics_add(in->metrics.batches, 1);
-	metrics_observe(in->metrics.batch_seconds, (double)(steady_us(in) - began_us) / (double)CLOCK_US_PER_S);
-	metrics_set(in->metrics.last_counted, clock_now_us(in->config.clock) / CLOCK_US_PER_S);
-	if (sums.poisoned > 0)
-		log_warning(in->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
-}
-
-static void report_progress(struct ingest *in)
-{
-	const struct progress *progress = &in->ownership.progress;
 	for (size_t i = 0; i < progress->count; i++) {
 		const struct progress_partition *p = &progress->partitions[i];
 		if (progress_moves(p))
@@ -160,23 +102,55 @@ static void report_progress(struct ingest *in)
 	}
 }
 
-/* --- publish --- */
-
-/* Until all is handed over; the acknowledgements are waited for before the next batch is stored. */
-static void publish(struct ingest *in)
+/* False: it failed, and the batch in hand is gone with it. */
+static bool finish_storing(struct ingest *in)
 {
-	size_t done = 0;
-	enum err err;
-	do {
-		err = visit_publisher_send(in->publisher, in->batch.visits, in->batch.count, &done);
-		/* What is left over when we end is published by the next owner. */
-	} while (err == ERR_LIMIT && !background_wait_ms(in->background, QUEUE_PAUSE_MS));
-	if (err == OK) {
-		progress_publish(&in->ownership.progress);
-	} else if (err != ERR_LIMIT) {
-		log_error(in->config.log, "visit_refused", LOG_TEXT("result", err_name(err)));
-		ownership_rejoin(&in->ownership);
+	if (!in->is_storing)
+		return true;
+	in->is_storing = false;
+	if (storing_finish(in->storing) == OK) {
+		report_progress(in, storing_progress(in->storing));
+		return true;
 	}
+	ownership_lose(&in->ownership);
+	return false;
+}
+
+/* The same; after a failure the partitions are asked for again. */
+static bool finish_or_rejoin(struct ingest *in)
+{
+	bool is_stored = finish_storing(in);
+	if (!is_stored && !background_is_ending(in->background))
+		kafka_consumer_rejoin(in->consumer);
+	return is_stored;
+}
+
+/* Of what is taken away, or given, nothing must be in the middle of being stored. */
+static void stop_storing(struct ingest *in)
+{
+	if (in->is_storing)
+		storing_hurry(in->storing);
+	(void)finish_storing(in);
+}
+
+static enum err take_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	struct ingest *in = ctx;
+	stop_storing(in);
+	return ownership_events.assigned(&in->ownership, partitions, count, offsets);
+}
+
+static void take_revoked(void *ctx, bool lost)
+{
+	struct ingest *in = ctx;
+	stop_storing(in);
+	ownership_events.revoked(&in->ownership, lost);
+}
+
+static void take_stranded(void *ctx, int32_t partition, int64_t offset)
+{
+	struct ingest *in = ctx;
+	ownership_events.stranded(&in->ownership, partition, offset);
 }
 
 /* --- the loop --- */
@@ -189,24 +163,19 @@ static void tell_of_new_partitions(struct ingest *in)
 	visit_store_forget(in->store);
 }
 
-/* True when it was stored. */
-static bool count_batch(struct ingest *in)
+/* The batch in hand is stored while the next one is gathered. */
+static void store_batch(struct ingest *in)
 {
-	int64_t began_us = steady_us(in);
-	tell_of_new_partitions(in);
-	enum err err = store(in);
-	if (err == OK) {
-		note_stored(in, began_us);
-		report_progress(in);
-		progress_keep(&in->ownership.progress);
-		publish(in);
-	} else if (err == ERR_CONFLICT) {
-		metrics_add(in->metrics.batches_fenced, 1);
-		log_warning(in->config.log, "batch_fenced", LOG_INT("records", in->batch.records));
-		ownership_rejoin(&in->ownership);
+	if (batch_is_empty(&in->batch)) {
+		if (!storing_is_busy(in->storing))
+			(void)finish_or_rejoin(in);
+		return;
 	}
-	ownership_throw_batch_away(&in->ownership);
-	return err == OK;
+	if (!finish_or_rejoin(in))
+		return;
+	tell_of_new_partitions(in);
+	storing_begin(in->storing, &in->batch, &in->ownership.progress);
+	in->is_storing = true;
 }
 
 static bool find_caught_up(struct ingest *in)
@@ -222,7 +191,7 @@ static bool find_caught_up(struct ingest *in)
 }
 
 /*
- * All that was polled is stored. Says in the store of which partitions nothing else waits, however busy the others are,
+ * After store_batch. When all that was polled is stored, says in the store of which partitions nothing else waits, however busy the others are,
  * so that statistics can tell "no clicks" from "not counted yet".
  */
 static void note_caught_up(struct ingest *in)
@@ -231,10 +200,17 @@ static void note_caught_up(struct ingest *in)
 	int64_t since_us = in->marked_us > in->ownership.changed_us ? in->marked_us : in->ownership.changed_us;
 	if (now_us - since_us < MARK_INTERVAL_MS * CLOCK_US_PER_MS || !atomic_load(&in->kafka_reachable))
 		return;
+	if (!finish_or_rejoin(in))
+		return;
 	in->marked_us = now_us;
 	int64_t as_of_us = clock_now_us(in->config.clock);
-	if (find_caught_up(in) && wait_published(in) == OK)
+	if (!find_caught_up(in))
+		return;
+	enum err err = storing_settle(in->storing);
+	if (err == OK)
 		ownership_mark_published(&in->ownership, as_of_us);
+	else if (err == ERR_INTERNAL)
+		ownership_rejoin(&in->ownership);
 }
 
 static enum err make_consumer(struct ingest *in)
@@ -244,8 +220,8 @@ static enum err make_consumer(struct ingest *in)
 		.group = in->config.group,
 		.topic = in->config.topic,
 		.session_timeout_ms = in->config.session_timeout_ms,
-		.events = ownership_events,
-		.ctx = &in->ownership,
+		.events = { .assigned = take_assigned, .revoked = take_revoked, .stranded = take_stranded },
+		.ctx = in,
 		.log = in->config.log,
 		.metrics = NULL,
 	};
@@ -257,11 +233,12 @@ static enum err make_consumer(struct ingest *in)
 /* librdkafka's consumer has failed for good; a new one begins with what is stored. */
 static void renew_consumer(struct ingest *in)
 {
+	stop_storing(in);
 	atomic_store(&in->kafka_reachable, false);
 	kafka_consumer_free(in->consumer);
 	in->consumer = NULL;
 	ownership_throw_batch_away(&in->ownership);
-	while (make_consumer(in) != OK && !background_wait_ms(in->background, PAUSE_MAX_MS))
+	while (make_consumer(in) != OK && !background_wait_ms(in->background, RENEW_PAUSE_MS))
 		continue;
 }
 
@@ -274,9 +251,10 @@ static void run(void *ctx)
 			continue;
 		}
 		ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
-		if (batch_is_empty(&in->batch) || count_batch(in))
-			note_caught_up(in);
+		store_batch(in);
+		note_caught_up(in);
 	}
+	(void)finish_storing(in);
 }
 
 static enum err make_producer(struct ingest *in)
@@ -311,6 +289,16 @@ static enum err make_parts(struct ingest *in)
 		                                  .visits_max = config->batch_events,
 		                                  .log = config->log };
 	in->store = visit_store_new(&store);
+	const struct storing_config storing = { .batch_events = config->batch_events,
+		                                .topic = config->topic,
+		                                .dead_letter_topic = config->dead_letter_topic,
+		                                .store = in->store,
+		                                .publisher = in->publisher,
+		                                .background = in->background,
+		                                .metrics = &in->metrics,
+		                                .clock = config->clock,
+		                                .log = config->log };
+	in->storing = storing_new(&storing);
 	in->ownership = (struct ownership){ .pool = config->pool,
 		                            .topic = config->topic,
 		                            .publisher = in->publisher,
@@ -326,6 +314,7 @@ static void free_parts(struct ingest *in)
 	/* Leaving the group gives the partitions back, which still needs everything else. */
 	kafka_consumer_free(in->consumer);
 	kafka_producer_free(in->producer);
+	storing_free(in->storing);
 	visit_publisher_free(in->publisher);
 	visit_store_free(in->store);
 	ownership_clear(&in->ownership);
@@ -377,5 +366,5 @@ bool ingest_has_no_stranded_partition(void *ctx)
 bool ingest_is_storing(void *ctx)
 {
 	const struct ingest *in = ctx;
-	return !atomic_load(&in->refused);
+	return !storing_is_refused(in->storing);
 }

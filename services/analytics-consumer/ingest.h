@@ -1,13 +1,14 @@
 /*
- * Click path 5/9. The loop that counts: gather a batch, store it, tell integrations, again. One thread of its own;
- * start and stop by one thread, the rest is safe from any thread.
+ * Click path 5/9. The loop that counts: gather a batch, have it stored and told to integrations (storing.h) while the
+ * next one is gathered, again. Threads of its own; start and stop by one thread, the rest is safe from any thread.
  *
  * What holds, whatever is killed, frozen or cut:
  *   - Offsets live in PostgreSQL and move in the transaction that counts (visit_store.h). Kafka's group only says who
  *     should work on what; who is wrong about it is fenced.
- *   - A batch that cannot be stored is kept and tried again with growing pauses. Nothing is polled meanwhile, so memory
- *     stays bounded: one batch, and what librdkafka reads ahead.
- *   - A batch that is fenced, or whose partitions are taken away, is thrown away whole and read again by the next owner.
+ *   - A batch that cannot be stored is kept and tried again with growing pauses. When the next one is full nothing is
+ *     polled any more, so memory stays bounded: two batches, and what librdkafka reads ahead.
+ *   - A batch that is fenced, or whose partitions are taken away, is thrown away whole, with the one gathered behind it,
+ *     and read again by the next owner. Partitions are given back only after the try in hand has ended.
  *   - Visits are published after the commit, and the next commit waits for them (visit_publisher.h).
  *   - A partition whose next offset does not exist (retention was faster, or the topic was made anew) stands still:
  *     error log, waymark_partitions_stranded, not ready. An operator sets consumer_offsets.next_offset and restarts.

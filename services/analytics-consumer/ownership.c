@@ -112,12 +112,16 @@ void ownership_resume(struct ownership *o)
 	}
 }
 
-void ownership_rejoin(struct ownership *o)
+void ownership_lose(struct ownership *o)
 {
 	ownership_throw_batch_away(o);
-	/* What still comes of the old assignment is not for us. */
 	progress_clear(&o->progress);
 	change(o);
+}
+
+void ownership_rejoin(struct ownership *o)
+{
+	ownership_lose(o);
 	kafka_consumer_rejoin(o->consumer);
 }
 

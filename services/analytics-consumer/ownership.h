@@ -41,6 +41,9 @@ extern const struct kafka_consumer_events ownership_events;
 /* Throws the batch in hand away: what it reached over is read again, by us or by another owner. */
 void ownership_throw_batch_away(struct ownership *o);
 
+/* The same, and nothing of the old assignment is for us any more: what we believed of it is not certain. */
+void ownership_lose(struct ownership *o);
+
 /* The same, and gives all partitions back: reading begins anew with what is stored. */
 void ownership_rejoin(struct ownership *o);
 

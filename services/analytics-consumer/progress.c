@@ -1,6 +1,7 @@
 #include "services/analytics-consumer/progress.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/mem.h"
 
@@ -94,6 +95,19 @@ void progress_forget(struct progress *progress)
 		p->reached = p->published;
 		p->as_of_us = 0;
 	}
+}
+
+void progress_hand_over(struct progress *progress, struct progress *batch)
+{
+	size_t count = progress->count;
+	struct progress_partition *partitions = mem_array(count, sizeof(*partitions));
+	if (count > 0)
+		memcpy(partitions, progress->partitions, count * sizeof(*partitions));
+	progress_clear(batch);
+	*batch = (struct progress){ .count = count, .partitions = partitions };
+	progress_keep(progress);
+	progress_publish(progress);
+	progress_forget(progress);
 }
 
 size_t progress_stranded_count(const struct progress *progress)

@@ -58,6 +58,11 @@ void progress_keep(struct progress *progress);
 void progress_publish(struct progress *progress);
 /* True when nothing that was stored remains to be handed over. */
 bool progress_is_published(const struct progress_partition *partition);
+/*
+ * The batch goes to somebody who stores it: batch becomes what progress is, and progress goes on with the next one, as if
+ * this one had been stored and handed to Kafka. What batch was before is freed.
+ */
+void progress_hand_over(struct progress *progress, struct progress *batch);
 /* The batch is over, or was thrown away: the next one begins. */
 void progress_forget(struct progress *progress);
 

@@ -55,6 +55,45 @@ static void keeps_its_batch_while_postgres_is_frozen(void **state)
 	tcp_proxy_free(proxy);
 }
 
+struct reading {
+	struct metrics *metrics;
+	int64_t count;
+};
+
+static bool has_read(void *ctx)
+{
+	const struct reading *reading = ctx;
+	return net_fixture_metric(reading->metrics, "waymark_events_read_total") >= reading->count;
+}
+
+static void gathers_one_batch_more_while_the_one_before_waits_for_postgres(void **state)
+{
+	enum { BATCH = 200 };
+	struct world *world = *state;
+	world_make_topics(world);
+	struct tcp_proxy *proxy = net_fixture_proxy(world->pg_url, sizeof(world->pg_url));
+	world->config.metrics = metrics_new();
+	world->config.batch_events = BATCH;
+	struct ingest *ingest = world_start(world);
+	produce_clicks(world, 1);
+	world_await_counted(world, 1);
+	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
+	produce_clicks(world, 4 * BATCH);
+	/* More than the one that waits, which may have been closed by its time, and no more than two: nothing piles up. */
+	struct reading reading = { world->config.metrics, 1 + BATCH + 1 };
+	net_fixture_wait(has_read, &reading, WORLD_DEADLINE_MS);
+	assert_int_equal(world_counted(world), 1);
+	assert_true(net_fixture_metric(reading.metrics, "waymark_events_read_total") <= 1 + 2 * BATCH);
+	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	world_await_counted(world, 1 + 4 * BATCH);
+	world_stop(world, ingest);
+	world_assert_books(world, 1 + 4 * BATCH);
+	world_close_pool(world);
+	metrics_free(reading.metrics);
+	world->config.metrics = NULL;
+	tcp_proxy_free(proxy);
+}
+
 static void counts_once_while_connections_are_cut(void **state)
 {
 	enum { CUTS = 150, CLICKS_PER_CUT = 60 };
@@ -131,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_A_WORLD(starts_before_postgres),
 		IN_A_WORLD(keeps_its_batch_while_postgres_is_frozen),
+		IN_A_WORLD(gathers_one_batch_more_while_the_one_before_waits_for_postgres),
 		IN_A_WORLD(counts_once_while_connections_are_cut),
 		IN_A_WORLD(counts_once_when_nobody_knows_what_became_of_a_commit),
 		IN_A_WORLD(ends_at_once_while_postgres_is_away),

@@ -128,6 +128,34 @@ static void is_published_only_when_all_that_was_counted_is(void **state)
 	assert_true(progress_is_published(p));
 }
 
+static void goes_on_as_if_what_was_handed_over_were_stored(void **state)
+{
+	struct progress batch = { 0 };
+	struct progress_partition *p = progress_find(*state, 3);
+	progress_reach(p, 100);
+	progress_reach(p, 105);
+	p->as_of_us = 5;
+	progress_hand_over(*state, &batch);
+	const struct progress_partition *handed = progress_find(&batch, 3);
+	assert_int_equal(handed->stored, 100);
+	assert_int_equal(handed->published, 90);
+	assert_int_equal(handed->first, 100);
+	assert_int_equal(handed->next, 106);
+	assert_int_equal(handed->as_of_us, 5);
+	assert_int_equal(p->stored, 106);
+	assert_int_equal(p->published, 106);
+	assert_int_equal(p->as_of_us, 0);
+	assert_false(progress_moves_any(*state));
+	/* The next batch expects what this one leaves, also of partitions that did not move. */
+	progress_reach(p, 110);
+	progress_hand_over(*state, &batch);
+	handed = progress_find(&batch, 3);
+	assert_int_equal(handed->stored, 106);
+	assert_int_equal(handed->next, 111);
+	assert_int_equal(batch.count, ((struct progress *)*state)->count);
+	progress_clear(&batch);
+}
+
 static void counts_stranded_partitions(void **state)
 {
 	assert_int_equal(progress_stranded_count(*state), 0);
@@ -148,6 +176,7 @@ int main(void)
 		WITH_TWO(keeps_what_was_stored),
 		WITH_TWO(forgets_what_was_thrown_away),
 		WITH_TWO(is_published_only_when_all_that_was_counted_is),
+		WITH_TWO(goes_on_as_if_what_was_handed_over_were_stored),
 		WITH_TWO(counts_stranded_partitions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
