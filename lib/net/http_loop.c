@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "lib/base/scheduling.h"
 #include "lib/net/http_guard.h"
 #include "lib/net/http_request.h"
 
@@ -346,6 +347,7 @@ static void *run(void *arg)
 {
 	struct http_loop *loop = arg;
 	const struct http_guest *guest = loop->service->config.guest;
+	scheduling_take_short_turns();
 	if (guest != NULL)
 		loop->guest_state = guest->enter(guest->ctx);
 	while (!loop->draining || loop->open > 0)

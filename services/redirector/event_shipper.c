@@ -5,12 +5,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/scheduling.h"
 #include "lib/net/cloud_event.h"
 #include "lib/net/kafka_producer.h"
 #include "services/redirector/event_lane.h"
@@ -28,8 +28,6 @@
 #define IDLE_US 2000
 /* Records of one lane before the next one has its turn. */
 #define TURN_RECORDS 1000
-/* Shipping gives way to the threads that answer visitors, above all when it works off an outage. */
-#define NICE 5
 
 struct event_shipper {
 	struct kafka_producer *producer;
@@ -170,15 +168,11 @@ static size_t ship(struct event_shipper *shipper, size_t lane)
 	return count;
 }
 
-static void be_nice(void)
-{
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
-}
-
+/* Shipping gives way to the threads that answer visitors, above all when it works off an outage. */
 static void *run(void *arg)
 {
 	struct event_shipper *shipper = arg;
-	be_nice();
+	scheduling_give_way();
 	while (!atomic_load(&shipper->is_stopping)) {
 		size_t count = 0;
 		maintain(shipper);
@@ -224,12 +218,10 @@ struct making {
 	enum err result;
 };
 
-/* Runs in a thread of its own: the Kafka client's threads inherit how nice it is. */
-static void *make_producer(void *arg)
+static void make_producer(void *ctx)
 {
-	struct making *making = arg;
+	struct making *making = ctx;
 	const struct event_shipper_config *config = making->config;
-	be_nice();
 	struct kafka_producer_config producer = {
 		.kafka = config->kafka,
 		.topics = { REDIRECT_EVENT_TOPIC },
@@ -243,16 +235,6 @@ static void *make_producer(void *arg)
 		.metrics = config->metrics,
 	};
 	making->result = kafka_producer_new(&producer, &making->shipper->producer);
-	return NULL;
-}
-
-static pthread_t start_thread(void *(*routine)(void *arg), void *arg, const char *name)
-{
-	pthread_t thread;
-	if (pthread_create(&thread, NULL, routine, arg) != 0)
-		abort();
-	pthread_setname_np(thread, name);
-	return thread;
 }
 
 enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
@@ -260,14 +242,16 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
 	shipper->log = config->log;
 	struct making making = { .shipper = shipper, .config = config };
-	pthread_join(start_thread(make_producer, &making, "event-producer"), NULL);
+	scheduling_call_giving_way(make_producer, &making);
 	if (making.result != OK) {
 		free(shipper);
 		return making.result;
 	}
 	make_lanes(shipper, config);
 	register_metrics(shipper, config->metrics);
-	shipper->thread = start_thread(run, shipper, "event-shipper");
+	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
+		abort();
+	pthread_setname_np(shipper->thread, "event-shipper");
 	*out = shipper;
 	return OK;
 }

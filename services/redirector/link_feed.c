@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/scheduling.h"
 #include "lib/base/worker_pool.h"
 #include "lib/links/feed_mark.h"
 #include "lib/links/link_event.h"
@@ -131,6 +132,17 @@ static enum err open_kafka(struct link_feed *feed)
 		&feed->kafka);
 }
 
+struct opening {
+	struct link_feed *feed;
+	enum err result;
+};
+
+static void open_giving_way(void *ctx)
+{
+	struct opening *opening = ctx;
+	opening->result = open_kafka(opening->feed);
+}
+
 /* After an error that librdkafka does not recover from: as if we had just started. */
 static void reopen_kafka(struct link_feed *feed)
 {
@@ -161,6 +173,7 @@ static void *follow(void *arg)
 {
 	struct link_feed *feed = arg;
 	bool busy = false;
+	scheduling_give_way();
 	while (!atomic_load(&feed->stopping)) {
 		struct kafka_message message;
 		enum err e = ERR_INTERNAL;
@@ -222,10 +235,11 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	struct link_feed *feed = mem_zero(sizeof(*feed));
 	feed->config = *config;
 	feed->in_company_us = clock_steady_us(config->clock);
-	enum err e = open_kafka(feed);
-	if (e != OK) {
+	struct opening opening = { .feed = feed };
+	scheduling_call_giving_way(open_giving_way, &opening); /* a wave of events must not keep visitors waiting */
+	if (opening.result != OK) {
 		free(feed);
-		return e;
+		return opening.result;
 	}
 	feed->repairers = worker_pool_new("feed-repair", 1, REPAIRS_MAX);
 	register_metrics(feed);
