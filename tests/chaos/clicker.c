@@ -261,10 +261,14 @@ static void drip(struct crowd *c)
 /* --- the command line --- */
 
 static const struct option names[] = {
-	{ "port", required_argument, NULL, 'p' },  { "connections", required_argument, NULL, 'c' },
-	{ "rate", required_argument, NULL, 'r' },  { "slug", required_argument, NULL, 's' },
-	{ "slugs", required_argument, NULL, 'n' }, { "run", required_argument, NULL, 'u' },
-	{ "log", required_argument, NULL, 'l' },   { "requests", required_argument, NULL, 'q' },
+	{ "port", required_argument, NULL, 'p' },
+	{ "connections", required_argument, NULL, 'c' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "slug", required_argument, NULL, 's' },
+	{ "slugs", required_argument, NULL, 'n' },
+	{ "run", required_argument, NULL, 'u' },
+	{ "log", required_argument, NULL, 'l' },
+	{ "requests", required_argument, NULL, 'q' },
 	{ 0 },
 };
 
