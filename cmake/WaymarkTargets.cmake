@@ -28,7 +28,7 @@ function(waymark_test name)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 240) # against a hang: the slowest takes a tenth, on a machine that has time
   endif()
   if(NOT ARG_COST)
     set(ARG_COST 0)
