@@ -17,17 +17,21 @@ function(waymark_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 endfunction()
 
-# waymark_test(NAME LEVEL unit|integration SOURCES ... [LINK ...] [NEEDS ...] [ENVIRONMENT ...] [TIMEOUT s] [UNDER program])
+# waymark_test(NAME LEVEL unit|integration SOURCES ... [LINK ...] [NEEDS ...] [ENVIRONMENT ...] [TIMEOUT s] [COST s]
+#              [UNDER program])
 # A cmocka program. Unit tests run alone; integration tests run inside the shared private stack. NEEDS names programs that
 # it starts, UNDER a program that starts it (unit) and may end with 77: skipped. The fuzz preset has no such tests, so
 # nothing outside of this function may name their targets.
 function(waymark_test name)
-  cmake_parse_arguments(ARG "" "LEVEL;TIMEOUT;UNDER" "SOURCES;LINK;NEEDS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "LEVEL;TIMEOUT;COST;UNDER" "SOURCES;LINK;NEEDS;ENVIRONMENT" ${ARGN})
   if(WAYMARK_FUZZ)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 60)
+    set(ARG_TIMEOUT 240) # against a hang: the slowest takes a tenth, on a machine that has time
+  endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
   endif()
   set(target test_${ARG_LEVEL}_${name})
   add_executable(${target} ${ARG_SOURCES})
@@ -47,7 +51,7 @@ function(waymark_test name)
     add_test(NAME ${ARG_LEVEL}/${name} COMMAND ${ARG_UNDER} ${launch} $<TARGET_FILE:${target}>)
   endif()
   set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES
-    LABELS ${ARG_LEVEL} TIMEOUT ${ARG_TIMEOUT} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    LABELS ${ARG_LEVEL} TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     ENVIRONMENT "${ARG_ENVIRONMENT};WAYMARK_BUILD_DIR=${CMAKE_BINARY_DIR}")
   if(ARG_UNDER)
     set_tests_properties(${ARG_LEVEL}/${name} PROPERTIES SKIP_RETURN_CODE 77)

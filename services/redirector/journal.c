@@ -267,9 +267,10 @@ static enum err make_standby(struct journal *j)
 	return err;
 }
 
+/* A new file is tried again after RETRY_US; a segment that is done with is there at once, however full the disk is. */
 static void prepare_standby(struct journal *j, int64_t now_us)
 {
-	if (!atomic_load(&j->is_writable) && now_us < j->retry_at_us)
+	if (!atomic_load(&j->is_writable) && !j->spare && now_us < j->retry_at_us)
 		return;
 	pthread_mutex_lock(&j->standby_lock);
 	bool is_there = j->standby != NULL || make_standby(j) == OK;

@@ -3,7 +3,8 @@
  * carries its number in its query (?click=RUN.NUMBER), so that it can be matched with its RedirectEvent.
  *
  *   follow  asks for the slugs in turn at a steady rate; a request that is late because earlier ones had no answer yet counts
- *           from when it was due. While nobody is let in, visitors come back, but requests do not pile up.
+ *           from when it was due. While nobody is let in, visitors come back, but requests do not pile up. With --requests
+ *           it ends by itself when so many have their answers
  *   burst   opens all connections, prints "open", and sends one request on each at once when a line comes
  *   drip    sends a byte every two seconds on each connection; a row of the log is a connection that was closed
  *
@@ -34,7 +35,8 @@ struct options {
 	size_t connections;
 	double rate;
 	const char *slug;
-	uint64_t slugs; /* 0: slug itself; else slug-0, slug-1, ... */
+	uint64_t slugs;    /* 0: slug itself; else slug-0, slug-1, ... */
+	uint64_t requests; /* of follow; 0: until the end of standard input */
 	const char *run;
 	const char *log;
 	const char *mode;
@@ -166,10 +168,15 @@ static struct visitor *next_idle(struct crowd *c)
 	}
 }
 
+static bool has_asked_enough(const struct crowd *c)
+{
+	return c->options.requests > 0 && c->asked >= c->options.requests;
+}
+
 static void ask_what_is_due(struct crowd *c)
 {
 	struct visitor *v;
-	while (c->due_us <= c->now_us && (v = next_idle(c)) != NULL) {
+	while (c->due_us <= c->now_us && !has_asked_enough(c) && (v = next_idle(c)) != NULL) {
 		ask(c, v, c->due_us);
 		c->due_us += (int64_t)(CLOCK_US_PER_S / c->options.rate);
 	}
@@ -195,7 +202,7 @@ static void follow(struct crowd *c)
 {
 	c->due_us = c->now_us;
 	c->comes_back = true;
-	while (!c->is_over) {
+	while (!c->is_over && !has_asked_enough(c)) {
 		tick(c);
 		ask_what_is_due(c);
 		bool is_free = c->waiting < c->open;
@@ -254,10 +261,15 @@ static void drip(struct crowd *c)
 /* --- the command line --- */
 
 static const struct option names[] = {
-	{ "port", required_argument, NULL, 'p' },  { "connections", required_argument, NULL, 'c' },
-	{ "rate", required_argument, NULL, 'r' },  { "slug", required_argument, NULL, 's' },
-	{ "slugs", required_argument, NULL, 'n' }, { "run", required_argument, NULL, 'u' },
-	{ "log", required_argument, NULL, 'l' },   { 0 },
+	{ "port", required_argument, NULL, 'p' },
+	{ "connections", required_argument, NULL, 'c' },
+	{ "rate", required_argument, NULL, 'r' },
+	{ "slug", required_argument, NULL, 's' },
+	{ "slugs", required_argument, NULL, 'n' },
+	{ "run", required_argument, NULL, 'u' },
+	{ "log", required_argument, NULL, 'l' },
+	{ "requests", required_argument, NULL, 'q' },
+	{ 0 },
 };
 
 static bool parse(int argc, char **argv, struct options *o)
@@ -280,6 +292,9 @@ static bool parse(int argc, char **argv, struct options *o)
 			break;
 		case 'n':
 			o->slugs = strtoul(optarg, NULL, 10);
+			break;
+		case 'q':
+			o->requests = strtoul(optarg, NULL, 10);
 			break;
 		case 'u':
 			o->run = optarg;
@@ -332,7 +347,7 @@ int main(int argc, char **argv)
 	struct crowd crowd = { 0 };
 	if (!parse(argc, argv, &crowd.options) || !mode_of(&crowd.options)) {
 		fprintf(stderr, "usage: clicker --port N --log FILE [--connections N] [--rate PER_SECOND] [--slug TEXT]"
-		                " [--slugs N] [--run NAME] follow|burst|drip\n");
+		                " [--slugs N] [--requests N] [--run NAME] follow|burst|drip\n");
 		return 64;
 	}
 	bool is_gathered = gather(&crowd);

@@ -166,7 +166,7 @@ class History:
 
     def __init__(self, stack, **options):
         self.stack = stack
-        self.folder = pathlib.Path(stack.state, "history")
+        self.folder = pathlib.Path(stack.state, f"history-{secrets.token_hex(3)}")
         self.folder.mkdir()
         self.lines = []
         self.snapshot_at = None
@@ -203,7 +203,7 @@ class History:
 
     def verdict(self):
         """The checker's report and its sums by fault."""
-        faults = self.folder.with_name("faults")
+        faults = self.folder.with_name(self.folder.name + "-faults")
         faults.write_text("".join(self.lines), encoding="utf-8")
         command = [CHECKER, self.folder, faults]
         done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
@@ -365,18 +365,24 @@ class Faults:
 
 
 @contextlib.contextmanager
-def made_history(build, state, **load):
-    """Faults on a stack of a build's programs, and the history that is being made there; ends both whatever happens."""
+def freshness_stack(build, state):
+    """A stack of a build's programs; ends whatever happens."""
     stack = FreshnessStack(state, build)
-    history = None
     try:
         stack.up()
-        history = History(stack, **load)
+        yield stack
+    finally:
+        stack.down()
+
+
+@contextlib.contextmanager
+def made_history(stack, **load):
+    """The history that is being made on a stack; its load ends whatever happens."""
+    history = History(stack, **load)
+    try:
         yield history
     finally:
-        if history:
-            history.kill()
-        stack.down()
+        history.kill()
 
 
 def connections_of(pids, door):

@@ -61,6 +61,16 @@ class RedirectorStack(Stack):
                 (word, count),
             )
 
+    def warm(self, word, count):
+        """Until the redirector has found each link: on a busy machine the first who asks may be told to come back."""
+
+        def all_are_found():
+            run = f"warm-{word}-{len(self.clickers)}"
+            log = self.clicker(run, connections=16, rate=count, slug=word, slugs=count, requests=count).wait()
+            return log.counts() == {302: count}
+
+        wait_until(all_are_found, 60, f"the links {word} to be found")
+
     def clicker(self, run, mode="follow", **options):
         port = self.doors["REDIRECTOR_URL"].rpartition(":")[2]
         self.clickers.append(Clicker(pathlib.Path(self.state), port, run, mode, **options))

@@ -317,12 +317,15 @@ class TestManners:
         assert [seen["kind"] for seen in web] == ["web", "end"] * len(begins)
 
     def test_waits_three_seconds_for_a_page_and_for_a_name(self, rig):
-        zone = {"late.test": [[GLOBAL_4]], "mute.test": "mute"}
+        zone = {"quick.test": [[GLOBAL_4]], "late.test": [[GLOBAL_4]], "mute.test": "mute"}
         rig.network.serve({"zone": zone, "pages": {"late.test/": {"wait_s": 20}}})
-        for url in ("http://late.test/", "http://mute.test/"):
-            rig.database.add_links([url])
+        took = {}
+        for name in zone:
+            rig.database.add_links([f"http://{name}/"])
             began = time.monotonic()
             rig.check_all()
-            took = time.monotonic() - began
-            assert rig.database.statuses()[url] == 0
-            assert 2.9 < took < 5, f"{url}: {took:.1f} s"
+            took[name] = time.monotonic() - began
+            assert (rig.database.statuses()[f"http://{name}/"] == 0) == (name != "quick.test")
+        # What it takes in any case is more on a busy machine.
+        assert 2.9 < min(took["late.test"], took["mute.test"]), took
+        assert max(took["late.test"], took["mute.test"]) < 4 + 3 * took["quick.test"], took

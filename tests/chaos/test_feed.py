@@ -16,11 +16,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 from doors import Api, ask, unique_email  # noqa: E402
 
-CHANGES = 200
+CHANGES = size(100, 200)
 HITS_RATE = 500
 HOT_SLUGS = 200
 FLOOD_RATE = int(os.environ.get("CHAOS_FLOOD_RATE", "5000"))
-FLOOD_S = size(6, 30)
+FLOOD_S = size(4, 30)
 # Each invented slug waits for the feed, about a third of a second.
 FLOOD_CONNECTIONS = 4000
 QUERIES_PER_S = 50

@@ -10,7 +10,7 @@ import os
 import shutil
 
 import pytest
-from freshness_rig import Faults, made_history
+from freshness_rig import Faults, freshness_stack, made_history
 from redirector_rig import BUILD, SEED, size
 
 OPERATIONS = int(os.environ.get("CHAOS_OPERATIONS", size(100_000, 10_000_000)))
@@ -24,7 +24,7 @@ SHOWN = ("operations", "changes", "unknown", "unavailable", "worst_ms", "p50_ms"
 def sums():
     """What the checker says of a history with all faults in it, by fault."""
     state = BUILD / "stacks" / f"freshness-{os.getpid()}"
-    with made_history(BUILD, state, **LOAD) as history:
+    with freshness_stack(BUILD, state) as stack, made_history(stack, **LOAD) as history:
         faults = Faults(history, FAULT_S)
         for done, name in enumerate(itertools.cycle(NAMES)):
             if done >= len(NAMES) and history.operations() >= OPERATIONS:

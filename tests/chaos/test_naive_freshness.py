@@ -3,12 +3,12 @@
 import os
 import shutil
 
-from freshness_rig import Faults, made_history
+from freshness_rig import Faults, freshness_stack, made_history
 from redirector_rig import BUILD, SEED
 
 NAIVE = BUILD / "tests/chaos/freshness/naive"
 FAULT_S = 6
-HISTORIES_MAX = 3
+HISTORIES_MAX = 6
 LOAD = {"editors": 4, "write_rate": 160, "visitors": 8, "read_rate": 2500, "seed": SEED}
 
 
@@ -21,28 +21,27 @@ def naive_build(folder):
     return folder
 
 
-def history_of(build):
+def history_of(stack):
     """What the checker says of a load while fills come late."""
-    state = BUILD / "stacks" / f"naive-freshness-{os.getpid()}"
-    with made_history(build, state, **LOAD) as history:
-        faults = Faults(history, FAULT_S)
-        faults.inflict("nothing-broken")
-        faults.inflict("fills-late")
+    with made_history(stack, **LOAD) as history:
+        Faults(history, FAULT_S).inflict("fills-late")
         history.stop()
         report, sums = history.verdict()
-    shutil.rmtree(state)
     print(f"\nseed {SEED}\n{report}")
     return sums["all"]
 
 
 def test_the_same_rig_catches_a_cache_that_takes_what_is_older(tmp_path, record_property):
-    build = naive_build(tmp_path)
-    # On a busy machine there are few readers just when an old fill stands in Redis.
-    for _ in range(HISTORIES_MAX):
-        sums = history_of(build)
-        if int(sums["stale"]) > 0:
-            break
+    state = BUILD / "stacks" / f"naive-freshness-{os.getpid()}"
+    histories = 0
+    with freshness_stack(naive_build(tmp_path), state) as stack:
+        # On a busy machine there are few readers just when an old fill stands in Redis.
+        while histories == 0 or int(sums["stale"]) == 0 and histories < HISTORIES_MAX:
+            sums = history_of(stack)
+            histories += 1
+    shutil.rmtree(state)
     record_property("did", "a cache that takes whatever comes last, fills late")
+    record_property("histories", histories)
     for name in ("operations", "stale", "worst_ms"):
         record_property(name, sums[name])
     assert int(sums["stale"]) > 0, "the checker did not find it: it proves nothing"

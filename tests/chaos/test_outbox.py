@@ -23,7 +23,7 @@ WRITERS = 16
 LINKS = 200
 KILLS_RATE = 200  # changes a second
 LAG_RATE = 500
-LAG_S = size(10, 60)
+LAG_S = size(6, 60)
 P50_MS, P99_MS = 100, 1000
 
 Attempt = collections.namedtuple("Attempt", "link name version acked_us")

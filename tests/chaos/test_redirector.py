@@ -24,13 +24,15 @@ RATE = int(os.environ.get("CHAOS_RATE", "2000"))
 KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(20, 1000)))
 KILLS_WITHOUT_KAFKA = size(5, 50)
 BEFORE_S = size(5, 60)
-OUTAGE_S = int(os.environ.get("CHAOS_OUTAGE_S", size(20, 900)))
+OUTAGE_S = int(os.environ.get("CHAOS_OUTAGE_S", size(12, 900)))
 STORE_OUTAGE_S = size(5, 60)
 STAMPEDE = 10_000
 DRIPPERS = 2000
 CONNECTIONS = 64
 SLUGS = 400
 HOT_SLUGS = 5000
+# Together they are more than the journal has room for; one fills about half a segment of each lane.
+DISK_ROUNDS, DISK_ROUND = 12, 1500
 HOUR_MS = 3_600_000
 # What a p99 may be whatever happens, on a machine that does nothing else; on a busy one it may be twice what it was before.
 P99_MS = 50
@@ -343,20 +345,42 @@ class TestDisk:
         tried = subprocess.run([*private, *mount, "true"], capture_output=True, text=True, check=False)
         if tried.returncode != 0:
             pytest.skip(f"no file system can be mounted here: {tried.stderr.strip()}")
-        # Segments of 256 KiB, 8 MiB in all: there is less room on the disk than the journal would like, once it is filled.
+        # Four lanes of 2 MiB in segments of 256 KiB: once the disk is filled, each has the one in use and one in hand.
         stack = run_redirector([*private, *mount], JOURNAL_MAX_BYTES=8 * MB)
         stack.make_links("disk", SLUGS)
+        stack.warm("disk", SLUGS)
         return stack
 
+    def test_a_full_disk_alone_costs_nothing(self, stack, event_type, record_property):
+        """Segments are used again. Between the visitors' rounds Kafka may take its time; in a round it needs not be there."""
+        record_property("did", f"{DISK_ROUNDS} rounds of {DISK_ROUND} clicks on a full disk, Kafka caught up after each")
+        ballast = stack.journal_folder() / "ballast"
+        try:
+            for turn in range(DISK_ROUNDS):
+                options = {"connections": CONNECTIONS, "rate": 2 * RATE, "requests": DISK_ROUND}
+                log = stack.clicker(f"round-{turn}", slug="disk", slugs=SLUGS, **options).wait()
+                assert log.counts() == {302: DISK_ROUND}
+                stack.wait_until_shipped()
+                # By the first round's end each lane has a segment in use and one in hand.
+                assert fill(ballast)
+        finally:
+            ballast.unlink(missing_ok=True)
+        dropped, room = drops_of(stack), stack.metrics()["waymark_journal_bytes"]
+        events = Events(stack.doors["KAFKA_BROKERS"], event_type)
+        came = sum(len(events.ids[f"round-{turn}"]) for turn in range(DISK_ROUNDS))
+        record_property("answered", DISK_ROUNDS * DISK_ROUND)
+        record_property("dropped", int(dropped))
+        record_property("went through the journal", f"{events.value_bytes / room:.1f} times its size")
+        assert dropped == 0 and came == DISK_ROUNDS * DISK_ROUND
+        assert events.value_bytes > 1.5 * room, "what the lanes had in hand was enough: this proves nothing"
+
     def test_a_full_disk_costs_counted_clicks_only_and_heals(self, stack, event_type, record_property):
-        record_property("did", f"journal's disk full at {RATE:,} req/s; then Kafka away as well; then neither")
+        record_property("did", f"journal's disk full and Kafka away at {RATE:,} req/s; then neither")
         clicker = stack.clicker("full", connections=CONNECTIONS, rate=RATE, slug="disk", slugs=SLUGS)
         clicker.wait_for_rows(RATE)
         ballast = stack.journal_folder() / "ballast"
         try:
             assert fill(ballast)
-            clicker.wait_for_rows(4 * RATE)
-            assert drops_of(stack) == 0, "segments are used again, so a full disk alone costs nothing"
             stack.run("stop", "kafka")
             wait_until(lambda: fill(ballast) and drops_of(stack) > RATE, 30, "events to be dropped")
             wait_until(lambda: fill(ballast) and stack.readiness()[0] == 503, 5, "/readyz to say so")

@@ -50,7 +50,7 @@ class Answer:
 def ask(base, method, path, headers=None, body=None):
     """One request on a connection of its own; redirects are not followed."""
     url = urllib.parse.urlsplit(base)
-    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=15)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
     try:
         connection.request(method, path, body=body, headers=headers or {})
         response = connection.getresponse()

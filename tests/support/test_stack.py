@@ -55,6 +55,13 @@ def processes_of(folder):
     return found
 
 
+def freeze_kafka(folder):
+    """As soon as its JVM is there."""
+    found = []
+    wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found)
+    os.kill(int(found[0].split()[0]), signal.SIGSTOP)
+
+
 def wait_until(condition, limit_s=30):
     deadline = time.monotonic() + limit_s
     while not condition():
@@ -114,6 +121,7 @@ def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_numbe
         if moment.startswith("the first"):
             wait_until(lambda: len(processes_of(folder)) > 2)
         else:
+            freeze_kafka(folder)  # it is not half-way any more when the last one is ready
             next(line for line in up.stdout if moment in line)
         up.send_signal(signal_number)
         up.wait()

@@ -85,12 +85,18 @@ class Kafka(Member):
 
     async def prepare(self):
         os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
-        properties = os.path.join(self.folder, "server.properties")
-        with open(properties, "w", encoding="utf-8") as file:
-            file.writelines(f"{name}={value}\n" for name, value in self.settings().items())
+        self._write("server.properties", self.settings())
         if not os.path.exists(os.path.join(self.folder, "data", "meta.properties")):
-            argv = self._java("kafka.tools.StorageTool", "format", "-t", self._cluster_id(), "-c", properties)
-            await tool.run(argv, log=self.state.log("kafka-format"))
+            # What Kafka's own "storage format" would write with a JVM of its own.
+            os.makedirs(os.path.join(self.folder, "data"))
+            identity = {"version": 1, "cluster.id": self._cluster_id(), "node.id": self.settings()["node.id"]}
+            self._write(os.path.join("data", "meta.properties"), identity)
+
+    def _write(self, name, properties):
+        path = os.path.join(self.folder, name)
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in properties.items())
+        os.replace(path + ".new", path)
 
     @staticmethod
     def _cluster_id():
@@ -98,14 +104,19 @@ class Kafka(Member):
         return "W" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")[1:]
 
     def command(self):
-        return self._java("kafka.Kafka", os.path.join(self.folder, "server.properties"))
+        return self.java() + ["kafka.Kafka", os.path.join(self.folder, "server.properties")]
 
-    def _java(self, *arguments):
+    def java(self):
+        """The JVM with its options. The archive of classes that tools/setup makes halves its start."""
         logging = "-Dlog4j.configuration=file:" + os.path.join(paths.TREE, "tools", "kafka", "log4j.properties")
         jars = ":".join(sorted(glob.glob(os.path.join(paths.kafka_jars(), "*.jar"))))
         # Its libraries unpack native code there and leave it behind.
         temporary = "-Djava.io.tmpdir=" + os.path.join(self.folder, "tmp")
-        return JAVA + [temporary, logging, "-cp", jars, *arguments]
+        return JAVA + self.class_archive() + [temporary, logging, "-cp", jars]
+
+    def class_archive(self):
+        archive = paths.kafka_class_archive()
+        return [f"-XX:SharedArchiveFile={archive}"] if os.path.exists(archive) else []
 
     async def probe(self):
         return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"

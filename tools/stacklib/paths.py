@@ -35,6 +35,10 @@ def kafka_jars():
     return os.path.join(cache(), "kafka")
 
 
+def kafka_class_archive():
+    return os.path.join(kafka_jars(), "classes.jsa")
+
+
 def kafka_is_verified():
     """tools/setup has found all jars to be those of jars.sha256, and left a copy of it beside them."""
     try:

@@ -6,6 +6,7 @@ import json
 import time
 
 from doors import Api, unique_email
+from service import wait_until
 
 PASSWORD = "correct horse battery"
 
@@ -75,15 +76,19 @@ def test_wrong_fields_are_all_named(anonymous, expect):
 def test_unknown_user_and_wrong_password_are_the_same_answer_after_the_same_work(anonymous):
     email = unique_email()
     register(anonymous, email)
-    answers, durations = [], []
+    answers, shortest = [], []
     for tried in (email, unique_email()):
-        begin = time.monotonic()
-        answers.append(login(anonymous, tried, "not this one"))
-        durations.append(time.monotonic() - begin)
+        durations = []
+        for _ in range(3):
+            begin = time.monotonic()
+            answer = login(anonymous, tried, "not this one")
+            durations.append(time.monotonic() - begin)
+        answers.append(answer)
+        shortest.append(min(durations))
     assert [answer.status for answer in answers] == [401, 401]
     assert without_instance(answers[0]) == without_instance(answers[1])
     assert answers[0].headers["www-authenticate"] == answers[1].headers["www-authenticate"]
-    assert max(durations) < 4 * min(durations)  # without a hash it would be a hundredth
+    assert max(shortest) < 4 * min(shortest)  # without a hash it would be a hundredth
 
 
 def test_a_token_of_a_deleted_account_is_worth_nothing(new_user, database, expect):
@@ -133,10 +138,10 @@ def test_when_too_many_passwords_wait_the_rest_is_told_to_come_back(start, anony
     register(anonymous, email)
     with concurrent.futures.ThreadPoolExecutor(13) as pool:
         logins = [pool.submit(login, Api(service.url), email) for _ in range(12)]
-        # Meanwhile nobody else waits for bcrypt: twelve hashes would take two seconds.
-        begin = time.monotonic()
+        wait_until(lambda: any(each.done() for each in logins), 20, "the queue to be full")
+        # Those in it are still being hashed, one by one: nobody else waits for them.
         assert Api(service.url).call("GET", "/api/stats").status == 200
-        assert time.monotonic() - begin < 1
+        assert not all(each.done() for each in logins)
     answers = [each.result() for each in logins]
     busy = [answer for answer in answers if answer.status != 200]
     assert 0 < len(busy) < 12

@@ -2,6 +2,7 @@
 
 import datetime
 import random
+import statistics
 import threading
 import time
 
@@ -11,6 +12,7 @@ from service import is_active, metric, wait_until
 
 MARK = b"~"
 WRITERS = 16
+CHANGES, MARKS_EACH = 2000, 20  # of each partition
 
 
 def headers_of(message):
@@ -32,17 +34,17 @@ def next_marks(topic, count):
 class Writer(threading.Thread):
     """Writes rows of the outbox as changes of links do, in transactions of 0 to 20 ms."""
 
-    def __init__(self, number, database, event_bytes, until):
-        super().__init__()
+    def __init__(self, number, database, event_bytes, is_enough):
+        super().__init__(daemon=True)
         self.slugs = f"w{number}-{unique_email()[5:15]}-"
         self.connection = psycopg2.connect(database.url())
-        self.event_bytes, self.until = event_bytes, until
+        self.event_bytes, self.is_enough = event_bytes, is_enough
         self.committed = {}  # slug → PostgreSQL's clock after the commit
 
     def run(self):
         draw = random.Random(self.slugs)
         cursor = self.connection.cursor()
-        while time.monotonic() < self.until:
+        while not self.is_enough.is_set():
             slug = f"{self.slugs}{len(self.committed)}"
             cursor.execute("INSERT INTO outbox (slug, payload) VALUES (%s, %s)", (slug, self.event_bytes(slug)))
             cursor.execute("SELECT pg_sleep(%s), pg_notify('waymark_outbox', '')", (draw.uniform(0, 0.02),))
@@ -65,13 +67,13 @@ def test_after_a_mark_comes_nothing_that_was_committed_before_it(spawn, topic, L
         event.link.created_at_us = event.link.updated_at_us = 1
         return event.SerializeToString()
 
-    until = time.monotonic() + 6
-    writers = [Writer(i, database, event_bytes, until) for i in range(WRITERS)]
+    deadline, is_enough = time.monotonic() + 120, threading.Event()
+    writers = [Writer(i, database, event_bytes, is_enough) for i in range(WRITERS)]
     for writer in writers:
         writer.start()
     missing, newest_mark, seen, marks = None, {}, [], 0
     while missing is None or missing:
-        assert time.monotonic() < until + 30, f"{len(missing)} events did not come"
+        assert time.monotonic() < deadline, f"{len(seen)} events, {marks} marks, did not come: {missing}"
         message = topic.consumer.poll(0.2)
         if message is not None and message.error() is None:
             if is_mark(message):
@@ -82,12 +84,13 @@ def test_after_a_mark_comes_nothing_that_was_committed_before_it(spawn, topic, L
                 seen.append((slug, newest_mark.get(message.partition())))
                 if missing:
                     missing.discard(slug)
+        if len(seen) > CHANGES and marks > MARKS_EACH * topic.partition_count:
+            is_enough.set()
         if missing is None and not any(writer.is_alive() for writer in writers):
             committed = {slug: at for writer in writers for slug, at in writer.committed.items()}
             missing = set(committed) - {slug for slug, _ in seen}
     ahead = [(slug, mark - committed[slug]) for slug, mark in seen if mark and committed[slug] < mark]
     print(f"{len(committed)} changes of {WRITERS} writers, {marks} marks on {topic.partition_count} partitions")
-    assert len(committed) > 500 and marks > 10 * topic.partition_count
     assert not ahead, f"{len(ahead)} events came after a mark that was newer: {ahead[:3]}"
 
 
@@ -108,7 +111,9 @@ def test_each_partition_is_marked_several_times_a_second(spawn, topic, database)
     of_one = [as_of(m) for m in marks if m.partition() == 0]
     assert began - datetime.timedelta(seconds=5) < of_one[0] < database.ask("SELECT clock_timestamp()")
     assert of_one == sorted(of_one)
-    assert (of_one[-1] - of_one[0]) / (len(of_one) - 1) < datetime.timedelta(milliseconds=300)
+    # The usual gap: what one hiccup of a busy machine does not move.
+    gaps = [after - before for before, after in zip(of_one, of_one[1:])]
+    assert statistics.median(gaps) < datetime.timedelta(milliseconds=300)
 
 
 def test_an_open_transaction_holds_no_mark_back(spawn, topic, database):

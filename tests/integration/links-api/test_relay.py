@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import signal
+import statistics
 import time
 
 import pytest
@@ -60,10 +61,13 @@ def test_a_change_is_on_the_topic_within_a_second(spawn, topic):
     user = user_of(service)
     warm = user.create()
     topic.wait_for(lambda m: m.key() == warm["slug"].encode())
-    begin = time.monotonic()
-    link = user.create()
-    topic.wait_for(lambda m: m.key() == link["slug"].encode())
-    assert time.monotonic() - begin < 1
+    seconds = []
+    for _ in range(5):
+        begin = time.monotonic()
+        link = user.create()
+        topic.wait_for(lambda m: m.key() == link["slug"].encode())
+        seconds.append(time.monotonic() - begin)
+    assert statistics.median(seconds) < 1, seconds
 
 
 def test_many_changes_of_many_links_come_whole_and_in_order(spawn, topic, LinkEvent):
