@@ -72,6 +72,7 @@ def test_of_two_new_passwords_at_once_one_wins(new_user):
 def test_a_deleted_account_leaves_no_person_and_no_link_behind(new_user, database, expect):
     user = new_user()
     user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    database.run("UPDATE users SET name = 'Ann' WHERE id = %s", user_id)
     links = [user.create() for _ in range(3)]
     assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"state": "DISABLED"}).status == 200
     assert user.call("DELETE", f"/api/links/{links[2]['id']}").status == 204
