@@ -51,7 +51,10 @@ def test_a_key_with_another_body_or_path_is_refused(ann, expect):
     headers = key()
     assert ann.call("POST", "/api/links", WISH, headers).status == 201
     assert expect(ann.call("POST", "/api/links", {**WISH, "title": "x"}, headers), 422)["type"].endswith("/idempotency-key-reused")
-    expect(ann.call("POST", "/api/links/bulk", {"links": [WISH]}, headers), 422)
+    expect(ann.call("POST", "/api/links/bulk", BULK, headers), 422)
+    of_many = key()
+    assert ann.call("POST", "/api/links/bulk", BULK, of_many).status == 200
+    expect(ann.call("POST", "/api/links/sync", BULK, of_many), 422)
     assert ann.call("POST", "/api/urls", WISH, headers).headers["idempotency-replayed"] == "true", "the same by another name"
 
 
