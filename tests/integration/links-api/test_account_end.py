@@ -16,7 +16,7 @@ OTHER = "staple correct horse"
 
 @pytest.fixture(scope="module")
 def service(start):
-    return start(LOGIN_FAILURES=3)
+    return start(LOGIN_FAILURES=3, PG_STATEMENT_TIMEOUT_MS=20000)  # what waits here for a lock is not to give up
 
 
 @pytest.fixture

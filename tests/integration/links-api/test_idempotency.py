@@ -152,7 +152,7 @@ def repeat_after_the_death_of(service, spawn, pending, user, headers):
 
 
 def test_who_repeats_what_a_dead_server_had_not_committed_gets_a_link(new_user, database, spawn):
-    service, headers = spawn(), key()
+    service, headers = spawn(PG_STATEMENT_TIMEOUT_MS=20000), key()
     user = new_user(service)
     blocker = psycopg2.connect(database.url())
     blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")

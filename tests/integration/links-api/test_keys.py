@@ -13,6 +13,11 @@ SCOPES = ("links:read", "links:write", "stats:read")
 
 
 @pytest.fixture(scope="module")
+def service(start):
+    return start(PG_STATEMENT_TIMEOUT_MS=20000)  # what waits here for a lock is not to give up
+
+
+@pytest.fixture(scope="module")
 def person(service, database):
     return Person(service, database)
 
