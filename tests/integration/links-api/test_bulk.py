@@ -37,6 +37,16 @@ def make_anonymous(service, **fields):
     return {"slug": answer.json["link"]["slug"], "claim_token": answer.json["claim_token"]}
 
 
+@contextlib.contextmanager
+def relay_at_rest(service, database):
+    database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
+    try:
+        wait_until(lambda: not is_active(service), 10, "the relay to rest")
+        yield
+    finally:
+        database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
+
+
 # --- bulk ---
 
 
@@ -160,16 +170,12 @@ def test_large_bodies_share_a_memory_that_does_not_grow_with_connections(start, 
 
 def test_redirectors_hear_of_each_link_though_no_relay_works(ann, service, database):
     slugs = [unique() for _ in range(3)]
-    database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
-    try:
-        wait_until(lambda: not is_active(service), 10, "the relay to rest")
+    with relay_at_rest(service, database):
         generation = database.redis.announced()[0]
         for slug in slugs:
             database.redis.client.set(f"link:{slug}", f"? {generation}")
         assert statuses(bulk(ann, *({"original_url": URL, "slug": slug} for slug in slugs))) == [201] * 3
         assert [database.redis.believable(slug) for slug in slugs].count("?") == 0
-    finally:
-        database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
 
 
 # --- reuse ---
@@ -272,6 +278,16 @@ def test_a_hard_delete_purges_at_once(ann, bob, database, expect):
     assert database.run("SELECT link_id, last_state, version FROM link_tombstones WHERE slug = %s", link["slug"]) == [(link["id"], "ACTIVE", 2)]
     assert database.redis.believable(link["slug"]) == (2, 4)
     assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'link.purge' AND subject_id = %s", link["id"]) == 1
+
+
+def test_a_hard_delete_is_an_event_like_any_purge(ann, service, database, LinkEvent):
+    link = ann.create(slug=unique())
+    with relay_at_rest(service, database):
+        assert ann.call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204
+        rows = database.run("SELECT payload FROM outbox WHERE slug = %s ORDER BY id DESC LIMIT 1", link["slug"])
+    event = LinkEvent.FromString(bytes(rows[0][0]))
+    assert event.change == LinkEvent(change="LINK_CHANGE_PURGED").change
+    assert (event.link.id, event.link.version) == (link["id"], 2)
 
 
 def test_a_deleted_link_can_be_purged_and_hard_false_is_soft(ann):
