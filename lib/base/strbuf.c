@@ -29,6 +29,19 @@ void strbuf_reset(struct strbuf *b)
 	b->refused = false;
 }
 
+size_t strbuf_room_with(const struct strbuf *b, size_t more)
+{
+	if (more > b->limit - b->len)
+		return b->room;
+	size_t needed = b->len + more + 1;
+	if (needed <= b->room)
+		return b->room;
+	size_t room = b->room * 2;
+	if (room < needed)
+		room = needed;
+	return room > b->limit + 1 ? b->limit + 1 : room;
+}
+
 /* True when more bytes and the NUL have room now. */
 static bool reserve(struct strbuf *b, size_t more)
 {
@@ -36,15 +49,9 @@ static bool reserve(struct strbuf *b, size_t more)
 		b->refused = true;
 		return false;
 	}
-	size_t needed = b->len + more + 1;
-	if (needed <= b->room)
-		return true;
-	size_t room = b->room * 2;
-	if (room < needed)
-		room = needed;
-	if (room > b->limit + 1)
-		room = b->limit + 1;
-	b->data = mem_resize(b->data, room, 1);
+	size_t room = strbuf_room_with(b, more);
+	if (room > b->room)
+		b->data = mem_resize(b->data, room, 1);
 	b->room = room;
 	return true;
 }

@@ -26,6 +26,9 @@ void strbuf_clear(struct strbuf *b);
 /* Empties b, keeps its memory, forgets a refusal. */
 void strbuf_reset(struct strbuf *b);
 
+/* The bytes that are allocated after an append of so many; room, if it would be refused. */
+size_t strbuf_room_with(const struct strbuf *b, size_t more);
+
 void strbuf_add(struct strbuf *b, const void *bytes, size_t len);
 void strbuf_add_text(struct strbuf *b, const char *text);
 void strbuf_add_char(struct strbuf *b, char c);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/ipv6_host.h"
 
 #define FIRST_ROOM 64
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -98,22 +99,11 @@ static void grow(struct host_policy *policy)
 	*policy = larger;
 }
 
-/* An address in brackets as inet_ntop writes it, in brackets. */
 static bool read_ipv6(const char *text, size_t len, struct name *out)
 {
-	char inside[INET6_ADDRSTRLEN];
-	struct in6_addr address;
-	if (len < 2 || text[len - 1] != ']' || len - 2 >= sizeof(inside))
+	if (!ipv6_host_normalise(text, len, out->text))
 		return false;
-	memcpy(inside, text + 1, len - 2);
-	inside[len - 2] = '\0';
-	if (strlen(inside) != len - 2 || inet_pton(AF_INET6, inside, &address) != 1)
-		return false;
-	out->text[0] = '[';
-	inet_ntop(AF_INET6, &address, out->text + 1, INET6_ADDRSTRLEN);
 	out->len = strlen(out->text);
-	out->text[out->len++] = ']';
-	out->text[out->len] = '\0';
 	out->is_address = true;
 	return true;
 }

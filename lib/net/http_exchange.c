@@ -41,6 +41,24 @@ static void empty(struct strbuf *b)
 	}
 }
 
+bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len)
+{
+	size_t room = strbuf_room_with(&x->body, len);
+	size_t more = room > BUFFER_KEPT ? room - x->body_taken : 0;
+	if (!http_body_budget_take(&x->loop->service->bodies, more))
+		return false;
+	x->body_taken += more;
+	strbuf_add(&x->body, bytes, len);
+	return true;
+}
+
+void http_exchange_drop_body(struct http_exchange *x)
+{
+	empty(&x->body);
+	http_body_budget_give(&x->loop->service->bodies, x->body_taken);
+	x->body_taken = 0;
+}
+
 void http_exchange_reset_answer(struct http_exchange *x)
 {
 	x->status = MHD_HTTP_OK;
@@ -83,7 +101,7 @@ static void end(struct http_exchange *x)
 	x->begun = false;
 	empty(&x->query);
 	empty(&x->joined);
-	empty(&x->body);
+	http_exchange_drop_body(x);
 	http_exchange_reset_answer(x);
 }
 

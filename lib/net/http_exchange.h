@@ -61,6 +61,7 @@ struct http_exchange {
 	struct strbuf query;
 	struct strbuf joined;
 	struct strbuf body;
+	size_t body_taken; /* of the server's budget for bodies */
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
 
 	void *state;
@@ -86,6 +87,11 @@ void http_exchange_clear(struct http_exchange *x);
 
 /* A request line has arrived: target is the library's copy of the raw target, about to be cut at its "?". */
 void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock);
+
+/* Adds to the request's body. False: too many others have large ones; nothing was added. */
+bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len);
+/* Nobody will ask for the body (any more): its memory is there for others. */
+void http_exchange_drop_body(struct http_exchange *x);
 
 /* Runs release and makes x ready for the next request; one that is in line is abandoned instead. */
 void http_exchange_end(struct http_exchange *x);

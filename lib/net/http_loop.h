@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "lib/base/worker_pool.h"
+#include "lib/net/http_body_budget.h"
 #include "lib/net/http_connection.h"
 #include "lib/net/http_connection_limit.h"
 #include "lib/net/http_linger.h"
@@ -26,6 +27,7 @@ struct http_service {
 	struct http_connection_limit *limit;
 	struct worker_pool *workers; /* NULL: no handler may block */
 	struct http_metrics metrics;
+	struct http_body_budget bodies;
 	_Atomic bool draining;
 	_Atomic int64_t drain_ms;
 	_Atomic bool given_up; /* the time for draining is over: jobs that still wait are not begun */

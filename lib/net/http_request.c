@@ -16,6 +16,8 @@ static void write_refusal(struct http_exchange *x, unsigned status, const char *
 {
 	http_exchange_reset_answer(x);
 	x->status = status;
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		http_exchange_add_fixed_header(x, "Retry-After", "1");
 	config_of(x)->refusal(config_of(x)->ctx, x, status, detail);
 }
 
@@ -81,7 +83,7 @@ static size_t head_len_of(void *mhd)
 	return info == NULL ? 0 : info->header_size;
 }
 
-static size_t body_bytes_max(const struct http_exchange *x)
+static size_t body_bytes_max(struct http_exchange *x)
 {
 	const struct http_server_config *config = config_of(x);
 	size_t max = config->body_bytes_max;
@@ -135,19 +137,23 @@ void http_request_refuse_on_socket(struct http_connection *c, unsigned status, c
 }
 
 /*
- * While a body arrives the library cannot queue an answer. One that grows too large (only a chunked one can) is
- * answered on the socket, past the library.
+ * While a body arrives the library cannot queue an answer. One that grows too large (only a chunked one can), or for
+ * which there is no memory left, is answered on the socket, past the library.
  */
 static bool take_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
 	struct http_exchange *x = &c->exchange;
 	bool fits = *upload_len <= x->body_bytes_max - x->body.len;
-	if (fits)
-		strbuf_add(&x->body, upload, *upload_len);
+	bool is_taken = fits && http_exchange_add_body(x, upload, *upload_len);
 	*upload_len = 0;
-	if (fits && strbuf_status(&x->body) == OK)
+	if (is_taken)
 		return true;
-	http_request_refuse_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+	http_exchange_drop_body(x);
+	if (fits)
+		http_request_refuse_on_socket(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+		                              "Too many large bodies are being received.");
+	else
+		http_request_refuse_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return false;
 }
 
@@ -212,10 +218,7 @@ static bool hand_to_worker(struct http_exchange *x)
 	}
 	if (worker_pool_submit(workers, run_on_worker, x) == OK)
 		return park(x);
-	http_exchange_reset_answer(x);
-	x->status = MHD_HTTP_SERVICE_UNAVAILABLE;
-	http_exchange_add_fixed_header(x, "Retry-After", "1");
-	config_of(x)->refusal(config_of(x)->ctx, x, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many requests are waiting.");
+	write_refusal(x, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many requests are waiting.");
 	return send_answer(x);
 }
 

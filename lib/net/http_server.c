@@ -68,6 +68,7 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 	s->service.config = *config;
 	if (config->head_bytes_max == 0)
 		s->service.config.head_bytes_max = HEAD_BYTES_MAX;
+	s->service.bodies.max = config->bodies_bytes_max;
 	s->port = port;
 	s->loops = mem_array(loops, sizeof(*s->loops));
 	s->service.limit = http_connection_limit_new(config->connections, config->connections_per_ip, config->trusted);

@@ -47,11 +47,11 @@ typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
  * The most bytes that the body of this request may have; more than body_bytes_max counts as that. Its head has arrived,
  * nothing can be answered yet. Must not block.
  */
-typedef size_t (*http_body_limit)(void *ctx, const struct http_exchange *x);
+typedef size_t (*http_body_limit)(void *ctx, struct http_exchange *x);
 
 /*
  * Writes the answer for a request that the server itself refuses: 400, 408, 411, 413, 414, 431, 503 (worker queue full,
- * with Retry-After set already), 500. detail is a sentence for people. Must not block.
+ * too many large bodies at once, shutting down; with Retry-After set already), 500. detail is a sentence for people. Must not block.
  */
 typedef void (*http_refusal)(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
 
@@ -84,6 +84,7 @@ struct http_server_config {
 	size_t connections_per_ip;  /* 0 = no ceiling; addresses in trusted are never limited */
 	size_t head_bytes_max;      /* request line and headers; 0 = 8192. A connection takes twice that and 2.5 KiB */
 	size_t body_bytes_max;      /* of GET and HEAD at most 1 KiB */
+	size_t bodies_bytes_max;    /* memory of all bodies beyond 16 KiB at once; beyond: 503. 0 = no ceiling */
 	bool needs_length;          /* a body in chunks is refused with 411, so that nobody's chunks are read */
 	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and body */
 	int64_t idle_ms;            /* keep-alive connections without a request; peers that do not take their answer */

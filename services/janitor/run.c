@@ -1,5 +1,7 @@
 #include "services/janitor/run.h"
 
+#include "lib/net/pg_transaction.h"
+
 static void plan_extension(struct run *run)
 {
 	run->extend_at_us = clock_steady_us(run->clock) + run->at_most_ms * CLOCK_US_PER_MS / 2;
@@ -28,23 +30,27 @@ static enum err extend_in_time(struct run *run)
 	return fenced_lock_extend(run->lock, run->conn, run->at_most_ms);
 }
 
+struct batch {
+	struct run *run;
+	run_work work;
+	int64_t rows;
+};
+
+static enum err do_batch_on(void *ctx, struct pg_conn *conn)
+{
+	struct batch *batch = ctx;
+	enum err err = fenced_lock_check(batch->run->lock, conn);
+	return err == OK ? batch->work(batch->run, &batch->rows) : err;
+}
+
 enum err run_batch(struct run *run, run_work work, int64_t *changed)
 {
-	int64_t rows = 0;
+	struct batch batch = { .run = run, .work = work };
 	enum err err = extend_in_time(run);
 	if (err == OK)
-		err = pg_conn_begin(run->conn);
-	if (err != OK)
-		return err;
-	err = fenced_lock_check(run->lock, run->conn);
+		err = pg_transaction_on(run->conn, do_batch_on, &batch);
 	if (err == OK)
-		err = work(run, &rows);
-	if (err == OK)
-		err = pg_conn_commit(run->conn);
-	else
-		pg_conn_rollback(run->conn);
-	if (err == OK)
-		*changed += rows;
+		*changed += batch.rows;
 	return err;
 }
 

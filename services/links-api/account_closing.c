@@ -8,6 +8,7 @@
 #include "lib/links/link_cache_trust.h"
 #include "lib/links/link_closing_store.h"
 #include "lib/links/outbox.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/api_key_store.h"
 #include "services/links-api/audit_store.h"
 #include "services/links-api/link_audit.h"
@@ -45,8 +46,9 @@ static enum err audit_step(const struct work *w, struct pg_conn *conn)
 }
 
 /* ERR_NOT_FOUND: somebody else is at this account, or has finished it. */
-static enum err step_in_transaction(struct work *w, struct pg_conn *conn)
+static enum err step_on(void *ctx, struct pg_conn *conn)
 {
+	struct work *w = ctx;
 	int64_t id = 0;
 	int64_t owner_id = w->walk.owner_id;
 	enum err err = user_store_lock_closing(conn, owner_id - 1, ACCOUNT_CLOSING_S, &id, &w->is_long_gone);
@@ -59,17 +61,7 @@ static enum err step_in_transaction(struct work *w, struct pg_conn *conn)
 
 static enum err step(struct work *w)
 {
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(w->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = pg_conn_begin(conn);
-	if (err == OK)
-		err = step_in_transaction(w, conn);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(w->api->pg, conn);
-	return err;
+	return pg_transaction_run(w->api->pg, step_on, w);
 }
 
 static bool is_told(const struct work *w)
@@ -93,9 +85,16 @@ static void wait_until_told(const struct work *w)
 
 /* --- at once --- */
 
-static enum err end_account_on(const struct request *r, struct pg_conn *conn, const char *hash)
+struct ending {
+	const struct request *request;
+	const char *hash;
+};
+
+static enum err end_account_on(void *ctx, struct pg_conn *conn)
 {
-	enum err err = user_store_erase(conn, r->user_id, hash);
+	const struct ending *ending = ctx;
+	const struct request *r = ending->request;
+	enum err err = user_store_erase(conn, r->user_id, ending->hash);
 	if (err == OK)
 		err = api_key_store_delete_all(conn, r->user_id);
 	if (err == OK)
@@ -103,24 +102,10 @@ static enum err end_account_on(const struct request *r, struct pg_conn *conn, co
 	return err;
 }
 
-static enum err end_account(const struct request *r, const char *hash)
-{
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = pg_conn_begin(conn);
-	if (err == OK)
-		err = end_account_on(r, conn, hash);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(r->api->pg, conn);
-	return err;
-}
-
 enum err account_closing_begin(const struct request *r, const char *hash)
 {
-	enum err err = end_account(r, hash);
+	struct ending ending = { r, hash };
+	enum err err = pg_transaction_run(r->api->pg, end_account_on, &ending);
 	if (err != OK)
 		return err;
 	struct work *w = mem_zero(sizeof(*w));
@@ -142,26 +127,18 @@ struct account_closing {
 	struct background *background;
 };
 
-static enum err close_in_transaction(const struct work *w, struct pg_conn *conn)
+static enum err close_on(void *ctx, struct pg_conn *conn)
 {
+	const struct work *w = ctx;
 	int64_t id = 0;
 	bool is_long_gone = false;
 	enum err err = user_store_lock_closing(conn, w->walk.owner_id - 1, ACCOUNT_CLOSING_S, &id, &is_long_gone);
 	return err == OK && id == w->walk.owner_id ? user_store_set_closed(conn, id) : err;
 }
 
-static void close_account(const struct work *w)
+static void close_account(struct work *w)
 {
-	struct pg_conn *conn = NULL;
-	if (pg_pool_take(w->api->pg, &conn) != OK)
-		return;
-	enum err err = pg_conn_begin(conn);
-	if (err == OK)
-		err = close_in_transaction(w, conn);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(w->api->pg, conn);
-	if (err == OK)
+	if (pg_transaction_run(w->api->pg, close_on, w) == OK)
 		log_info(w->api->log, "account_closed", LOG_INT("user_id", w->walk.owner_id));
 }
 
@@ -180,19 +157,19 @@ static void walk_along(struct account_closing *closing, struct work *w)
 		close_account(w);
 }
 
+/* id: of an account. Becomes that of the next closing one. */
+static enum err find_next_on(void *id, struct pg_conn *conn)
+{
+	int64_t after = *(const int64_t *)id;
+	bool is_long_gone;
+	return user_store_lock_closing(conn, after, ACCOUNT_CLOSING_S, id, &is_long_gone);
+}
+
 /* The next closing account behind the last one that was looked at; 0 = none. */
 static int64_t next_account(const struct account_closing *closing, int64_t after)
 {
-	struct pg_conn *conn = NULL;
-	int64_t id = 0;
-	bool is_long_gone;
-	if (pg_pool_take(closing->api->pg, &conn) != OK)
-		return 0;
-	enum err err = pg_conn_begin(conn);
-	if (err == OK)
-		err = user_store_lock_closing(conn, after, ACCOUNT_CLOSING_S, &id, &is_long_gone);
-	pg_pool_give(closing->api->pg, conn);
-	return err == OK ? id : 0;
+	int64_t id = after;
+	return pg_transaction_run(closing->api->pg, find_next_on, &id) == OK ? id : 0;
 }
 
 static void run(void *ctx)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/account_closing.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/audit_store.h"
@@ -21,6 +22,7 @@ struct errand {
 	char hash[PASSWORD_HASH_SIZE];
 	char password[PASSWORD_SIZE];
 	char new_password[PASSWORD_SIZE]; /* "" = the account is to end */
+	char new_hash[PASSWORD_HASH_SIZE];
 };
 
 static void errand_free(struct errand *e)
@@ -53,29 +55,18 @@ static struct errand *errand_new(struct request *r, const char *name, const char
 
 /* --- in a thread for passwords --- */
 
-static enum err write_password_on(const struct errand *e, struct pg_conn *conn, const char *new_hash)
+static enum err write_password_on(void *ctx, struct pg_conn *conn)
 {
+	const struct errand *e = ctx;
 	int64_t id = e->request->user_id;
-	enum err err = user_store_set_password(conn, id, e->hash, new_hash);
+	enum err err = user_store_set_password(conn, id, e->hash, e->new_hash);
 	return err == OK ? request_audit(e->request, conn, "user.password", AUDIT_STORE_USER, id, NULL) : err;
 }
 
-static enum err set_password(const struct errand *e)
+static enum err set_password(struct errand *e)
 {
-	struct pg_pool *pool = e->request->api->pg;
-	struct pg_conn *conn = NULL;
-	char new_hash[PASSWORD_HASH_SIZE];
-	enum err err = password_hash(e->new_password, new_hash);
-	if (err == OK)
-		err = pg_pool_take(pool, &conn);
-	if (err == OK)
-		err = pg_conn_begin(conn);
-	if (err == OK)
-		err = write_password_on(e, conn, new_hash);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(pool, conn);
-	return err;
+	enum err err = password_hash(e->new_password, e->new_hash);
+	return err == OK ? pg_transaction_run(e->request->api->pg, write_password_on, e) : err;
 }
 
 static enum http_progress answer_wrong_password(struct request *r)

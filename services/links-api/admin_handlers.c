@@ -6,6 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/admin_query.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/user_json.h"
@@ -83,32 +84,26 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn, int6
 	return err;
 }
 
-static enum err change_in_transaction(const struct request *r, struct pg_conn *conn, int64_t id,
-                                      const struct user_change *change, struct user *user)
-{
-	enum err err = user_store_change(conn, id, change, user);
-	return err == OK ? audit_change(r, conn, id, change) : err;
-}
+struct errand {
+	const struct request *request;
+	int64_t id;
+	struct user_change change;
+	struct user user; /* as it is then */
+};
 
-static enum err change_user(const struct request *r, int64_t id, const struct user_change *change, struct user *user)
+static enum err change_on(void *ctx, struct pg_conn *conn)
 {
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err == OK)
-		err = pg_conn_begin(conn);
-	if (err == OK)
-		err = change_in_transaction(r, conn, id, change, user);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(r->api->pg, conn);
-	return err;
+	struct errand *e = ctx;
+	enum err err = user_store_change(conn, e->id, &e->change, &e->user);
+	return err == OK ? audit_change(e->request, conn, e->id, &e->change) : err;
 }
 
 /* Nobody takes his own rights away: there would soon be nobody who could give them back. */
-static bool shuts_himself_out(const struct request *r, int64_t id, const struct user_change *change)
+static bool shuts_himself_out(const struct errand *e)
 {
+	const struct user_change *change = &e->change;
 	bool loses_role = change->has_role && change->role != USER_ROLE_ADMIN;
-	return id == r->user_id && (loses_role || (change->has_blocked && change->blocked));
+	return e->id == e->request->user_id && (loses_role || (change->has_blocked && change->blocked));
 }
 
 static enum http_progress answer_changed(struct request *r, const struct user *user)
@@ -123,22 +118,20 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	(void)x;
 	struct request *r = ctx;
 	struct http_problem_fields wrong = { 0 };
-	struct user_change change;
-	struct user user;
-	int64_t id = request_id_of_path(r);
+	struct errand errand = { .request = r, .id = request_id_of_path(r) };
 	struct json *body = request_read_body(r);
 	if (!body)
 		return HTTP_ANSWERED;
-	enum err err = user_request_read(body, &change, &wrong);
+	enum err err = user_request_read(body, &errand.change, &wrong);
 	json_free(body);
 	if (err != OK)
 		return answer_wrong_fields(r, &wrong);
-	if (shuts_himself_out(r, id, &change))
+	if (shuts_himself_out(&errand))
 		return answer_conflict(r, "own-account", "", "nobody blocks himself or gives up his own role");
-	err = change_user(r, id, &change, &user);
+	err = pg_transaction_run(r->api->pg, change_on, &errand);
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
-	return err == OK ? answer_changed(r, &user) : answer_failure(r, err);
+	return err == OK ? answer_changed(r, &errand.user) : answer_failure(r, err);
 }
 
 /* --- who changed what --- */

@@ -72,7 +72,7 @@ enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted
 	if (err != OK)
 		return err;
 	if (count >= API_KEY_STORE_KEYS_MAX)
-		return ERR_LIMIT;
+		return ERR_INVALID;
 	struct pg_params params = { 0 };
 	scope_join(wanted->scopes, scopes);
 	pg_params_int(&params, wanted->user_id);

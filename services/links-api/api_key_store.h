@@ -35,7 +35,7 @@ enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGES
 
 /*
  * Inside a transaction that has locked the account (user_store_lock). name, scopes and expires_at_us of wanted count.
- * ERR_LIMIT: the account has API_KEY_STORE_KEYS_MAX.
+ * ERR_INVALID: the account has API_KEY_STORE_KEYS_MAX.
  */
 enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted, const struct api_key_secret *secret,
                               struct api_key *out) MUST_CHECK;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/access_token.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/audit_store.h"
@@ -55,34 +56,19 @@ static void finish(struct attempt *a)
 }
 
 /* Whoever makes an account is its first actor. */
-static enum err create_user_on(struct attempt *a, struct pg_conn *conn)
+static enum err create_user_on(void *ctx, struct pg_conn *conn)
 {
+	struct attempt *a = ctx;
 	const struct credentials *wanted = &a->credentials;
-	enum err err = pg_conn_begin(conn);
-	if (err != OK)
-		return err;
-	err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
+	enum err err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
 	a->request->user_id = err == OK ? a->user.id : 0;
-	if (err == OK)
-		err = request_audit(a->request, conn, "user.create", AUDIT_STORE_USER, a->user.id, NULL);
-	if (err == OK)
-		return pg_conn_commit(conn);
-	pg_conn_rollback(conn);
-	return err;
+	return err == OK ? request_audit(a->request, conn, "user.create", AUDIT_STORE_USER, a->user.id, NULL) : err;
 }
 
 static enum err create_user(struct attempt *a)
 {
-	struct pg_pool *pool = a->request->api->pg;
-	struct pg_conn *conn = NULL;
 	enum err err = password_hash(a->credentials.password, a->hash);
-	if (err == OK)
-		err = pg_pool_take(pool, &conn);
-	if (err != OK)
-		return err;
-	err = create_user_on(a, conn);
-	pg_pool_give(pool, conn);
-	return err;
+	return err == OK ? pg_transaction_run(a->request->api->pg, create_user_on, a) : err;
 }
 
 static void register_job(void *arg)

@@ -38,6 +38,8 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_WORKER_QUEUE", struct config, http_worker_queue, "256", 1, 65536,
 	        "requests that may wait for a worker; beyond: 503"),
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536, "open connections at most"),
+	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "67108864", 4194304, 68719476736,
+	        "memory for bodies of more than 16 KiB, of all requests at once; beyond: 503"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
 	        "how long requests under way may take after SIGTERM"),
 	ENV_TEXT(

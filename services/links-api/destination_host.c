@@ -1,6 +1,5 @@
 #include "services/links-api/destination_host.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <idn2.h>
 #include <stdint.h>
@@ -9,6 +8,7 @@
 #include <strings.h>
 
 #include "lib/base/utf8.h"
+#include "lib/net/ipv6_host.h"
 #include "services/links-api/host_bidi.h"
 
 #define LABEL_MAX 63
@@ -198,59 +198,6 @@ static bool parse_ipv4(const char *name, char out[static DESTINATION_HOST_MAX + 
 	return true;
 }
 
-/* The first longest run of at least two zero pieces. */
-static void find_zeroes(const uint16_t piece[static 8], size_t *begin, size_t *count)
-{
-	*begin = 8;
-	*count = 1;
-	for (size_t i = 0; i < 8; i++) {
-		size_t run = 0;
-		while (i + run < 8 && piece[i + run] == 0)
-			run++;
-		if (run > *count) {
-			*begin = i;
-			*count = run;
-		}
-	}
-}
-
-/* inet_ntop writes some addresses with dots, browsers never do. */
-static void format_ipv6(const struct in6_addr *address, char out[static DESTINATION_HOST_MAX + 1])
-{
-	uint16_t piece[8];
-	for (size_t i = 0; i < 8; i++)
-		piece[i] = (uint16_t)(address->s6_addr[2 * i] << 8 | address->s6_addr[2 * i + 1]);
-	size_t begin;
-	size_t count;
-	find_zeroes(piece, &begin, &count);
-
-	int at = snprintf(out, DESTINATION_HOST_MAX + 1, "[");
-	for (size_t i = 0; i < 8; i++) {
-		size_t room = (size_t)(DESTINATION_HOST_MAX + 1 - at);
-		if (i == begin) {
-			at += snprintf(out + at, room, i == 0 ? "::" : ":");
-			i += count - 1;
-			continue;
-		}
-		at += snprintf(out + at, room, i == 7 ? "%x" : "%x:", piece[i]);
-	}
-	snprintf(out + at, (size_t)(DESTINATION_HOST_MAX + 1 - at), "]");
-}
-
-static bool parse_ipv6(const char *text, size_t len, char out[static DESTINATION_HOST_MAX + 1])
-{
-	char inside[INET6_ADDRSTRLEN];
-	struct in6_addr address;
-	if (len < 2 || text[len - 1] != ']' || len - 2 >= sizeof(inside))
-		return false;
-	memcpy(inside, text + 1, len - 2);
-	inside[len - 2] = '\0';
-	if (strlen(inside) != len - 2 || inet_pton(AF_INET6, inside, &address) != 1)
-		return false;
-	format_ipv6(&address, out);
-	return true;
-}
-
 enum err destination_host_parse(const char *text, size_t len, struct destination_host *out, const char **reason)
 {
 	struct destination_host host = { 0 };
@@ -260,7 +207,7 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 		return refuse(reason, "has a host that is too long");
 	if (text[0] == '[') {
 		host.is_address = true;
-		if (!parse_ipv6(text, len, host.text))
+		if (!ipv6_host_normalise(text, len, host.text))
 			return refuse(reason, "has a malformed IPv6 address");
 		*out = host;
 		return OK;

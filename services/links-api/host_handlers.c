@@ -1,5 +1,6 @@
 #include "services/links-api/host_handlers.h"
 
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/audit_store.h"
 #include "services/links-api/host_request.h"
@@ -42,42 +43,45 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 
 /* --- changes --- */
 
+struct wish {
+	const struct request *request;
+	struct blocked_host *host; /* to block; becomes what was made */
+};
+
 /* Its outcome is told to this process' own guard before anybody is answered. */
-static enum err change(const struct request *r,
-                       enum err (*write)(const struct request *r, struct pg_conn *conn, void *arg), void *arg)
+static enum err change(const struct request *r, pg_transaction_work write, struct blocked_host *host)
 {
+	struct wish wish = { r, host };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = pg_conn_begin(conn);
-	if (err == OK)
-		err = write(r, conn, arg);
-	if (err == OK)
-		err = pg_conn_commit(conn);
+	err = pg_transaction_on(conn, write, &wish);
 	if (err == OK)
 		host_guard_look(r->api->hosts, conn);
 	pg_pool_give(r->api->pg, conn);
 	return err;
 }
 
-static enum err add_on(const struct request *r, struct pg_conn *conn, void *arg)
+static enum err add_on(void *ctx, struct pg_conn *conn)
 {
-	struct blocked_host *host = arg;
+	const struct wish *wish = ctx;
+	struct blocked_host *host = wish->host;
 	enum err err = blocked_host_store_add(conn, host);
 	if (err != OK)
 		return err;
 	struct json *details = json_new_object();
 	json_set_text(details, "host", host->host);
 	json_set_bool(details, "with_subdomains", host->with_subdomains);
-	err = request_audit(r, conn, "host.block", AUDIT_STORE_HOST, host->id, details);
+	err = request_audit(wish->request, conn, "host.block", AUDIT_STORE_HOST, host->id, details);
 	json_free(details);
 	return err;
 }
 
-static enum err delete_on(const struct request *r, struct pg_conn *conn, void *arg)
+static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
-	(void)arg;
+	const struct wish *wish = ctx;
+	const struct request *r = wish->request;
 	int64_t id = request_id_of_path(r);
 	enum err err = blocked_host_store_delete(conn, id);
 	return err == OK ? request_audit(r, conn, "host.unblock", AUDIT_STORE_HOST, id, NULL) : err;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/api_key_store.h"
 #include "services/links-api/audit_store.h"
@@ -25,38 +26,27 @@ static enum err audit_creation(const struct request *r, struct pg_conn *conn, co
 	return err;
 }
 
+struct creation {
+	const struct request *request;
+	struct api_key wanted, made;
+	struct api_key_secret secret;
+};
+
 /* The account is locked, so that two requests cannot both make its last key. */
-static enum err create_in_transaction(const struct request *r, struct pg_conn *conn, const struct api_key *wanted,
-                                      const struct api_key_secret *secret, struct api_key *made)
+static enum err create_on(void *ctx, struct pg_conn *conn)
 {
-	enum err err = user_store_lock(conn, r->user_id);
+	struct creation *c = ctx;
+	enum err err = user_store_lock(conn, c->request->user_id);
 	if (err == OK)
-		err = api_key_store_create(conn, wanted, secret, made);
-	return err == OK ? audit_creation(r, conn, made) : err;
+		err = api_key_store_create(conn, &c->wanted, &c->secret, &c->made);
+	return err == OK ? audit_creation(c->request, conn, &c->made) : err;
 }
 
-static enum err create(const struct request *r, const struct api_key *wanted, const struct api_key_secret *secret,
-                       struct api_key *made)
-{
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = pg_conn_begin(conn);
-	if (err == OK)
-		err = create_in_transaction(r, conn, wanted, secret, made);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(r->api->pg, conn);
-	return err;
-}
-
-static enum http_progress answer_created(struct request *r, const struct api_key *key,
-                                         const struct api_key_secret *secret)
+static enum http_progress answer_created(struct request *r, const struct creation *c)
 {
 	struct json *answer = json_new_object();
-	json_set(answer, "key", key_json_new(key));
-	json_set_text(answer, "secret", secret->text);
+	json_set(answer, "key", key_json_new(&c->made));
+	json_set_text(answer, "secret", c->secret.text);
 	return answer_json(r, 201, answer);
 }
 
@@ -65,23 +55,22 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct http_problem_fields wrong = { 0 };
-	struct api_key_secret secret;
-	struct api_key wanted, made;
+	struct creation creation = { .request = r };
 	struct json *body = request_read_body(r);
 	if (!body)
 		return HTTP_ANSWERED;
-	enum err err = key_request_read(body, request_now_us(r), &wanted, &wrong);
+	enum err err = key_request_read(body, request_now_us(r), &creation.wanted, &wrong);
 	json_free(body);
 	if (err != OK)
 		return answer_wrong_fields(r, &wrong);
-	wanted.user_id = r->user_id;
-	api_key_make(&secret);
-	err = create(r, &wanted, &secret, &made);
-	if (err == ERR_LIMIT)
+	creation.wanted.user_id = r->user_id;
+	api_key_make(&creation.secret);
+	err = pg_transaction_run(r->api->pg, create_on, &creation);
+	if (err == ERR_INVALID)
 		return answer_conflict(r, "too-many-keys", "", "there are 100 keys already: delete one first");
 	if (err == ERR_NOT_FOUND)
 		return answer_login_needed(r, REQUEST_LOGIN_BAD);
-	return err == OK ? answer_created(r, &made, &secret) : answer_failure(r, err);
+	return err == OK ? answer_created(r, &creation) : answer_failure(r, err);
 }
 
 /* --- list --- */
@@ -118,8 +107,10 @@ enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
 
 /* --- delete --- */
 
-static enum err delete_in_transaction(const struct request *r, struct pg_conn *conn, int64_t id)
+static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
+	const struct request *r = ctx;
+	int64_t id = request_id_of_path(r);
 	enum err err = api_key_store_delete(conn, r->user_id, id);
 	return err == OK ? request_audit(r, conn, "key.delete", AUDIT_STORE_KEY, id, NULL) : err;
 }
@@ -128,15 +119,7 @@ enum http_progress key_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err == OK)
-		err = pg_conn_begin(conn);
-	if (err == OK)
-		err = delete_in_transaction(r, conn, request_id_of_path(r));
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	pg_pool_give(r->api->pg, conn);
+	enum err err = pg_transaction_run(r->api->pg, delete_on, r);
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
 	return err == OK ? answer_nothing(r) : answer_failure(r, err);

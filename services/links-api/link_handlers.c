@@ -7,6 +7,7 @@
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
 #include "lib/net/http_query.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/etag.h"
 #include "services/links-api/link_audit.h"
@@ -105,16 +106,24 @@ static enum err write_down(const struct request *r, struct pg_conn *conn, enum l
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 
-static enum err write_if_changed(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
-                                 struct subject *s)
+struct errand {
+	const struct request *request;
+	link_change_rule rule;
+	const void *arg; /* of rule */
+	struct subject *subject;
+};
+
+static enum err write_if_changed(const struct errand *e, struct pg_conn *conn)
 {
+	const struct request *r = e->request;
+	struct subject *s = e->subject;
 	const char *if_match = http_exchange_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
 	enum err err = link_store_lock(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
-	err = rule(arg, request_now_us(r), &s->link, &change, &s->refusal);
+	err = e->rule(e->arg, request_now_us(r), &s->link, &change, &s->refusal);
 	if (err == ERR_NOT_FOUND)
 		return err;
 	s->is_stale = !etag_if_match(if_match, version);
@@ -125,29 +134,20 @@ static enum err write_if_changed(const struct request *r, struct pg_conn *conn, 
 	return err == OK ? read_figures_on(conn, s) : err;
 }
 
-static enum err change_on(const struct request *r, struct pg_conn *conn, link_change_rule rule, const void *arg,
-                          struct subject *s)
+static enum err change_on(void *ctx, struct pg_conn *conn)
 {
-	enum err err = pg_conn_begin(conn);
-	if (err != OK)
-		return err;
-	err = write_if_changed(r, conn, rule, arg, s);
-	if (err == OK) {
-		link_cache_reserve_for_change(r->api->cache, s->link.entry.slug, &s->place);
-		return pg_conn_commit(conn);
-	}
-	pg_conn_rollback(conn);
+	const struct errand *e = ctx;
+	struct subject *s = e->subject;
+	enum err err = write_if_changed(e, conn);
+	if (err == OK)
+		link_cache_reserve_for_change(e->request->api->cache, s->link.entry.slug, &s->place);
 	return err;
 }
 
 static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct subject *s)
 {
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err != OK)
-		return err;
-	err = change_on(r, conn, rule, arg, s);
-	pg_pool_give(r->api->pg, conn);
+	struct errand errand = { r, rule, arg, s };
+	enum err err = pg_transaction_run(r->api->pg, change_on, &errand);
 	if (err == OK)
 		link_telling_finish(r->api, &s->place, &s->link);
 	return err;

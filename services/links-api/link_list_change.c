@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/audit_store.h"
 #include "services/links-api/link_audit.h"
@@ -14,6 +15,7 @@
 
 /* What is wanted, and what becomes of it. */
 struct errand {
+	const struct request *request;
 	struct link_query query;
 	struct link_request wish;
 	struct link *links; /* those that the filter means */
@@ -46,6 +48,7 @@ static void refuse_members(const struct json *body, struct http_problem_fields *
 /* False: the request has been answered. */
 static bool read_wish(struct request *r, struct errand *errand)
 {
+	errand->request = r;
 	struct http_problem_fields wrong = { 0 };
 	struct json *body = request_read_body(r);
 	if (!body)
@@ -108,25 +111,16 @@ static enum err audit(const struct request *r, struct pg_conn *conn, const struc
 	return err;
 }
 
-static enum err change_locked(const struct request *r, struct pg_conn *conn, struct errand *errand)
+static enum err change_on(void *ctx, struct pg_conn *conn)
 {
+	struct errand *errand = ctx;
+	const struct request *r = errand->request;
 	enum err err = link_list_store_lock(conn, &errand->query, errand->links, LINK_MANY_STORE_MAX, &errand->matched);
 	if (err != OK)
 		return err;
 	edit(r, errand);
 	err = link_many_store_write(conn, errand->changes, errand->changed);
 	return err == OK ? audit(r, conn, errand) : err;
-}
-
-static enum err change_on(const struct request *r, struct pg_conn *conn, struct errand *errand)
-{
-	enum err err = pg_conn_begin(conn);
-	if (err == OK)
-		err = change_locked(r, conn, errand);
-	if (err == OK)
-		return pg_conn_commit(conn);
-	pg_conn_rollback(conn);
-	return err;
 }
 
 /* --- afterwards --- */
@@ -166,13 +160,8 @@ static enum http_progress answer_refused(struct request *r, const struct errand 
 
 static enum http_progress change(struct request *r, struct errand *errand)
 {
-	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
-	if (err != OK)
-		return answer_failure(r, err);
 	errand->links = mem_array(LINK_MANY_STORE_MAX, sizeof(*errand->links));
-	err = change_on(r, conn, errand);
-	pg_pool_give(r->api->pg, conn);
+	enum err err = pg_transaction_run(r->api->pg, change_on, errand);
 	if (err != OK)
 		return answer_refused(r, errand, err);
 	tell(r, errand);

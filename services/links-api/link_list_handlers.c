@@ -91,7 +91,7 @@ static enum err read_page(const struct request *r, struct page *page)
 	bool is_cached = get_cached(r, page, &place);
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
-		return err;
+		return ERR_UNAVAILABLE; /* ERR_LIMIT would be the question's fault */
 	if (!is_cached)
 		err = read_list_on(conn, page);
 	if (err == OK)

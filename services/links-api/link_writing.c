@@ -4,6 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/link_telling.h"
 
@@ -38,42 +39,26 @@ static enum err keep(struct link_writing *w, struct pg_conn *conn)
 	return err;
 }
 
-static enum err write_in_transaction(struct link_writing *w, struct pg_conn *conn)
+/* What finds a kept answer has written nothing; its commit ends the lock on the key. */
+static enum err write_on(void *ctx, struct pg_conn *conn)
 {
+	struct link_writing *w = ctx;
 	enum err err = idempotency_begin(&w->key, conn, &w->state, &w->answer, &w->kept);
 	if (err != OK || w->state != IDEMPOTENCY_NEW)
 		return err;
 	err = w->steps->write(w->ctx, conn, &w->answer);
-	return err == OK ? keep(w, conn) : err;
-}
-
-static enum err write_on(struct link_writing *w, struct pg_conn *conn)
-{
-	enum err err = pg_conn_begin(conn);
-	if (err != OK)
-		return err;
-	err = write_in_transaction(w, conn);
-	if (err == OK && w->state == IDEMPOTENCY_NEW) {
-		if (w->steps->reserve)
-			w->steps->reserve(w->ctx);
-		return pg_conn_commit(conn);
-	}
-	pg_conn_rollback(conn);
+	if (err == OK)
+		err = keep(w, conn);
+	if (err == OK && w->steps->reserve)
+		w->steps->reserve(w->ctx);
 	return err;
 }
 
 static enum err write(struct link_writing *w)
 {
-	struct pg_pool *pool = w->request->api->pg;
 	enum err err = ERR_CONFLICT;
-	for (int i = 0; i < TRIES && err == ERR_CONFLICT; i++) {
-		struct pg_conn *conn = NULL;
-		err = pg_pool_take(pool, &conn);
-		if (err != OK)
-			return err;
-		err = write_on(w, conn);
-		pg_pool_give(pool, conn);
-	}
+	for (int i = 0; i < TRIES && err == ERR_CONFLICT; i++)
+		err = pg_transaction_run(w->request->api->pg, write_on, w);
 	return err;
 }
 

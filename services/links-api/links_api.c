@@ -68,6 +68,7 @@ static enum err start_http(struct links_api *service)
 		.worker_queue = (size_t)config->http_worker_queue,
 		.connections = (size_t)config->http_connections,
 		.body_bytes_max = ROUTES_BODY_BYTES_MAX,
+		.bodies_bytes_max = (size_t)config->http_bodies_max_bytes,
 		.body_limit = routes_body_limit,
 		.header_deadline_ms = REQUEST_DEADLINE_MS,
 		.idle_ms = IDLE_MS,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/net/pg_transaction.h"
 #include "services/links-api/audit_store.h"
 #include "services/links-api/user_store.h"
 
@@ -27,29 +28,31 @@ static enum err audit(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
-static enum err make_admin_on(struct pg_conn *conn, const char *email, struct user *user)
+struct wish {
+	const char *email;
+	struct user user; /* whose it is */
+};
+
+static enum err make_admin_on(void *ctx, struct pg_conn *conn)
 {
-	enum err err = pg_conn_begin(conn);
-	if (err == OK)
-		err = user_store_make_admin(conn, email, user);
-	if (err == OK)
-		err = audit(conn, user->id);
-	return err == OK ? pg_conn_commit(conn) : err;
+	struct wish *wish = ctx;
+	enum err err = user_store_make_admin(conn, wish->email, &wish->user);
+	return err == OK ? audit(conn, wish->user.id) : err;
 }
 
 int make_admin_run(const struct config *config, const char *email)
 {
 	struct log *log = log_new("links-api", config->log_level, 2);
 	struct pg_conn *conn = NULL;
-	struct user user;
+	struct wish wish = { .email = email };
 	enum err err = pg_conn_open(config->pg_url, "links-api", CONNECT_TIMEOUT_MS, config->pg_statement_timeout_ms,
 	                            log, &conn);
 	if (err == OK)
-		err = make_admin_on(conn, email, &user);
+		err = pg_transaction_on(conn, make_admin_on, &wish);
 	pg_conn_close(conn);
 	log_free(log);
 	if (err == OK)
-		printf("links-api: account %" PRId64 " is an administrator now\n", user.id);
+		printf("links-api: account %" PRId64 " is an administrator now\n", wish.user.id);
 	else if (err == ERR_NOT_FOUND)
 		fprintf(stderr, "links-api: there is no account with this address; register it first\n");
 	else

@@ -24,6 +24,7 @@
 #define PATH_SIZE 256
 #define BODY_BYTES_MAX ((size_t)16 * 1024)
 #define OPTIONS ", OPTIONS"
+#define TOO_LARGE 413
 
 /* One row, one endpoint; rows of one path stand together. */
 /* clang-format off */
@@ -182,20 +183,39 @@ enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 	return r ? go_on(r) : begin(request_new(ctx, x));
 }
 
+/* r: of a request whose body has not been read. */
+static bool takes_large_bodies(struct request *r)
+{
+	struct http_exchange *x = r->exchange;
+	if (routes_find(http_exchange_method(x), http_exchange_path(x), &r->match) != OK)
+		return false;
+	return r->match.route->handler == link_bulk_create || r->match.route->handler == link_bulk_sync;
+}
+
+size_t routes_body_limit(void *ctx, struct http_exchange *x)
+{
+	struct request r = { .api = ctx, .exchange = x };
+	bool is_large = takes_large_bodies(&r) && authentication_read(&r) == REQUEST_LOGIN_GOOD;
+	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
+}
+
+/* A body that is too large perhaps only because nobody knows whose it is. */
+static bool refuse_stranger(const struct api *api, struct http_exchange *x)
+{
+	struct request r = { .api = api, .exchange = x };
+	if (!takes_large_bodies(&r))
+		return false;
+	enum request_login login = authentication_read(&r);
+	if (login != REQUEST_LOGIN_GOOD)
+		authentication_refuse(&r, login);
+	return login != REQUEST_LOGIN_GOOD;
+}
+
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
 	add_headers(ctx, x);
-	http_problem_refusal(ctx, x, status, detail);
-}
-
-size_t routes_body_limit(void *ctx, const struct http_exchange *x)
-{
-	struct http_match match;
-	(void)ctx;
-	if (routes_find(http_exchange_method(x), http_exchange_path(x), &match) != OK)
-		return BODY_BYTES_MAX;
-	bool is_large = match.route->handler == link_bulk_create || match.route->handler == link_bulk_sync;
-	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
+	if (status != TOO_LARGE || !refuse_stranger(ctx, x))
+		http_problem_refusal(ctx, x, status, detail);
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)

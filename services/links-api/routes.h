@@ -31,8 +31,11 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 enum http_progress routes_handle(void *ctx, struct http_exchange *x);
 void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
 
-/* What a body may have at most: 16 KiB, but for what makes many links. */
-size_t routes_body_limit(void *ctx, const struct http_exchange *x);
+/*
+ * What a body may have at most: 16 KiB, but for what makes many links, and there only with what looks like a login as
+ * far as that can be seen without the database. A larger one without it is refused by 401.
+ */
+size_t routes_body_limit(void *ctx, struct http_exchange *x);
 
 /* One line per answered request; never an address, a token or a query. */
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);

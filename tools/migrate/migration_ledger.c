@@ -1,5 +1,7 @@
 #include "tools/migrate/migration_ledger.h"
 
+#include "lib/net/pg_transaction.h"
+
 /* "waymark", as a number: runs of other programs' migrations in the same database do not wait for ours. */
 #define LOCK_KEY 0x7761796d61726bLL
 
@@ -60,16 +62,14 @@ static enum err record(struct pg_conn *conn, const struct migration *m)
 	                     NULL);
 }
 
+static enum err apply_on(void *ctx, struct pg_conn *conn)
+{
+	const struct migration_file *const *file = ctx;
+	enum err err = pg_conn_script(conn, (*file)->sql);
+	return err == OK ? record(conn, &(*file)->migration) : err;
+}
+
 enum err migration_ledger_apply(struct pg_conn *conn, const struct migration_file *file)
 {
-	enum err err = pg_conn_begin(conn);
-	if (err == OK)
-		err = pg_conn_script(conn, file->sql);
-	if (err == OK)
-		err = record(conn, &file->migration);
-	if (err == OK)
-		err = pg_conn_commit(conn);
-	if (err != OK)
-		pg_conn_rollback(conn);
-	return err;
+	return pg_transaction_on(conn, apply_on, &file);
 }

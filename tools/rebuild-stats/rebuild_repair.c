@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <stddef.h>
 
+#include "lib/net/pg_transaction.h"
+
 /* Rows of one transaction. */
 #define STEP "2000"
 #define TRIES 20
@@ -93,16 +95,24 @@ static const char *const statistics_steps[] = {
 
 #define STEPS(array) (array), sizeof(array) / sizeof((array)[0])
 
+struct step {
+	const char *const *statements;
+	size_t count;
+};
+
+static enum err take_step_on(void *ctx, struct pg_conn *conn)
+{
+	const struct step *step = ctx;
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < step->count; i++)
+		err = pg_conn_query(conn, step->statements[i], NULL, NULL);
+	return err;
+}
+
 static enum err take_step(struct pg_conn *conn, const char *const *steps, size_t count)
 {
-	enum err err = pg_conn_begin(conn);
-	for (size_t i = 0; err == OK && i < count; i++)
-		err = pg_conn_query(conn, steps[i], NULL, NULL);
-	if (err == OK)
-		return pg_conn_commit(conn);
-	if (pg_conn_in_transaction(conn))
-		pg_conn_rollback(conn);
-	return err;
+	struct step step = { steps, count };
+	return pg_transaction_on(conn, take_step_on, &step);
 }
 
 /* A deadlock with whoever counts took the step back whole; it is in its table again. */

@@ -4,6 +4,7 @@ import concurrent.futures
 import subprocess
 import time
 
+import psycopg2
 import pytest
 from doors import Api, unique_email
 from people import Person, insert_key, token_of
@@ -15,7 +16,7 @@ OTHER = "staple correct horse"
 
 @pytest.fixture(scope="module")
 def service(start):
-    return start(LOGIN_FAILURES=3)
+    return start(LOGIN_FAILURES=3, PG_STATEMENT_TIMEOUT_MS=20000)  # what waits here for a lock is not to give up
 
 
 @pytest.fixture
@@ -71,6 +72,7 @@ def test_of_two_new_passwords_at_once_one_wins(new_user):
 def test_a_deleted_account_leaves_no_person_and_no_link_behind(new_user, database, expect):
     user = new_user()
     user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    database.run("UPDATE users SET name = 'Ann' WHERE id = %s", user_id)
     links = [user.create() for _ in range(3)]
     assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"state": "DISABLED"}).status == 200
     assert user.call("DELETE", f"/api/links/{links[2]['id']}").status == 204
@@ -81,6 +83,9 @@ def test_a_deleted_account_leaves_no_person_and_no_link_behind(new_user, databas
 
     for api in (user, key):
         expect(api.call("GET", "/api/links"), 401)
+    assert database.ask("SELECT count(*) FROM api_keys WHERE user_id = %s", user_id) == 0
+    key.token = insert_key(database, user_id, ["links:read"])
+    expect(key.call("GET", "/api/links"), 401)
     expect(login(Api(user.base), user.email, PASSWORD), 401)
     row = database.run("SELECT email, password_hash, name FROM users WHERE id = %s", user_id)[0]
     assert row == (None, None, "")
@@ -99,6 +104,41 @@ def test_a_deleted_account_leaves_no_person_and_no_link_behind(new_user, databas
     again.register_and_login(user.email)
     assert again.call("GET", "/api/auth/me").json["user"]["id"] != user_id, "the address is free again"
     assert again.call("GET", "/api/links").json["links"] == []
+
+
+def test_who_ends_an_account_with_a_password_that_is_replaced_meanwhile_does_not(new_user, database, expect):
+    """The request has compared the old password already, and waits for the account."""
+    user = new_user()
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    blocker = psycopg2.connect(database.url())
+    with blocker, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        blocker.cursor().execute("UPDATE users SET password_hash = 'another' WHERE email = %s", (user.email,))
+        answers = [
+            pool.submit(user.call, "DELETE", "/api/auth/me", {"password": PASSWORD}),
+            pool.submit(user.call, "POST", "/api/auth/password", {"current_password": PASSWORD, "new_password": OTHER}),
+        ]
+        wait_until(lambda: database.ask(waiting) == 2, 20, "both to wait")
+        blocker.commit()
+        for answer in answers:
+            assert expect(answer.result(), 403)["type"] == "/problems/wrong-password"
+    blocker.close()
+    assert database.run("SELECT password_hash, deleted_at FROM users WHERE email = %s", user.email) == [("another", None)]
+
+
+def test_the_end_of_an_account_is_answered_when_redirectors_know(new_user, database):
+    """They hear of it from the relay, which rests here for a moment."""
+    user = new_user()
+    link = user.create()
+    database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        try:
+            pending = pool.submit(user.call, "DELETE", "/api/auth/me", {"password": PASSWORD})
+            state = "SELECT state FROM links WHERE id = %s"
+            wait_until(lambda: database.ask(state, link["id"]) == "DELETED", 20, "the link to be deleted")
+            assert not concurrent.futures.wait([pending], timeout=0.5).done
+        finally:
+            database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
+        assert pending.result().status == 204
 
 
 def test_links_of_a_great_account_and_such_as_come_late_are_deleted_in_the_background(new_user, database):
@@ -150,6 +190,22 @@ def test_a_network_rests_after_its_share_of_wrong_passwords(start, database, exp
     assert answer.headers["ratelimit-policy"] == '"login-network";q=3;w=3600'
     assert 0 < int(answer.headers["retry-after"]) <= 3600
     expect(guess("203.0.114.1"), 401)
+
+
+def test_right_passwords_and_refused_ones_take_nothing_from_the_share_of_a_network(start, new_user, expect):
+    user = new_user()
+    service = start(LOGIN_FAILURES_PER_NETWORK=2, LOGIN_FAILURES=1)
+    network = {"X-Forwarded-For": "203.0.115.1"}
+
+    def log_in(email, password):
+        return Api(service.url).call("POST", "/api/auth/login", {"email": email, "password": password}, network)
+
+    assert [log_in(user.email, PASSWORD).status for _ in range(3)] == [200] * 3
+    expect(log_in(user.email, OTHER), 401)
+    for _ in range(3):
+        assert log_in(user.email, OTHER).headers["ratelimit-policy"] == '"login";q=1;w=900'
+    expect(log_in(unique_email(), OTHER), 401)
+    assert log_in(unique_email(), OTHER).headers["ratelimit-policy"] == '"login-network";q=2;w=3600'
 
 
 def test_the_first_of_several_secrets_signs_and_all_verify(start, database, expect):
@@ -247,3 +303,34 @@ def test_the_audit_log_tells_admins_who_did_what(admin, service, database, expec
     only = admin.call("GET", f"/api/admin/audit?action=key.create&actor_id={person.id}").json
     assert [entry["subject_id"] for entry in only["entries"]] == [shown["id"]]
     expect(admin.call("GET", "/api/admin/audit?cursor=x&action=a&action=b&who=1"), 400, "/cursor", "/action", "/who")
+
+
+def test_each_change_leaves_one_entry(service, database):
+    """By hand, one of each kind; what many links at once and an account's end leave is told elsewhere."""
+    admin, user = Person(service, database, "admin"), Api(service.url)
+    user.register_and_login(unique_email())
+    user_id = user.call("GET", "/api/auth/me").json["user"]["id"]
+    key = user.call("POST", "/api/keys", {"name": "k", "scopes": ["links:read"]}).json["key"]
+    path = f"/api/links/{user.create()['id']}"
+    host = admin.call("POST", "/api/admin/hosts", {"host": "audited.example"}).json["host"]
+    steps = [
+        (user, "PATCH", path, {"title": "t"}),
+        (user, "PATCH", path, {"state": "DISABLED"}),
+        (user, "PATCH", path, {"state": "ACTIVE"}),
+        (user, "DELETE", path, None),
+        (user, "POST", f"{path}/restore", None),
+        (user, "DELETE", f"{path}?hard=true", None),
+        (user, "DELETE", f"/api/keys/{key['id']}", None),
+        (admin, "PATCH", f"/api/admin/users/{user_id}", {"links_per_day": 7}),
+        (admin, "DELETE", f"/api/admin/hosts/{host['id']}", None),
+        (user, "POST", "/api/auth/password", {"current_password": PASSWORD, "new_password": OTHER}),
+    ]
+    for who, method, where, body in steps:
+        answer = who.call(method, where, body)
+        assert answer.status in (200, 204), (method, where, answer)
+    query = "SELECT action FROM audit_log WHERE actor_id = %s ORDER BY id"
+    assert [action for (action,) in database.run(query, user_id)] == [
+        "user.create", "key.create", "link.create", "link.update", "link.disable", "link.enable", "link.delete",
+        "link.restore", "link.purge", "key.delete", "user.password",
+    ]  # fmt: skip
+    assert [action for (action,) in database.run(query, admin.id)] == ["host.block", "user.update", "host.unblock"]

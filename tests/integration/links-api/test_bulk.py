@@ -1,10 +1,15 @@
 """Many links in one request: made, claimed, reused, each with a status of its own."""
 
+import contextlib
 import json
 import secrets
+import socket
+import urllib.parse
 
 import pytest
 from doors import Api
+from people import Person
+from service import is_active, wait_until
 
 URL = "https://example.com/"
 
@@ -30,6 +35,16 @@ def make_anonymous(service, **fields):
     answer = Api(service.url).call("POST", "/api/links/public", {"original_url": URL, **fields})
     assert answer.status == 201, answer
     return {"slug": answer.json["link"]["slug"], "claim_token": answer.json["claim_token"]}
+
+
+@contextlib.contextmanager
+def relay_at_rest(service, database):
+    database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
+    try:
+        wait_until(lambda: not is_active(service), 10, "the relay to rest")
+        yield
+    finally:
+        database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
 
 
 # --- bulk ---
@@ -91,13 +106,76 @@ def test_only_what_makes_many_links_may_send_large_bodies(ann, anonymous):
     assert anonymous.call("POST", "/api/links/bulk", {"links": [{"original_url": URL}]}).status == 401
 
 
-def test_redirectors_hear_of_each_link(ann, database):
+def part_of_a_body(service, authorization, length, sent):
+    """A connection whose request is not whole yet: length of the body is announced, sent of it is there."""
+    url = urllib.parse.urlsplit(service.url)
+    connection = socket.create_connection((url.hostname, url.port), timeout=20)
+    head = [
+        "POST /api/links/bulk HTTP/1.1", "Host: wm", "Content-Type: application/json",
+        f"Content-Length: {length}" if length else "Transfer-Encoding: chunked", *authorization,
+    ]  # fmt: skip
+    connection.sendall("\r\n".join([*head, "", ""]).encode())
+    if not length:
+        connection.sendall(f"{sent + 1:x}\r\n".encode())
+    with contextlib.suppress(ConnectionError):
+        connection.sendall(b" " * sent)
+    return connection
+
+
+def status_line(connection):
+    return connection.makefile("rb").readline().decode()
+
+
+def test_who_shows_no_login_sends_no_large_body(service, database):
+    """Refused before, or as soon as, more than 16 KiB are there, whatever is still to come."""
+    person = Person(service, database)
+    login = [f"Authorization: Bearer {person.token}"]
+    for strange in ([], ["Authorization: Bearer x"], ["X-Api-Key: wm_x"], [*login, *login]):
+        for length, sent in ((1 << 20, 0), (None, 20 << 10)):
+            with part_of_a_body(service, strange, length, sent) as connection:
+                assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n", (strange, length)
+    with part_of_a_body(service, [], 3 << 20, 0) as connection:
+        assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n"
+    with part_of_a_body(service, login, 3 << 20, 0) as connection:
+        assert status_line(connection) == "HTTP/1.1 413 Content Too Large\r\n"
+
+
+def test_large_bodies_share_a_memory_that_does_not_grow_with_connections(start, database):
+    service = start(HTTP_BODIES_MAX_BYTES=4 << 20)
+    person = Person(service, database)
+    login = [f"Authorization: Bearer {person.token}"]
+    large = json.dumps({"links": [{"original_url": URL}]}).ljust(100 << 10)
+
+    def answer():
+        return person.call("POST", "/api/links/bulk", large)
+
+    assert answer().status == 200
+    held = []
+
+    def is_full():
+        """The refusal, if there is one; else one more has all of its body but the last byte here."""
+        last = answer()
+        if last.status == 503:
+            return last
+        held.append(part_of_a_body(service, login, len(large), len(large) - 1))
+
+    busy = wait_until(is_full, 20, "the memory to be full")
+    assert 4 <= len(held) <= 60, "about as many as fit, and no more"
+    assert busy.headers["retry-after"] == "1" and busy.headers["content-type"] == "application/problem+json"
+    assert person.call("POST", "/api/links", {"original_url": URL}).status == 201, "small ones need nothing of it"
+    for connection in held:
+        connection.close()
+    wait_until(lambda: answer().status == 200, 20, "the memory to be free again")
+
+
+def test_redirectors_hear_of_each_link_though_no_relay_works(ann, service, database):
     slugs = [unique() for _ in range(3)]
-    generation = database.redis.announced()[0]
-    for slug in slugs:
-        database.redis.client.set(f"link:{slug}", f"? {generation}")
-    assert statuses(bulk(ann, *({"original_url": URL, "slug": slug} for slug in slugs))) == [201] * 3
-    assert [database.redis.believable(slug) for slug in slugs].count("?") == 0
+    with relay_at_rest(service, database):
+        generation = database.redis.announced()[0]
+        for slug in slugs:
+            database.redis.client.set(f"link:{slug}", f"? {generation}")
+        assert statuses(bulk(ann, *({"original_url": URL, "slug": slug} for slug in slugs))) == [201] * 3
+        assert [database.redis.believable(slug) for slug in slugs].count("?") == 0
 
 
 # --- reuse ---
@@ -117,8 +195,10 @@ def test_reuse_gives_the_callers_own_active_link(ann, bob, expect):
     expect(ann.call("POST", "/api/links/public", body), 400, "/reuse")
 
 
-def test_reuse_takes_no_link_that_is_switched_off_or_gone(ann):
+def test_reuse_takes_no_link_that_is_switched_off_or_gone(ann, database):
     body = {"original_url": f"https://example.com/{unique()}", "reuse": True}
+    over = ann.create(**{**body, "reuse": False})
+    database.run("UPDATE links SET expires_at = clock_timestamp() WHERE id = %s", over["id"])
     for end in (("PATCH", {"state": "DISABLED"}), ("DELETE", None)):
         link = ann.call("POST", "/api/links", body)
         assert link.status == 201
@@ -198,6 +278,16 @@ def test_a_hard_delete_purges_at_once(ann, bob, database, expect):
     assert database.run("SELECT link_id, last_state, version FROM link_tombstones WHERE slug = %s", link["slug"]) == [(link["id"], "ACTIVE", 2)]
     assert database.redis.believable(link["slug"]) == (2, 4)
     assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'link.purge' AND subject_id = %s", link["id"]) == 1
+
+
+def test_a_hard_delete_is_an_event_like_any_purge(ann, service, database, LinkEvent):
+    link = ann.create(slug=unique())
+    with relay_at_rest(service, database):
+        assert ann.call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204
+        rows = database.run("SELECT payload FROM outbox WHERE slug = %s ORDER BY id DESC LIMIT 1", link["slug"])
+    event = LinkEvent.FromString(bytes(rows[0][0]))
+    assert event.change == LinkEvent(change="LINK_CHANGE_PURGED").change
+    assert (event.link.id, event.link.version) == (link["id"], 2)
 
 
 def test_a_deleted_link_can_be_purged_and_hard_false_is_soft(ann):

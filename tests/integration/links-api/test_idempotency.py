@@ -1,6 +1,7 @@
 """POSTs that are done once, however often they are sent."""
 
 import concurrent.futures
+import http.client
 import secrets
 
 import psycopg2
@@ -10,6 +11,9 @@ from service import wait_until
 
 PATHS = ["/api/links", "/api/links/bulk", "/api/links/sync"]
 WISH = {"original_url": "https://example.com/"}
+BULK = {"links": [WISH]}
+OF_OWNER = "SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 def key():
@@ -47,7 +51,10 @@ def test_a_key_with_another_body_or_path_is_refused(ann, expect):
     headers = key()
     assert ann.call("POST", "/api/links", WISH, headers).status == 201
     assert expect(ann.call("POST", "/api/links", {**WISH, "title": "x"}, headers), 422)["type"].endswith("/idempotency-key-reused")
-    expect(ann.call("POST", "/api/links/bulk", {"links": [WISH]}, headers), 422)
+    expect(ann.call("POST", "/api/links/bulk", BULK, headers), 422)
+    of_many = key()
+    assert ann.call("POST", "/api/links/bulk", BULK, of_many).status == 200
+    expect(ann.call("POST", "/api/links/sync", BULK, of_many), 422)
     assert ann.call("POST", "/api/urls", WISH, headers).headers["idempotency-replayed"] == "true", "the same by another name"
 
 
@@ -121,10 +128,60 @@ def test_many_at_once_make_one_link(new_user, database):
 def test_a_key_is_forgotten_after_a_day(ann, database):
     headers = key()
     first = ann.call("POST", "/api/links", WISH, headers).json["link"]["id"]
-    database.run("UPDATE idempotency_keys SET created_at = created_at - interval '24 h'")
+    database.run("UPDATE idempotency_keys SET created_at = created_at - interval '23 h 50 min'")
+    assert ann.call("POST", "/api/links", WISH, headers).headers["idempotency-replayed"] == "true"
+    database.run("UPDATE idempotency_keys SET created_at = created_at - interval '10 min'")
     second = ann.call("POST", "/api/links", {**WISH, "title": "new"}, headers)
     assert second.status == 201 and second.json["link"]["id"] != first
     assert ann.call("POST", "/api/links", {**WISH, "title": "new"}, headers).headers["idempotency-replayed"] == "true"
+
+
+def repeat_after_the_death_of(service, spawn, pending, user, headers):
+    """What a client does whose server died before it answered: the same request, to another one."""
+    service.kill()
+    with pytest.raises((ConnectionError, http.client.HTTPException)):
+        pending.result()
+    again = Api(spawn().url)
+    again.token = user.token
+
+    def answer():
+        last = again.call("POST", "/api/links/bulk", BULK, headers)
+        return last if last.status != 409 else None
+
+    return wait_until(answer, 20, "an answer other than that it is in flight")
+
+
+def test_who_repeats_what_a_dead_server_had_not_committed_gets_a_link(new_user, database, spawn):
+    service, headers = spawn(PG_STATEMENT_TIMEOUT_MS=20000), key()
+    user = new_user(service)
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pending = pool.submit(user.call, "POST", "/api/links/bulk", BULK, headers)
+        wait_until(lambda: database.ask(WAITING) == 1, 10, "the first to wait")
+        service.kill()
+        blocker.close()
+        answer = repeat_after_the_death_of(service, spawn, pending, user, headers)
+    assert answer.status == 200 and "idempotency-replayed" not in answer.headers
+    assert database.ask(OF_OWNER, user.email) == 1
+
+
+def test_who_repeats_what_a_dead_server_had_committed_gets_that_link(new_user, database, spawn):
+    """It dies while it tells Redis, which does not answer: after the commit, before the answer."""
+    service, headers = spawn(), key()
+    user = new_user(service)
+    database.redis.freeze()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pending = pool.submit(user.call, "POST", "/api/links/bulk", BULK, headers)
+            wait_until(lambda: database.ask(OF_OWNER, user.email) == 1, 20, "the link to be committed")
+            service.kill()
+            database.redis.thaw()
+            answer = repeat_after_the_death_of(service, spawn, pending, user, headers)
+    finally:
+        database.redis.thaw()
+    assert answer.status == 200 and answer.headers["idempotency-replayed"] == "true"
+    assert database.ask(OF_OWNER, user.email) == 1
 
 
 def hold_untold(database, slug):

@@ -1,10 +1,20 @@
 """API keys: what they open, what they do not, and when they end."""
 
+import concurrent.futures
+import datetime
+
+import psycopg2
 import pytest
 from doors import Api
 from people import Person, insert_key
+from service import wait_until
 
 SCOPES = ("links:read", "links:write", "stats:read")
+
+
+@pytest.fixture(scope="module")
+def service(start):
+    return start(PG_STATEMENT_TIMEOUT_MS=20000)  # what waits here for a lock is not to give up
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +98,28 @@ def test_an_expired_key_is_worth_nothing(person, database, expect):
     expect(api.call("GET", "/api/links"), 401)
 
 
+def test_the_end_of_a_key_is_the_one_that_was_wished(person, database):
+    wished = "2099-01-02T03:04:05.678Z"
+    _, key = person.with_key("links:read", expires_at=wished)
+    assert key["expires_at"] == wished
+    assert [each for each in person.call("GET", "/api/keys").json["keys"] if each["id"] == key["id"]] == [key]
+    assert database.ask("SELECT expires_at = %s::timestamptz FROM api_keys WHERE id = %s", wished, key["id"])
+
+
+def test_the_last_use_is_told_to_the_minute(person, database):
+    api, key = person.with_key("links:read")
+
+    def last_use():
+        assert api.call("GET", "/api/links").status == 200
+        return database.ask("SELECT last_used_at FROM api_keys WHERE id = %s", key["id"])
+
+    first = last_use()
+    database.run("UPDATE api_keys SET last_used_at = last_used_at - interval '20 s' WHERE id = %s", key["id"])
+    assert last_use() == first - datetime.timedelta(seconds=20), "a key in heavy use costs one write a minute"
+    database.run("UPDATE api_keys SET last_used_at = last_used_at - interval '1 h' WHERE id = %s", key["id"])
+    assert last_use() >= first
+
+
 def test_what_only_looks_like_a_key_is_refused(person, expect):
     api, _ = person.with_key("links:read")
     secret = api.token
@@ -113,6 +145,35 @@ def test_nobody_has_more_than_a_hundred_keys(service, database, expect):
     problem = expect(person.call("POST", "/api/keys", {"name": "x", "scopes": ["links:read"]}), 409, "")
     assert problem["type"] == "/problems/too-many-keys"
     assert len(person.call("GET", "/api/keys").json["keys"]) == 100
+
+
+def test_of_many_who_want_the_last_key_one_gets_it(service, database):
+    """All have counted, or wait for their turn to count, before the first key can be made."""
+    person = Person(service, database)
+    for _ in range(99):
+        insert_key(database, person.id, ["links:read"])
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE api_keys IN SHARE MODE")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        wish = {"name": "x", "scopes": ["links:read"]}
+        answers = [pool.submit(person.call, "POST", "/api/keys", wish) for _ in range(4)]
+        wait_until(lambda: database.ask(waiting) == 4, 10, "four requests to wait")
+        blocker.rollback()
+        assert sorted(answer.result().status for answer in answers) == [201] + [409] * 3
+    blocker.close()
+
+
+def test_a_key_that_cannot_be_made_in_time_is_not_one_too_many(start, database, expect):
+    person = Person(start(PG_STATEMENT_TIMEOUT_MS=500), database)
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("SELECT FROM users WHERE id = %s FOR UPDATE", (person.id,))
+    wish = {"name": "x", "scopes": ["links:read"]}
+    answer = person.call("POST", "/api/keys", wish)
+    blocker.close()
+    expect(answer, 503)
+    assert answer.headers["retry-after"] == "1"
+    wait_until(lambda: person.call("POST", "/api/keys", wish).status == 201, 20, "it to be made")
 
 
 def test_a_key_of_an_admin_is_no_admin(service, database, person, expect):

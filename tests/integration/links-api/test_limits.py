@@ -43,7 +43,9 @@ def test_a_user_creates_so_many_links_in_24_hours(new_user, database, expect):
     assert user.call("DELETE", f"/api/links/{links[1]['id']}?hard=true").status == 204
     expect(create(user), 429)
     owner = "user_id = (SELECT id FROM users WHERE email = %s)"
-    database.run(f"UPDATE link_quota_uses SET links = 2 WHERE {owner}", user.email)
+    database.run(f"UPDATE link_quota_uses SET since = since - interval '23 h 50 min' WHERE {owner}", user.email)
+    expect(create(user), 429)
+    database.run(f"UPDATE link_quota_uses SET links = 2, since = since + interval '23 h 50 min' WHERE {owner}", user.email)
     database.run(f"""INSERT INTO link_quota_uses SELECT user_id, since - interval '24 h 5 min', 1
                      FROM link_quota_uses WHERE {owner}""", user.email)
     assert create(user).status == 201

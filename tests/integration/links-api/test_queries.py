@@ -458,6 +458,16 @@ def test_a_change_of_too_many_links_changes_none(user, database, expect):
     wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the relay to have told them")
 
 
+def test_a_search_that_takes_too_long_is_told_so(user, start, database, expect):
+    slow = Api(start(PG_STATEMENT_TIMEOUT_MS=500).url)
+    slow.token = user.token
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE links")
+    answers = [slow.call("GET", path(q="rare")), change(slow, "slug:~rare", {"state": "DISABLED"})]
+    blocker.close()
+    assert {expect(answer, 422)["type"] for answer in answers} == {"/problems/too-slow"}
+
+
 def test_a_change_by_filter_needs_a_filter_and_takes_three_members(user, expect):
     user.create()
     expect(user.call("PATCH", "/api/links", {"state": "DISABLED"}), 400, "/filter")

@@ -105,6 +105,24 @@ static void formats_more_than_it_has_room_for_now(void **state)
 	strbuf_clear(&b);
 }
 
+static void says_before_how_much_room_an_append_takes(void **state)
+{
+	(void)state;
+	static const char bytes[1000];
+	static const size_t lengths[] = { 0, 1, 62, 1, 1, 500, 1000, 435, 1 };
+	struct strbuf b;
+	strbuf_init(&b, 2000);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t room = strbuf_room_with(&b, lengths[i]);
+		strbuf_add(&b, bytes, lengths[i]);
+		assert_int_equal(b.room, room);
+	}
+	assert_int_equal(b.len, 2000);
+	assert_int_equal(b.room, 2001);
+	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
+	strbuf_clear(&b);
+}
+
 static void holds_nothing_under_a_ceiling_of_zero(void **state)
 {
 	(void)state;
@@ -159,6 +177,7 @@ int main(void)
 		cmocka_unit_test(remembers_a_refusal_although_less_fits_later),
 		cmocka_unit_test(forgets_its_bytes_and_refusal_at_reset),
 		cmocka_unit_test(formats_more_than_it_has_room_for_now),
+		cmocka_unit_test(says_before_how_much_room_an_append_takes),
 		cmocka_unit_test(holds_nothing_under_a_ceiling_of_zero),
 		cmocka_unit_test(does_not_overflow_under_the_highest_ceiling),
 		cmocka_unit_test(moves_its_bytes_out_and_starts_anew),

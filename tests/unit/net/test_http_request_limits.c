@@ -146,6 +146,62 @@ static void refuses_all_but_small_bodies_of_get_and_head(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+#define LARGE 60000
+#define HELD_MAX 48
+
+/* A request of which the last byte of the body is missing. */
+static int hold(const struct http_fixture *f, bool chunked)
+{
+	static const char body[LARGE - 1];
+	char head[256];
+	int fd = http_fixture_connect(f);
+	snprintf(head, sizeof(head),
+	         chunked ? "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n"
+	                 : "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %u\r\n\r\n",
+	         LARGE);
+	assert_true(http_fixture_send_text(fd, head));
+	http_fixture_send(fd, body, sizeof(body));
+	return fd;
+}
+
+static unsigned ask_with_large_body(const struct http_fixture *f)
+{
+	struct http_fixture_answer answer;
+	char value[64];
+	ask_with_body(f, LARGE, false, &answer);
+	if (answer.status == 503) {
+		assert_string_equal(http_fixture_header(&answer, "Retry-After", value, sizeof(value)), "1");
+		assert_string_equal(http_fixture_header(&answer, "Connection", value, sizeof(value)), "close");
+	}
+	return answer.status;
+}
+
+static void bounds_what_all_bodies_take_together(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	struct http_server_config config = http_fixture_config();
+	int fds[HELD_MAX];
+	config.body_bytes_max = LARGE;
+	config.bodies_bytes_max = 10U * LARGE;
+	http_fixture_start(&f, config, echo);
+	for (int chunked = 0; chunked < 2; chunked++) {
+		size_t held = 0;
+		while (ask_with_large_body(&f) == 200 && held < HELD_MAX)
+			fds[held++] = hold(&f, chunked);
+		assert_in_range(held, 5, HELD_MAX - 1);
+		ask_with_body(&f, BODY_MAX / 2, chunked, &answer);
+		assert_int_equal(answer.status, 200); /* small ones need nothing of it */
+		while (held > 0)
+			close(fds[--held]);
+		int64_t end_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+		while (ask_with_large_body(&f) != 200)
+			assert_true(http_fixture_now_ms() < end_ms);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
 static void refuses_chunks_with_411_where_a_length_is_needed(void **state)
 {
 	(void)state;
@@ -319,6 +375,7 @@ int main(void)
 		cmocka_unit_test(does_not_reset_a_client_that_is_still_sending_when_it_refuses),
 		cmocka_unit_test(refuses_a_body_before_it_is_sent_when_the_client_asks),
 		cmocka_unit_test(refuses_all_but_small_bodies_of_get_and_head),
+		cmocka_unit_test(bounds_what_all_bodies_take_together),
 		cmocka_unit_test(refuses_chunks_with_411_where_a_length_is_needed),
 		cmocka_unit_test(refuses_long_targets_with_414),
 		cmocka_unit_test(refuses_queries_of_too_many_pairs_with_414),

@@ -1,0 +1,73 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "lib/net/ipv6_host.h"
+
+static void gives_every_address_the_one_spelling_that_browsers_have(void **state)
+{
+	(void)state;
+	static const char *const spellings[][2] = {
+		{ "[::]", "[::]" },
+		{ "[0:0:0:0:0:0:0:1]", "[::1]" },
+		{ "[2001:DB8:0::7]", "[2001:db8::7]" },
+		{ "[2001:0db8::0001:0:0:0]", "[2001:db8:0:0:1::]" },
+		{ "[1:0:0:2:0:0:0:3]", "[1:0:0:2::3]" },
+		{ "[1:0:0:2:3:0:0:4]", "[1::2:3:0:0:4]" },
+		{ "[1:0:2:3:4:5:6:7]", "[1:0:2:3:4:5:6:7]" },
+		{ "[::ffff:192.0.2.1]", "[::ffff:c000:201]" },
+		{ "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]", "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]" },
+	};
+	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+		char out[IPV6_HOST_SIZE] = "";
+		assert_true(ipv6_host_normalise(spellings[i][0], strlen(spellings[i][0]), out));
+		assert_string_equal(out, spellings[i][1]);
+	}
+}
+
+static void refuses_what_is_no_address_in_brackets(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t len;
+	} wrong[] = {
+		{ "", 0 },
+		{ "[", 1 },
+		{ "]", 1 },
+		{ "[]", 2 },
+		{ "::1", 3 },
+		{ "[::1", 4 },
+		{ "::1]", 4 },
+		{ "[::1]x", 6 },
+		{ "[::1\0]", 6 },
+		{ "[::1\0"
+		  "9]",
+		  7 },
+		{ "[fe80::1%1]", 11 },
+		{ "[1.2.3.4]", 9 },
+		{ "[:::1]", 6 },
+		{ "[12345::]", 9 },
+		{ "[0000000000000000000000000000000000000000000000000001::]", 56 },
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char out[IPV6_HOST_SIZE] = "untouched";
+		if (ipv6_host_normalise(wrong[i].text, wrong[i].len, out))
+			fail_msg("%s was taken", wrong[i].text);
+		assert_string_equal(out, "untouched");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gives_every_address_the_one_spelling_that_browsers_have),
+		cmocka_unit_test(refuses_what_is_no_address_in_brackets),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
