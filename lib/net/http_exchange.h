@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "lib/base/strbuf.h"
+#include "lib/base/trace_context.h"
 #include "lib/net/http_server.h"
 
 #define HTTP_EXCHANGE_HEADERS_MAX 32
@@ -62,6 +63,7 @@ struct http_exchange {
 	struct strbuf joined;
 	struct strbuf body;
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
+	char traceparent[TRACE_CONTEXT_SIZE];
 
 	void *state;
 	void (*release)(void *state);

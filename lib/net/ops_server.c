@@ -42,6 +42,15 @@ static struct json *failing_checks(const struct ops_server *s)
 	return failing;
 }
 
+static double ready_value(void *ctx)
+{
+	const struct ops_server *s = ctx;
+	bool ready = !atomic_load(&s->draining);
+	for (size_t i = 0; i < s->config.check_count; i++)
+		ready = ready && s->config.checks[i].ready(s->config.checks[i].ctx);
+	return ready;
+}
+
 static enum http_progress answer_ready(void *ctx, struct http_exchange *x)
 {
 	struct json *failing = failing_checks(ctx);
@@ -99,6 +108,7 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 {
 	struct ops_server *s = mem_zero(sizeof(*s));
 	s->config = *config;
+	metrics_gauge_callback(config->metrics, "waymark_ready", "1 while /readyz says so", NULL, ready_value, s);
 	/* metrics stay NULL: the public server's numbers are not to be mixed with those of probes and scrapes */
 	struct http_server_config http = {
 		.name = "ops",

@@ -136,8 +136,32 @@ static enum err store(struct ingest *in)
 	}
 }
 
+static void log_traced(const struct ingest *in, const struct visit *visit, int64_t delay_us)
+{
+	char trace_id[TRACE_CONTEXT_ID_SIZE];
+	char event_id[ENTROPY_UUID_TEXT_SIZE];
+	trace_context_id(visit->traceparent, trace_id);
+	entropy_uuid_format(visit->event.event_id, event_id);
+	log_info(in->config.log, "visit_counted", LOG_TEXT("trace_id", trace_id), LOG_TEXT("event_id", event_id),
+	         LOG_INT("link_id", visit->event.link_id), LOG_INT("delay_ms", delay_us / CLOCK_US_PER_MS));
+}
+
+static void note_visits(struct ingest *in, int64_t now_us)
+{
+	for (size_t i = 0; i < in->batch.count; i++) {
+		const struct visit *visit = &in->batch.visits[i];
+		if (visit->fate != VISIT_NEW)
+			continue;
+		int64_t delay_us = now_us - visit->event.occurred_at_us;
+		metrics_observe(in->metrics.delay_seconds, (double)delay_us / (double)CLOCK_US_PER_S);
+		if (trace_context_is_sampled(visit->traceparent))
+			log_traced(in, visit, delay_us);
+	}
+}
+
 static void note_stored(struct ingest *in, int64_t began_us)
 {
+	int64_t now_us = clock_now_us(in->config.clock);
 	struct batch_sums sums = batch_sum(&in->batch);
 	metrics_add(in->metrics.humans, sums.humans);
 	metrics_add(in->metrics.bots, sums.bots);
@@ -145,7 +169,9 @@ static void note_stored(struct ingest *in, int64_t began_us)
 	metrics_add(in->metrics.poisoned, sums.poisoned);
 	metrics_add(in->metrics.batches, 1);
 	metrics_observe(in->metrics.batch_seconds, (double)(steady_us(in) - began_us) / (double)CLOCK_US_PER_S);
-	metrics_set(in->metrics.last_counted, clock_now_us(in->config.clock) / CLOCK_US_PER_S);
+	metrics_observe(in->metrics.batch_events, (double)in->batch.records);
+	metrics_set(in->metrics.last_counted, now_us / CLOCK_US_PER_S);
+	note_visits(in, now_us);
 	if (sums.poisoned > 0)
 		log_warning(in->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
 }

@@ -384,6 +384,32 @@ static void without_postgresql_the_answer_is_503_and_not_an_error_of_ours(void *
 }
 
 /* One name may serve visitors and callers of the API, and a proxy then tells them by the path. */
+static void assert_counted(const struct fixture *f, const char *line)
+{
+	struct strbuf text;
+	strbuf_init(&text, 1 << 20);
+	metrics_render(f->metrics, &text);
+	assert_int_equal(strbuf_status(&text), OK);
+	assert_non_null(strstr(text.data, line));
+	strbuf_clear(&text);
+}
+
+/* The pattern, never the path, of which there is no end. */
+static void each_request_counts_for_its_route(void **state)
+{
+	struct fixture *f = *state;
+	ask(f, "GET", "/api/links/7", "");
+	ask(f, "HEAD", "/api/urls/8", "");
+	ask(f, "DELETE", "/api/links/9", "");
+	ask(f, "GET", "/nobody/knows", "");
+	ask(f, "GET", "/docs", "");
+	assert_counted(f, "\nwaymark_api_requests_total{method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"} 2\n");
+	assert_counted(f, "\nwaymark_api_requests_total{method=\"DELETE\",route=\"/api/links/{id}\",code=\"4xx\"} 1\n");
+	assert_counted(f, "\nwaymark_api_requests_total{method=\"\",route=\"\",code=\"4xx\"} 1\n");
+	assert_counted(f, "\nwaymark_api_requests_total{method=\"GET\",route=\"/docs\",code=\"2xx\"} 1\n");
+	assert_counted(f, "\nwaymark_api_request_seconds_count{method=\"GET\",route=\"/api/links/{id}\"} 2\n");
+}
+
 static void the_first_word_of_each_path_is_no_slug(void **state)
 {
 	(void)state;
@@ -401,6 +427,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_public_routes_answer_without_a_token),
+		cmocka_unit_test(each_request_counts_for_its_route),
 		cmocka_unit_test(the_first_word_of_each_path_is_no_slug),
 		cmocka_unit_test(the_other_name_of_links_is_shut_as_well),
 		cmocka_unit_test(bad_tokens_are_refused_and_good_ones_reach_the_handler),
