@@ -118,7 +118,7 @@ class Planting:
         for i in range(KEYS // USERS):
             answer = api.call("POST", "/api/keys", {"name": f"key {i}", "scopes": ["links:read"]})
             assert answer.status == 201, answer
-            key = answer.json["token"] if "token" in answer.json else answer.json["key"]["token"]
+            key = answer.json["secret"]
             used = Api(self.env["LINKS_API_URL"])
             used.token = key
             assert used.call("GET", "/api/links").status == 200
