@@ -26,7 +26,7 @@ struct kafka_client {
 	atomic_bool reachable; /* a broker is connected and answers; told once a second */
 	atomic_bool silent; /* a connected broker owes an answer for too long: what it told last may be old; likewise */
 	struct metric *shows_reachable; /* a gauge; may be NULL */
-	atomic_bool outage; /* it was there, or was tried, and is not; logged once */
+	atomic_bool outage;             /* it was there, or was tried, and is not; logged once */
 	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */
 	void (*fatal)(struct kafka_client *client);
 };

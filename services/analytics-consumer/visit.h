@@ -24,7 +24,7 @@ struct visit {
 	struct visit_event event;
 	enum visit_fate fate;
 	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click is in no trace */
-	int32_t day; /* UTC day of event.occurred_at_us, since 1970-01-01 */
+	int32_t day;                          /* UTC day of event.occurred_at_us, since 1970-01-01 */
 	int32_t latency_us;
 	int16_t status;
 	bool has_visitor_hash;

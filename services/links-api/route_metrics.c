@@ -34,8 +34,8 @@ static void name(struct row *row, const char *method, const char *pattern)
 static void register_answers(struct row *row, struct metrics *metrics)
 {
 	for (unsigned i = 2; i < CODES; i++)
-		row->answered[i] = metrics_counter(metrics, "waymark_api_requests_total", "Requests answered, by route.",
-		                                   row->labels_by_code[i]);
+		row->answered[i] = metrics_counter(metrics, "waymark_api_requests_total",
+		                                   "Requests answered, by route.", row->labels_by_code[i]);
 }
 
 struct route_metrics *route_metrics_new(struct metrics *metrics)
@@ -52,9 +52,10 @@ struct route_metrics *route_metrics_new(struct metrics *metrics)
 	for (size_t i = 0; i <= count; i++)
 		register_answers(&routes->rows[i], metrics);
 	for (size_t i = 0; i <= count; i++)
-		routes->rows[i].seconds = metrics_histogram(
-			metrics, "waymark_api_request_seconds", "Time from the request line to the queued answer, by route.",
-			routes->rows[i].labels, metrics_latency_bounds, metrics_latency_bound_count);
+		routes->rows[i].seconds =
+			metrics_histogram(metrics, "waymark_api_request_seconds",
+		                          "Time from the request line to the queued answer, by route.",
+		                          routes->rows[i].labels, metrics_latency_bounds, metrics_latency_bound_count);
 	return routes;
 }
 

@@ -211,8 +211,8 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	return page_answer(x, 404, "There is no such link.");
 }
 
-static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level, const char *event,
-                       unsigned status, int64_t duration_us)
+static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
+                       const char *event, unsigned status, int64_t duration_us)
 {
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);

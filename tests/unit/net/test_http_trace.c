@@ -63,7 +63,8 @@ static void malformed_and_repeated_ones_are_ignored(void **state)
 	assert_trace("127.0.0.0/8", "traceparent: " TRACE "x\r\n", "");
 	assert_trace("127.0.0.0/8", "traceparent: 00-0-0-0\r\n", "");
 	assert_trace("127.0.0.0/8", "traceparent: " TRACE "\r\ntraceparent: " TRACE "\r\n", "");
-	assert_trace("127.0.0.0/8", "traceparent: " TRACE "\r\ntraceparent: " OTHER "\r\ntraceparent: " OTHER "\r\n", "");
+	assert_trace("127.0.0.0/8", "traceparent: " TRACE "\r\ntraceparent: " OTHER "\r\ntraceparent: " OTHER "\r\n",
+	             "");
 }
 
 /* The record of a connection is used again for its next request. */

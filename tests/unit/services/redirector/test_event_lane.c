@@ -51,11 +51,9 @@ static int tear_down(void **state)
 
 static void append(struct fixture *f, const char *slug, const char *traceparent)
 {
-	struct redirect_event event = { .occurred_at_us = 1,
-		                        .link_id = 1,
-		                        .link_version = 1,
-		                        .status = 302,
-		                        .method = REDIRECT_METHOD_GET };
+	struct redirect_event event = {
+		.occurred_at_us = 1, .link_id = 1, .link_version = 1, .status = 302, .method = REDIRECT_METHOD_GET
+	};
 	snprintf(event.slug, sizeof(event.slug), "%s", slug);
 	journal_maintain(event_lane_journal(f->lane));
 	assert_int_equal(event_lane_append(f->lane, &event, traceparent), OK);
