@@ -28,20 +28,33 @@ def free_port():
         return door.getsockname()[1]
 
 
+def wait_for(condition, seconds, what):
+    """As wait_until, but says what was missing at the end."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what()}"
+        time.sleep(0.2)
+
+
 class Watched:
     def __init__(self, folder):
         self.folder = folder
         self.stack = Stack(folder / "stack", BUILD)
         self.stack.run("up", "--build", BUILD, "--tied-to", os.getpid(), "--set", "ANONYMOUS_LINKS_PER_HOUR=0")
         self.addresses = self.stack.addresses()
-        self.store = Store(self.addresses["ADMIN_PG_URL"])
-        self.store.ask(
+        self.ask(
             "INSERT INTO links (slug, link_type, original_url, expires_at)"
             " VALUES ('watched', 'TEMPORARY', 'https://example.com/', now() + interval '8 hours') RETURNING id"
         )
         self.load = Load(self.addresses, "watched")
         self.load.start()
         self.prometheus = Prometheus(folder, self.addresses, free_port())
+
+    def ask(self, sql):
+        """By a new connection each time: PostgreSQL is stopped in between."""
+        store = Store(self.addresses["ADMIN_PG_URL"])
+        store.ask(sql)
+        store.connection.close()
 
     def down(self):
         self.load.stop()
@@ -57,15 +70,14 @@ class Watched:
 
     def strand(self):
         """As if Kafka's retention had been faster than the consumers."""
-        self.stack.run("stop", "consumer-1")
-        with self.store.connection.cursor() as cursor:
-            cursor.execute("UPDATE consumer_offsets SET next_offset = next_offset + 1000000")
-        self.stack.run("start", "consumer-1")
+        self.move_offsets(1000000)
 
     def unstrand(self):
+        self.move_offsets(-1000000)
+
+    def move_offsets(self, by):
         self.stack.run("stop", "consumer-1")
-        with self.store.connection.cursor() as cursor:
-            cursor.execute("UPDATE consumer_offsets SET next_offset = next_offset - 1000000")
+        self.ask(f"UPDATE consumer_offsets SET next_offset = next_offset + {by} RETURNING next_offset")
         self.stack.run("start", "consumer-1")
 
 
@@ -144,7 +156,7 @@ FAULTS = {
 def test_a_fault_raises_its_alerts_and_no_other(watched, fault, record_property):
     (break_it, mend), must, may = FAULTS[fault]
     firing = watched.prometheus.firing
-    wait_until(lambda: not firing() - OBJECTIVES, ENDS_S, f"what fired before to end: {firing()}")
+    wait_for(lambda: not firing() - OBJECTIVES, ENDS_S, lambda: f"what fired before to end: {firing()}")
     seen = set()
 
     def all_fire():
@@ -155,14 +167,14 @@ def test_a_fault_raises_its_alerts_and_no_other(watched, fault, record_property)
     began = time.monotonic()
     break_it(watched)
     try:
-        wait_until(all_fire, FIRES_S, f"{must - seen} to fire, beside {seen}")
+        wait_for(all_fire, FIRES_S, lambda: f"{must - seen} to fire, beside {seen}")
         record_property("did", fault)
         record_property("fired", ", ".join(sorted(seen)))
         record_property("after_s", seconds_since(began))
     finally:
         mend(watched)
     mended = time.monotonic()
-    wait_until(lambda: not firing() - OBJECTIVES, ENDS_S, f"the alerts to end: {firing()}")
+    wait_for(lambda: not firing() - OBJECTIVES, ENDS_S, lambda: f"the alerts to end: {firing()}")
     record_property("ended_s", seconds_since(mended))
 
 
