@@ -53,8 +53,9 @@ class Watched:
     def ask(self, sql):
         """By a new connection each time: PostgreSQL is stopped in between."""
         store = Store(self.addresses["ADMIN_PG_URL"])
-        store.ask(sql)
+        found = store.ask(sql)
         store.connection.close()
+        return found
 
     def down(self):
         self.load.stop()
@@ -70,14 +71,14 @@ class Watched:
 
     def strand(self):
         """As if Kafka's retention had been faster than the consumers."""
-        self.move_offsets(1000000)
+        self.change_offsets("next_offset = next_offset + 1000000, published_offset = next_offset + 999990")
 
     def unstrand(self):
-        self.move_offsets(-1000000)
+        self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL")
 
-    def move_offsets(self, by):
+    def change_offsets(self, change):
         self.stack.run("stop", "consumer-1")
-        self.ask(f"UPDATE consumer_offsets SET next_offset = next_offset + {by} RETURNING next_offset")
+        assert self.ask(f"UPDATE consumer_offsets SET {change} WHERE topic = 'waymark.redirects.v1' RETURNING 1") == 1
         self.stack.run("start", "consumer-1")
 
 
