@@ -143,6 +143,8 @@ void log_write(const struct log *log, enum log_level level, const char *event, c
 	add_text(&line, "service", log->service);
 	add_text(&line, "event", event);
 	for (size_t i = 0; i < count; i++) {
+		if (!fields[i].name)
+			continue;
 		if (fields[i].type == LOG_FIELD_TEXT)
 			add_text(&line, fields[i].name, fields[i].text);
 		else

@@ -23,7 +23,7 @@ struct log; /* opaque; borrowed by every module that logs */
 enum log_field_type { LOG_FIELD_TEXT, LOG_FIELD_INT, LOG_FIELD_DOUBLE, LOG_FIELD_BOOL };
 
 struct log_field {
-	const char *name;
+	const char *name; /* NULL: the field is left out */
 	enum log_field_type type;
 	const char *text; /* NULL reads as "" */
 	int64_t integer;
@@ -41,6 +41,8 @@ void log_write(const struct log *log, enum log_level level, const char *event, c
 bool log_level_parse(const char *text, enum log_level *level);
 
 #define LOG_TEXT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_TEXT, .text = (v) })
+/* Left out when v is "". */
+#define LOG_TEXT_IF(n, v) LOG_TEXT((v)[0] != '\0' ? (n) : NULL, (v))
 #define LOG_INT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_INT, .integer = (int64_t)(v) })
 #define LOG_DOUBLE(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_DOUBLE, .number = (v) })
 #define LOG_BOOL(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_BOOL, .integer = (v) ? 1 : 0 })

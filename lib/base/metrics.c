@@ -10,7 +10,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 
-enum kind { KIND_COUNTER, KIND_GAUGE, KIND_CALLBACK, KIND_HISTOGRAM };
+enum kind { KIND_COUNTER, KIND_GAUGE, KIND_ASKED_COUNTER, KIND_ASKED_GAUGE, KIND_HISTOGRAM };
 
 struct metric {
 	enum kind kind;
@@ -123,7 +123,15 @@ struct metric *metrics_histogram(struct metrics *m, const char *name, const char
 void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
                             double (*value)(void *ctx), void *ctx)
 {
-	struct metric *metric = append(m, KIND_CALLBACK, name, help, labels);
+	struct metric *metric = append(m, KIND_ASKED_GAUGE, name, help, labels);
+	metric->ask = value;
+	metric->ctx = ctx;
+}
+
+void metrics_counter_callback(struct metrics *m, const char *name, const char *help, const char *labels,
+                              double (*value)(void *ctx), void *ctx)
+{
+	struct metric *metric = append(m, KIND_ASKED_COUNTER, name, help, labels);
 	metric->ask = value;
 	metric->ctx = ctx;
 }
@@ -176,7 +184,7 @@ static void add_number(struct strbuf *out, double number)
 
 static void render_head(const struct metric *metric, struct strbuf *out)
 {
-	static const char *const types[] = { "counter", "gauge", "gauge", "histogram" };
+	static const char *const types[] = { "counter", "gauge", "counter", "gauge", "histogram" };
 	strbuf_add_format(out, "# HELP %s ", metric->name);
 	for (const char *c = metric->help; *c; c++) {
 		if (*c == '\n')
@@ -224,7 +232,7 @@ static void render_histogram(struct metric *metric, struct strbuf *out)
 static void render_value(struct metric *metric, struct strbuf *out)
 {
 	render_series(metric, "", NULL, out);
-	if (metric->kind == KIND_CALLBACK)
+	if (metric->ask)
 		add_number(out, metric->ask(metric->ctx));
 	else
 		strbuf_add_format(out, "%lld", (long long)metrics_value(metric));

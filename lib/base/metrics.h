@@ -28,6 +28,9 @@ struct metric *metrics_histogram(struct metrics *m, const char *name, const char
 /* A gauge whose value is asked at each scrape, in the scraping thread. */
 void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
                             double (*value)(void *ctx), void *ctx);
+/* The same for what only rises. */
+void metrics_counter_callback(struct metrics *m, const char *name, const char *help, const char *labels,
+                              double (*value)(void *ctx), void *ctx);
 
 /* Counter or gauge. A NULL metric is allowed everywhere and does nothing. */
 void metrics_add(struct metric *metric, int64_t n);

@@ -21,6 +21,7 @@ struct worker_pool {
 	size_t head;
 	_Atomic size_t waiting; /* written under lock, read by anyone */
 	bool ending;
+	struct metric *queued;
 	pthread_t *threads;
 	size_t thread_count;
 };
@@ -35,6 +36,7 @@ static bool take_job(struct worker_pool *pool, struct queued_job *job)
 		*job = pool->ring[pool->head];
 		pool->head = (pool->head + 1) % pool->ring_size;
 		pool->waiting--;
+		metrics_add(pool->queued, -1);
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return found;
@@ -75,6 +77,11 @@ struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t que
 	return pool;
 }
 
+void worker_pool_show_queue(struct worker_pool *pool, struct metric *queued)
+{
+	pool->queued = queued;
+}
+
 void worker_pool_free(struct worker_pool *pool)
 {
 	if (!pool)
@@ -99,6 +106,7 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
 	if (pool->waiting < pool->ring_size) {
 		pool->ring[(pool->head + pool->waiting) % pool->ring_size] = (struct queued_job){ job, arg };
 		pool->waiting++;
+		metrics_add(pool->queued, 1);
 		pthread_cond_signal(&pool->wake);
 		e = OK;
 	}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
+#include "lib/base/metrics.h"
 
 struct worker_pool;
 
@@ -15,6 +16,9 @@ typedef void (*worker_pool_job)(void *arg);
 
 /* name (at most 12 characters) shows up as the threads' names. */
 struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t queue_max);
+
+/* Before the first job: queued shows how many jobs wait. Several pools may share it. NULL = nowhere. */
+void worker_pool_show_queue(struct worker_pool *pool, struct metric *queued);
 
 /* Runs every queued job, then ends the threads. */
 void worker_pool_free(struct worker_pool *pool);

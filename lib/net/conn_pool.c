@@ -36,6 +36,7 @@ struct conn_pool {
 	pthread_cond_t probed;
 	bool closing;
 	struct metric *busy;
+	struct metric *shows_reachable;
 	struct metric *connect_failures;
 	struct metric *wait_timeouts;
 };
@@ -103,6 +104,7 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 		metrics_add(pool->connect_failures, 1);
 	pool->reachable = reachable;
 	pool->failing = !reachable;
+	metrics_set(pool->shows_reachable, reachable);
 	wake_first(pool);
 }
 
@@ -196,6 +198,10 @@ static void register_metrics(struct conn_pool *pool, struct metrics *m)
 		return;
 	const struct conn_pool_kind *kind = pool->config.kind;
 	pool->busy = metrics_gauge(m, kind->busy_metric, "Connections in use", NULL);
+	metrics_add(metrics_gauge(m, kind->max_metric, "Connections that may be in use", NULL),
+	            (int64_t)pool->config.max);
+	pool->shows_reachable =
+		metrics_gauge(m, kind->reachable_metric, "1 if the last attempt to reach the server succeeded", NULL);
 	pool->connect_failures = metrics_counter(m, kind->failures_metric, "Failed attempts to reach the server", NULL);
 	pool->wait_timeouts =
 		metrics_counter(m, kind->waits_metric, "Callers for whom no connection became free in time", NULL);

@@ -37,6 +37,8 @@ struct conn_pool_kind {
 	const char *watch_name; /* of the thread, at most 15 bytes */
 	const char *event_back; /* logged when the server is reachable again */
 	const char *busy_metric;
+	const char *max_metric;
+	const char *reachable_metric;
 	const char *failures_metric;
 	const char *waits_metric;
 };

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "lib/base/strbuf.h"
+#include "lib/base/trace_context.h"
 #include "lib/net/http_server.h"
 
 #define HTTP_EXCHANGE_HEADERS_MAX 32
@@ -63,6 +64,7 @@ struct http_exchange {
 	struct strbuf body;
 	size_t body_taken; /* of the server's budget for bodies */
 	char request_id[HTTP_EXCHANGE_ID_SIZE];
+	char traceparent[TRACE_CONTEXT_SIZE];
 
 	void *state;
 	void (*release)(void *state);

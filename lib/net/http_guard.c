@@ -3,6 +3,7 @@
 #include <microhttpd.h>
 #include <string.h>
 
+#include "lib/base/trace_context.h"
 #include "lib/net/http_text.h"
 
 #define CONTENT_LENGTH_DIGITS_MAX 18
@@ -12,7 +13,7 @@ struct walk {
 	const char *next; /* where the next header's name must begin */
 	const char *refused;
 	size_t count;
-	unsigned hosts, lengths, codings;
+	unsigned hosts, lengths, codings, traces;
 	struct http_guard_verdict verdict;
 };
 
@@ -46,6 +47,13 @@ static const char *read_host(struct walk *walk, const char *value, size_t len)
 	return http_text_is_host(value, len) ? NULL : "The Host is malformed.";
 }
 
+static const char *read_coding(struct walk *walk, const char *value, size_t len)
+{
+	walk->codings++;
+	walk->verdict.is_chunked = NAME_IS(value, len, "chunked");
+	return walk->verdict.is_chunked ? NULL : "The transfer coding is not known.";
+}
+
 static const char *read_header(struct walk *walk, const char *name, size_t name_len, const char *value, size_t len)
 {
 	switch (name[0] | 0x20) {
@@ -58,11 +66,9 @@ static const char *read_header(struct walk *walk, const char *name, size_t name_
 			walk->verdict.request_id = value;
 		return NULL;
 	case 't':
-		if (!NAME_IS(name, name_len, "transfer-encoding"))
-			return NULL;
-		walk->codings++;
-		walk->verdict.is_chunked = NAME_IS(value, len, "chunked");
-		return walk->verdict.is_chunked ? NULL : "The transfer coding is not known.";
+		if (NAME_IS(name, name_len, TRACE_CONTEXT_HEADER))
+			walk->verdict.traceparent = ++walk->traces == 1 ? value : NULL;
+		return NAME_IS(name, name_len, "transfer-encoding") ? read_coding(walk, value, len) : NULL;
 	default:
 		return NULL;
 	}

@@ -36,6 +36,7 @@ struct http_guard_verdict {
 	uint64_t content_length; /* 0: none was given */
 	bool is_chunked;         /* the body comes in chunks */
 	const char *request_id;  /* X-Request-Id, the first one; NULL: none was given. Only with status 0 */
+	const char *traceparent; /* the only one; NULL: none was given, or several. Only with status 0 */
 };
 
 /*

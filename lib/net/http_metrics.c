@@ -21,6 +21,7 @@ void http_metrics_init(struct http_metrics *m, struct metrics *metrics)
 	                                         "Connections closed at once because a ceiling was reached.", NULL);
 	m->late = metrics_counter(metrics, "waymark_http_connections_late_total",
 	                          "Connections closed because a request did not arrive in time.", NULL);
+	m->queued = metrics_gauge(metrics, "waymark_http_queued_requests", "Requests that wait for a worker.", NULL);
 }
 
 void http_metrics_answered(const struct http_metrics *m, unsigned status, int64_t duration_us)

@@ -15,6 +15,7 @@ struct http_metrics {
 	struct metric *connections;
 	struct metric *refused_connections;
 	struct metric *late;
+	struct metric *queued;
 };
 
 /* metrics NULL: nothing is counted. */

@@ -77,6 +77,13 @@ static void name_request(struct http_exchange *x, const char *given)
 		http_request_id_next(&x->loop->ids, x->request_id);
 }
 
+/* Anybody else could write lines into our logs, and into other people's traces. */
+static void join_trace(struct http_exchange *x, const char *given)
+{
+	if (given != NULL && config_of(x)->trusted != NULL && client_ip_ranges_contain(config_of(x)->trusted, &x->peer))
+		(void)trace_context_read(given, x->traceparent);
+}
+
 static size_t head_len_of(void *mhd)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -114,6 +121,7 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 	name_request(x, verdict.status == 0 ? verdict.request_id : http_exchange_header(x, "X-Request-Id"));
 	if (verdict.status != 0)
 		return refuse_unread(c, verdict.status, verdict.detail);
+	join_trace(x, verdict.traceparent);
 	if (!http_exchange_set_path(x, url))
 		return refuse_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
 	if (verdict.is_chunked && config_of(x)->needs_length)

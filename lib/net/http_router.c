@@ -9,6 +9,11 @@ static const char *const method_names[] = {
 	[HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS", [HTTP_OTHER] = "",
 };
 
+const char *http_router_method_name(enum http_method method)
+{
+	return method_names[method];
+}
+
 /* True when the segment of the path fits that of the pattern; a "{name}" is copied to params. */
 static bool segment_fits(const char *pattern, size_t pattern_len, const char *path, size_t path_len, size_t *param,
                          char params[][HTTP_ROUTER_PARAM_SIZE])

@@ -34,4 +34,7 @@ struct http_match {
 enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method, const char *path,
                           struct http_match *match) MUST_CHECK;
 
+/* "GET"; "" for HTTP_OTHER. */
+const char *http_router_method_name(enum http_method method);
+
 #endif

@@ -75,6 +75,8 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 	if (config->workers > 0)
 		s->service.workers = worker_pool_new(config->name, config->workers, config->worker_queue);
 	http_metrics_init(&s->service.metrics, config->metrics);
+	if (s->service.workers)
+		worker_pool_show_queue(s->service.workers, s->service.metrics.queued);
 	err = start_loops(s, fds, loops);
 	if (err != OK) {
 		stop_loops(s, 0);

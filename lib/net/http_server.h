@@ -138,6 +138,8 @@ const char *http_exchange_body(const struct http_exchange *x, size_t *len);
 /* Who is at the other end of the connection; a proxy, perhaps: see client_ip_of_request. */
 struct client_ip http_exchange_peer(const struct http_exchange *x);
 const char *http_exchange_request_id(const struct http_exchange *x);
+/* The trace that a trusted proxy says the request belongs to (trace_context.h), or "". */
+const char *http_exchange_traceparent(const struct http_exchange *x);
 /* Steady and wall time at which the request line arrived. */
 int64_t http_exchange_arrived_steady_us(const struct http_exchange *x);
 int64_t http_exchange_arrived_us(const struct http_exchange *x);

@@ -24,8 +24,15 @@ void kafka_client_answered(struct kafka_client *client)
 	if (atomic_load_explicit(&client->reachable, memory_order_relaxed))
 		return;
 	atomic_store(&client->reachable, true);
+	metrics_set(client->shows_reachable, 1);
 	if (atomic_exchange(&client->outage, false))
 		log_info(client->log, "kafka_reachable_again");
+}
+
+static void set_unreachable(struct kafka_client *client)
+{
+	atomic_store(&client->reachable, false);
+	metrics_set(client->shows_reachable, 0);
 }
 
 /* The number that follows a name in librdkafka's statistics; from begins in the right object. */
@@ -62,7 +69,7 @@ static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 	if (answers)
 		kafka_client_answered(client);
 	else
-		atomic_store(&client->reachable, false);
+		set_unreachable(client);
 	return 0;
 }
 
@@ -76,7 +83,7 @@ static void take_error(rd_kafka_t *rk, int code, const char *reason, void *opaqu
 		return;
 	}
 	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-		atomic_store(&client->reachable, false);
+		set_unreachable(client);
 	bool fault = code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL ||
 	             code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
 	if (fault && !atomic_exchange(&client->outage, true))

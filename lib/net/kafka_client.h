@@ -13,6 +13,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/log.h"
+#include "lib/base/metrics.h"
 #include "lib/net/kafka_config.h"
 
 struct rd_kafka_conf_s;
@@ -24,7 +25,8 @@ struct kafka_client {
 	const struct log *log;
 	atomic_bool reachable; /* a broker is connected and answers; told once a second */
 	atomic_bool silent; /* a connected broker owes an answer for too long: what it told last may be old; likewise */
-	atomic_bool outage; /* it was there, or was tried, and is not; logged once */
+	struct metric *shows_reachable; /* a gauge; may be NULL */
+	atomic_bool outage;             /* it was there, or was tried, and is not; logged once */
 	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */
 	void (*fatal)(struct kafka_client *client);
 };

@@ -347,6 +347,8 @@ static void register_metrics(struct kafka_producer *p, struct metrics *m)
 	                              "Producers replaced after an error that librdkafka cannot recover from", NULL);
 	p->given_up =
 		metrics_counter(m, "waymark_kafka_records_given_up_total", "Records accepted and not delivered", NULL);
+	p->client.shows_reachable = metrics_gauge(m, "waymark_kafka_reachable",
+	                                          "1 while a broker is connected and answers what is sent", NULL);
 }
 
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out)
@@ -356,12 +358,12 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 	p->kafka = *config->kafka;
 	p->client.log = config->log;
 	p->client.fatal = take_fatal;
+	register_metrics(p, config->metrics); /* before the library can tell of a broker */
 	enum err err = new_instance(p, &p->rk);
 	if (err != OK) {
 		free(p);
 		return err;
 	}
-	register_metrics(p, config->metrics);
 	open_topics(p);
 	start(p);
 	*out = p;

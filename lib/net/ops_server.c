@@ -20,6 +20,7 @@
 struct ops_server {
 	struct ops_server_config config;
 	struct http_server *http;
+	struct metric *ready;
 	_Atomic bool draining;
 };
 
@@ -40,6 +41,14 @@ static struct json *failing_checks(const struct ops_server *s)
 		if (!s->config.checks[i].ready(s->config.checks[i].ctx))
 			json_append_text(failing, s->config.checks[i].name);
 	return failing;
+}
+
+static bool is_ready(const struct ops_server *s)
+{
+	bool ready = !atomic_load(&s->draining);
+	for (size_t i = 0; i < s->config.check_count; i++)
+		ready = ready && s->config.checks[i].ready(s->config.checks[i].ctx);
+	return ready;
 }
 
 static enum http_progress answer_ready(void *ctx, struct http_exchange *x)
@@ -65,6 +74,7 @@ static enum http_progress answer_metrics(void *ctx, struct http_exchange *x)
 	const struct ops_server *s = ctx;
 	struct strbuf text;
 	strbuf_init(&text, METRICS_BYTES_MAX);
+	metrics_set(s->ready, is_ready(s));
 	metrics_render(s->config.metrics, &text);
 	if (strbuf_status(&text) == OK)
 		http_exchange_set_body(x, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
@@ -99,6 +109,7 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 {
 	struct ops_server *s = mem_zero(sizeof(*s));
 	s->config = *config;
+	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz says so", NULL);
 	/* metrics stay NULL: the public server's numbers are not to be mixed with those of probes and scrapes */
 	struct http_server_config http = {
 		.name = "ops",

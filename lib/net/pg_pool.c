@@ -61,6 +61,8 @@ static const struct conn_pool_kind kind = {
 	.watch_name = "postgres-watch",
 	.event_back = "postgres_reachable_again",
 	.busy_metric = "waymark_postgres_connections_busy",
+	.max_metric = "waymark_postgres_connections_max",
+	.reachable_metric = "waymark_postgres_reachable",
 	.failures_metric = "waymark_postgres_connect_failures_total",
 	.waits_metric = "waymark_postgres_wait_timeouts_total",
 };

@@ -85,6 +85,8 @@ static const struct conn_pool_kind kind = {
 	.watch_name = "redis-watch",
 	.event_back = "redis_reachable_again",
 	.busy_metric = "waymark_redis_connections_busy",
+	.max_metric = "waymark_redis_connections_max",
+	.reachable_metric = "waymark_redis_reachable",
 	.failures_metric = "waymark_redis_connect_failures_total",
 	.waits_metric = "waymark_redis_wait_timeouts_total",
 };

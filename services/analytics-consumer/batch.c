@@ -62,6 +62,14 @@ static enum err decode(const struct kafka_message *message, struct redirect_even
 	return redirect_event_decode(message->value, message->value_len, click, reason);
 }
 
+/* A header that is malformed is none. */
+static void join_trace(const struct kafka_message *message, struct visit *visit)
+{
+	char said[TRACE_CONTEXT_SIZE];
+	enum err err = kafka_message_header(message->record, TRACE_CONTEXT_HEADER, said, sizeof(said));
+	(void)trace_context_read(err == OK ? said : NULL, visit->traceparent);
+}
+
 void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
                struct progress_partition *partition, int64_t now_us)
 {
@@ -79,6 +87,7 @@ void batch_add(struct batch *batch, const struct enrich_sources *sources, const 
 	}
 	struct visit *visit = &batch->visits[batch->count++];
 	enrich_click(sources, &click, visit);
+	join_trace(message, visit);
 	visit->fate = counted ? VISIT_COUNTED_BEFORE : VISIT_NEW;
 	int64_t as_of_us = click.occurred_at_us < now_us ? click.occurred_at_us : now_us;
 	if (as_of_us > partition->as_of_us)

@@ -1,5 +1,10 @@
 #include "services/analytics-consumer/ingest_metrics.h"
 
+/* In seconds. Clicks are to be counted within 60 s. */
+static const double delay_bounds[] = { 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 86400 };
+static const double batch_bounds[] = { 1, 10, 100, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000 };
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics)
 {
 	*out = (struct ingest_metrics){ 0 };
@@ -17,6 +22,11 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	out->batch_seconds =
 		metrics_histogram(metrics, "waymark_batch_seconds", "Time to store a batch, retries included", NULL,
 	                          metrics_latency_bounds, metrics_latency_bound_count);
+	out->batch_events = metrics_histogram(metrics, "waymark_batch_events", "Records of a stored batch", NULL,
+	                                      batch_bounds, COUNT(batch_bounds));
+	out->delay_seconds =
+		metrics_histogram(metrics, "waymark_count_delay_seconds", "From a click to the commit that counted it",
+	                          NULL, delay_bounds, COUNT(delay_bounds));
 	out->batches_fenced = metrics_counter(metrics, "waymark_batches_fenced_total",
 	                                      "Batches thrown away because another owner had moved a partition", NULL);
 	out->batches_retried = metrics_counter(metrics, "waymark_batches_retried_total",

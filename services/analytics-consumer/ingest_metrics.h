@@ -21,6 +21,8 @@ struct ingest_metrics {
 	struct metric *poisoned;
 	struct metric *batches;
 	struct metric *batch_seconds;
+	struct metric *batch_events;
+	struct metric *delay_seconds;
 	struct metric *batches_fenced;
 	struct metric *batches_retried;
 	struct metric *visits_published;

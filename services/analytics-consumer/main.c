@@ -1,3 +1,4 @@
+#include "lib/base/process_metrics.h"
 #include "lib/base/shutdown.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
@@ -30,6 +31,7 @@ int main(int argc, char **argv)
 
 	struct log *log = log_new(config_program.name, config.log_level, 2);
 	struct metrics *metrics = metrics_new();
+	process_metrics_register(metrics);
 	struct shutdown *shutdown = shutdown_new();
 	const struct pg_pool_config pg = { .url = config.pg_url,
 		                           .application_name = config_program.name,

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
+#include "lib/base/trace_context.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/net/client_ip.h"
@@ -22,7 +23,8 @@ enum visit_fate {
 struct visit {
 	struct visit_event event;
 	enum visit_fate fate;
-	int32_t day; /* UTC day of event.occurred_at_us, since 1970-01-01 */
+	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click is in no trace */
+	int32_t day;                          /* UTC day of event.occurred_at_us, since 1970-01-01 */
 	int32_t latency_us;
 	int16_t status;
 	bool has_visitor_hash;

@@ -33,8 +33,9 @@ void visit_publisher_free(struct visit_publisher *publisher)
 	free(publisher);
 }
 
-static enum err send_visit(struct visit_publisher *publisher, const struct visit_event *event)
+static enum err send_visit(struct visit_publisher *publisher, const struct visit *visit)
 {
+	const struct visit_event *event = &visit->event;
 	struct cloud_event ce;
 	struct kafka_record record = { .topic = publisher->topic, .key = event->slug, .key_len = strlen(event->slug) };
 	strbuf_reset(&publisher->encoded);
@@ -46,6 +47,9 @@ static enum err send_visit(struct visit_publisher *publisher, const struct visit
 	record.value_len = publisher->encoded.len;
 	cloud_event_headers(&ce, event->event_id, event->occurred_at_us, VISIT_EVENT_TYPE, SOURCE, event->slug,
 	                    &record);
+	if (visit->traceparent[0] != '\0')
+		record.headers[record.header_count++] =
+			(struct kafka_header){ TRACE_CONTEXT_HEADER, visit->traceparent };
 	return delivery_send(&publisher->delivery, publisher->producer, &record);
 }
 
@@ -54,7 +58,7 @@ enum err visit_publisher_send(struct visit_publisher *publisher, const struct vi
 	for (; *done < count; (*done)++) {
 		if (visits[*done].fate == VISIT_REPEAT)
 			continue;
-		enum err err = send_visit(publisher, &visits[*done].event);
+		enum err err = send_visit(publisher, &visits[*done]);
 		if (err != OK)
 			return err;
 	}

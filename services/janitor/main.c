@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/process_metrics.h"
 #include "lib/net/ops_server.h"
 #include "services/janitor/schedule.h"
 
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("janitor", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
+	process_metrics_register(metrics);
 	struct pg_pool *postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = config.pg_url,
 		.application_name = "waymark-janitor",

@@ -23,6 +23,10 @@ void task_metrics_register(struct metrics *metrics, const struct task *tasks, si
 	for (size_t i = 0; i < count; i++)
 		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
 		                                 "1 while this janitor does the task.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		metrics_set(metrics_gauge(metrics, "waymark_janitor_period_seconds",
+		                          "From the start of a run to the start of the next.", tasks[i].labels),
+		            tasks[i].times.period_s);
 }
 
 void task_metrics_count(const struct task_metrics *metrics, enum task_outcome outcome, int64_t rows,

@@ -90,8 +90,12 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	api->lists = list_cache_new(api->redis, api->cache, metrics);
 	api->password_workers =
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
+	worker_pool_show_queue(api->password_workers,
+	                       metrics_gauge(metrics, "waymark_password_jobs_queued",
+	                                     "Passwords that wait to be hashed or checked.", NULL));
 	api->zones = zone_names_new();
 	api->exports = export_desk_new();
+	api->routes = route_metrics_new(metrics);
 	err = make_rules(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -110,6 +114,7 @@ void api_free(struct api *api)
 	host_guard_stop(api->hosts);
 	slug_reserve_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);
+	route_metrics_free(api->routes);
 	export_desk_free(api->exports);
 	zone_names_free(api->zones);
 	list_cache_free(api->lists);

@@ -19,6 +19,7 @@
 #include "services/links-api/export_desk.h"
 #include "services/links-api/list_cache.h"
 #include "services/links-api/public_base.h"
+#include "services/links-api/route_metrics.h"
 #include "services/links-api/secret_list.h"
 #include "services/links-api/slug_reserve.h"
 #include "services/links-api/zone_names.h"
@@ -38,6 +39,7 @@ struct api {
 	struct worker_pool *password_workers;
 	struct zone_names *zones;
 	struct export_desk *exports;
+	struct route_metrics *routes;
 	struct host_policy *own_hosts; /* these three stand behind base */
 	struct host_guard *hosts;
 	struct slug_reserve *reserved_slugs;

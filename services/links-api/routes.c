@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/trace_context.h"
 #include "services/links-api/account_handlers.h"
 #include "services/links-api/admin_handlers.h"
 #include "services/links-api/answer.h"
@@ -17,6 +18,7 @@
 #include "services/links-api/link_list_change.h"
 #include "services/links-api/link_list_handlers.h"
 #include "services/links-api/qr_handlers.h"
+#include "services/links-api/route_metrics.h"
 #include "services/links-api/stats_handlers.h"
 #include "services/links-api/visit_handlers.h"
 
@@ -222,8 +224,11 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 {
 	const struct api *api = ctx;
 	const struct request *r = http_exchange_state(x);
+	char trace_id[TRACE_CONTEXT_ID_SIZE];
+	trace_context_id(http_exchange_traceparent(x), trace_id);
+	route_metrics_count(api->routes, r ? r->match.route : NULL, status, duration_us);
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
 	         LOG_TEXT("method", http_exchange_method_name(x)),
 	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""), LOG_INT("status", status),
-	         LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0));
+	         LOG_DOUBLE("duration_ms", (double)duration_us / 1000.0), LOG_TEXT_IF("trace_id", trace_id));
 }

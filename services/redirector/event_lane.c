@@ -9,8 +9,12 @@
 struct head {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;
-	char slug[40]; /* 33, up to a multiple of 8 */
+	char slug[33];
+	bool has_trace; /* TRACE_CONTEXT_SIZE bytes of it follow, before the message */
+	uint8_t zero[6];
 };
+/* Journals outlive the program that wrote them. */
+_Static_assert(sizeof(struct head) == 64, "the head's size stays");
 
 struct event_lane {
 	struct journal *journal;
@@ -27,7 +31,7 @@ struct event_lane *event_lane_new(const struct journal_config *config)
 	lane->journal = journal_new(config);
 	entropy_uuid4(lane->instance);
 	pthread_mutex_init(&lane->order, NULL);
-	strbuf_init(&lane->bytes, sizeof(struct head) + REDIRECT_EVENT_BYTES_MAX);
+	strbuf_init(&lane->bytes, sizeof(struct head) + TRACE_CONTEXT_SIZE + REDIRECT_EVENT_BYTES_MAX);
 	return lane;
 }
 
@@ -41,9 +45,9 @@ void event_lane_free(struct event_lane *lane)
 	free(lane);
 }
 
-static enum err append(struct event_lane *lane, struct redirect_event *event)
+static enum err append(struct event_lane *lane, struct redirect_event *event, const char *traceparent)
 {
-	struct head head = { .occurred_at_us = event->occurred_at_us };
+	struct head head = { .occurred_at_us = event->occurred_at_us, .has_trace = traceparent[0] != '\0' };
 	memcpy(event->instance, lane->instance, sizeof(event->instance));
 	event->sequence = lane->sequence + 1;
 	entropy_pool_uuid7(&lane->entropy, event->occurred_at_us, event->event_id);
@@ -51,6 +55,8 @@ static enum err append(struct event_lane *lane, struct redirect_event *event)
 	memcpy(head.slug, event->slug, sizeof(event->slug));
 	strbuf_reset(&lane->bytes);
 	strbuf_add(&lane->bytes, &head, sizeof(head));
+	if (head.has_trace)
+		strbuf_add(&lane->bytes, traceparent, TRACE_CONTEXT_SIZE);
 	redirect_event_encode(event, &lane->bytes);
 	enum err e = strbuf_status(&lane->bytes);
 	if (e == OK)
@@ -60,10 +66,10 @@ static enum err append(struct event_lane *lane, struct redirect_event *event)
 	return e;
 }
 
-enum err event_lane_append(struct event_lane *lane, struct redirect_event *event)
+enum err event_lane_append(struct event_lane *lane, struct redirect_event *event, const char *traceparent)
 {
 	pthread_mutex_lock(&lane->order);
-	enum err e = append(lane, event);
+	enum err e = append(lane, event, traceparent);
 	pthread_mutex_unlock(&lane->order);
 	return e;
 }
@@ -74,14 +80,16 @@ bool event_lane_next(struct event_lane *lane, struct event_lane_record *record)
 	if (!journal_next(lane->journal, &found))
 		return false;
 	const struct head *head = found.bytes;
+	size_t trace_len = head->has_trace ? TRACE_CONTEXT_SIZE : 0;
 	*record = (struct event_lane_record){
 		.event_id = head->event_id,
 		.occurred_at_us = head->occurred_at_us,
-		.bytes = head + 1,
-		.len = found.len - sizeof(*head),
+		.bytes = (const char *)(head + 1) + trace_len,
+		.len = found.len - sizeof(*head) - trace_len,
 		.ticket = found.ticket,
 	};
 	memcpy(record->slug, head->slug, sizeof(record->slug) - 1);
+	memcpy(record->traceparent, head + 1, trace_len);
 	return true;
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/base/trace_context.h"
 #include "lib/clicks/redirect_event.h"
 #include "services/redirector/journal.h"
 
@@ -22,14 +23,18 @@ struct event_lane;
 struct event_lane *event_lane_new(const struct journal_config *config);
 void event_lane_free(struct event_lane *lane);
 
-/* Safe from any thread. Sets the event's id, instance and sequence. ERR_LIMIT: it could not be kept. */
-enum err event_lane_append(struct event_lane *lane, struct redirect_event *event) MUST_CHECK;
+/*
+ * Safe from any thread. Sets the event's id, instance and sequence. traceparent may be "". ERR_LIMIT: it could not be
+ * kept.
+ */
+enum err event_lane_append(struct event_lane *lane, struct redirect_event *event, const char *traceparent) MUST_CHECK;
 
 /* The shipper's: what is known of a record without decoding it. Borrowed from the journal until it is acked. */
 struct event_lane_record {
 	const uint8_t *event_id;
 	int64_t occurred_at_us;
 	char slug[33];
+	char traceparent[TRACE_CONTEXT_SIZE];
 	const void *bytes; /* a waymark.v1.RedirectEvent */
 	size_t len;
 	uint64_t ticket;

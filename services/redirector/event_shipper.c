@@ -84,7 +84,7 @@ static void show_counts(void *ctx)
 	metrics_set(shipper->journal_bytes, (int64_t)bytes);
 }
 
-static void register_metrics(struct event_shipper *shipper, struct metrics *m)
+static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
 {
 	shipper->accepted_total =
 		metrics_counter(m, "waymark_events_accepted_total", "Events of answered redirects.", NULL);
@@ -93,6 +93,8 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m)
 	shipper->dropped_total = metrics_counter(m, "waymark_events_dropped_total",
 	                                         "Events lost: no room to keep them, or Kafka refused them.", NULL);
 	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal's files.", NULL);
+	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes", "Beyond this size events are dropped.", NULL),
+	            (int64_t)bytes_max);
 	metrics_before_render(m, show_counts, shipper);
 }
 
@@ -133,6 +135,9 @@ static enum err send(struct event_shipper *shipper, size_t lane, const struct ev
 	};
 	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
 	                    &record);
+	if (found->traceparent[0] != '\0')
+		record.headers[record.header_count++] =
+			(struct kafka_header){ TRACE_CONTEXT_HEADER, found->traceparent };
 	return kafka_producer_send(shipper->producer, &record);
 }
 
@@ -248,7 +253,7 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 		return making.result;
 	}
 	make_lanes(shipper, config);
-	register_metrics(shipper, config->metrics);
+	register_metrics(shipper, config->metrics, config->bytes_max);
 	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
 		abort();
 	pthread_setname_np(shipper->thread, "event-shipper");
@@ -256,10 +261,10 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	return OK;
 }
 
-void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event)
+void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent)
 {
 	size_t lane = XXH3_64bits(event->slug, strlen(event->slug)) % LANES;
-	enum err e = event_lane_append(shipper->lanes[lane], event);
+	enum err e = event_lane_append(shipper->lanes[lane], event, traceparent);
 	if (e == OK)
 		return;
 	atomic_fetch_add(&shipper->dropped, 1);

@@ -39,8 +39,8 @@ struct event_shipper_config {
 /* Works without the brokers and without the folder. ERR_INVALID: the Kafka configuration is refused (logged). */
 enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out) MUST_CHECK;
 
-/* Copies event; sets its instance and sequence. */
-void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event);
+/* Copies event; sets its instance and sequence. traceparent: the trace that it belongs to (trace_context.h), or "". */
+void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent);
 
 struct event_shipper_counts {
 	uint64_t accepted;

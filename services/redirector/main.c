@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "lib/base/process_metrics.h"
 #include "lib/base/shutdown.h"
 #include "services/redirector/redirector.h"
 
@@ -27,6 +28,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("redirector", config.log_level, 2);
 	struct metrics *metrics = metrics_new();
+	process_metrics_register(metrics);
 	struct redirector *redirector = NULL;
 	enum err e = redirector_new(&config, clock_system(), log, metrics, &redirector);
 	status = e == OK ? EXIT_SUCCESS : PROGRAM_EXIT_USAGE;

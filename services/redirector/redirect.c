@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
 #include "services/redirector/answer_metrics.h"
 #include "services/redirector/click.h"
@@ -81,7 +82,7 @@ static void report(struct redirect *redirect, struct http_exchange *x, const str
 	memcpy(event.region, redirect->config.region, strlen(redirect->config.region) + 1);
 	int64_t latency_us = clock_steady_us(redirect->config.clock) - http_exchange_arrived_steady_us(x);
 	event.latency_us = latency_us > UINT32_MAX ? UINT32_MAX : (uint32_t)latency_us;
-	event_shipper_append(redirect->config.events, &event);
+	event_shipper_append(redirect->config.events, &event, http_exchange_traceparent(x));
 }
 
 static enum http_progress lead(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
@@ -210,12 +211,25 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	return page_answer(x, 404, "There is no such link.");
 }
 
+static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
+                       const char *event, unsigned status, int64_t duration_us)
+{
+	char trace_id[TRACE_CONTEXT_ID_SIZE];
+	trace_context_id(http_exchange_traceparent(x), trace_id);
+	LOG_AT(redirect->config.log, level, event, LOG_TEXT("request_id", http_exchange_request_id(x)),
+	       LOG_TEXT_IF("trace_id", trace_id), LOG_INT("status", status), LOG_INT("duration_us", duration_us));
+}
+
 void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
 {
 	struct redirect *redirect = ctx;
 	answer_metrics_count(redirect->answers, status);
-	/* Only mistakes of ours get a line of their own: during an outage there may be thousands of 503. */
+	/*
+	 * Only mistakes of ours get a line of their own, and what is traced: during an outage there may be thousands of
+	 * 503.
+	 */
 	if (status == 500)
-		log_error(redirect->config.log, "request_failed", LOG_TEXT("request_id", http_exchange_request_id(x)),
-		          LOG_INT("duration_us", duration_us));
+		log_answer(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
+	else if (trace_context_is_sampled(http_exchange_traceparent(x)))
+		log_answer(redirect, x, LOG_INFO, "request", status, duration_us);
 }

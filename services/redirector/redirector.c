@@ -113,8 +113,8 @@ static void make_lookup(struct redirector *r)
 	                       r->memory);
 	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links in memory.", NULL, memory_entries,
 	                       r->memory);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_evictions", "Links that had to leave memory so far.",
-	                       NULL, memory_evictions, r->memory);
+	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links that had to leave memory.",
+	                         NULL, memory_evictions, r->memory);
 	r->changes = change_clock_new();
 	memory_cache_follow(r->memory, &r->progress, r->changes);
 	r->filter = slug_filter_new((size_t)r->config->slug_filter_slugs);

@@ -30,7 +30,7 @@ def test_metrics_are_prometheus_text(env, door):
     assert len(samples) > 5
     assert [line for line in samples if not sample.match(line)] == []
     names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
-    assert len(names) == len(set(names)) and all(name.startswith("waymark_") for name in names)
+    assert len(names) == len(set(names)) and all(name.startswith(("waymark_", "process_")) for name in names)
 
 
 def metric(env, door, name):

@@ -64,7 +64,7 @@ packages_disable_services() {
 
 packages_apt() {
 	"${as_root[@]}" DEBIAN_FRONTEND=noninteractive \
-		apt-get -q -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@" 2>&1 </dev/null |
+		apt-get -q -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 "$@" 2>&1 </dev/null |
 		tee -a "$log" | packages_progress
 }
 

@@ -123,7 +123,7 @@ static void *append_events(void *arg)
 	event.method = REDIRECT_METHOD_GET;
 	snprintf(event.slug, sizeof(event.slug), "sum");
 	for (int i = 0; i < APPENDED; i++)
-		event_shipper_append(arg, &event);
+		event_shipper_append(arg, &event, "");
 	return NULL;
 }
 
@@ -197,7 +197,7 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 			                             .status = 302,
 			                             .method = REDIRECT_METHOD_GET };
 		world_slug(world, "left", events[i].slug);
-		event_shipper_append(shipper, &events[i]);
+		event_shipper_append(shipper, &events[i], "");
 	}
 	event_shipper_free(shipper);
 

@@ -139,6 +139,44 @@ static void reads_a_null_text_as_empty(void **state)
 	assert_text(*state, NULL, "");
 }
 
+static void leaves_out_what_has_no_name_and_texts_that_are_optional_and_empty(void **state)
+{
+	struct fixture *f = *state;
+	log_info(f->log, "x", LOG_TEXT_IF("trace_id", ""), LOG_INT(NULL, 1), LOG_TEXT_IF("other", "y"));
+	assert_string_equal(written(f), "\"level\":\"info\",\"service\":\"tester\",\"event\":\"x\",\"other\":\"y\"}\n");
+}
+
+/* A generator of its own, so that a run can be repeated. */
+static unsigned char next_byte(uint64_t *seed)
+{
+	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (unsigned char)(*seed >> 56);
+}
+
+/* 20,000 texts of random bytes, every fourth byte one that means something to JSON, UTF-8 or a terminal. */
+static void no_text_can_bring_a_control_byte_or_a_line_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	static const char special[] = "\n\r\t\x1b\x7f\"\\\xc2\x85\xe2\x80\xa8\xf0\xff";
+	uint64_t seed = 1;
+	for (int i = 0; i < 20000; i++) {
+		char text[64];
+		size_t len = next_byte(&seed) % (sizeof(text) - 1);
+		for (size_t at = 0; at < len; at++) {
+			unsigned char byte = next_byte(&seed);
+			text[at] = (char)(byte % 4 ? byte : special[next_byte(&seed) % (sizeof(special) - 1)]);
+		}
+		text[len] = '\0';
+		log_info(f->log, "x", LOG_TEXT("text", text));
+		const char *line = written(f);
+		size_t line_len = strlen(line);
+		assert_int_equal(line[line_len - 1], '\n');
+		assert_true(utf8_is_valid(line, line_len));
+		for (size_t at = 0; at + 1 < line_len; at += utf8_next(line + at, line_len - at))
+			assert_false(utf8_is_control(line + at));
+	}
+}
+
 static void writes_numbers_that_json_lacks_as_null(void **state)
 {
 	struct fixture *f = *state;
@@ -220,6 +258,8 @@ int main(void)
 		TEST(replaces_control_bytes_so_that_no_line_can_be_forged),
 		TEST(replaces_malformed_utf8_and_keeps_the_rest),
 		TEST(reads_a_null_text_as_empty),
+		TEST(leaves_out_what_has_no_name_and_texts_that_are_optional_and_empty),
+		TEST(no_text_can_bring_a_control_byte_or_a_line_of_its_own),
 		TEST(writes_numbers_that_json_lacks_as_null),
 		TEST(cuts_a_long_value_and_keeps_the_fields_behind_it),
 		TEST(keeps_every_line_within_the_limit),

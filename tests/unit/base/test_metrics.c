@@ -41,6 +41,26 @@ static void renders_counters_and_gauges(void **state)
 	                   "waymark_depth -4\n");
 }
 
+static double nine(void *ctx)
+{
+	(void)ctx;
+	return 9;
+}
+
+static void asks_for_what_is_counted_elsewhere(void **state)
+{
+	(void)state;
+	struct metrics *m = metrics_new();
+	metrics_counter_callback(m, "waymark_moves_total", "Moves.", NULL, nine, NULL);
+	metrics_gauge_callback(m, "waymark_depth", "Depth.", "side=\"left\"", nine, NULL);
+	assert_rendered(m, "# HELP waymark_moves_total Moves.\n"
+	                   "# TYPE waymark_moves_total counter\n"
+	                   "waymark_moves_total 9\n"
+	                   "# HELP waymark_depth Depth.\n"
+	                   "# TYPE waymark_depth gauge\n"
+	                   "waymark_depth{side=\"left\"} 9\n");
+}
+
 static void heads_series_of_one_name_once(void **state)
 {
 	(void)state;
@@ -232,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(renders_counters_and_gauges),
+		cmocka_unit_test(asks_for_what_is_counted_elsewhere),
 		cmocka_unit_test(heads_series_of_one_name_once),
 		cmocka_unit_test(shows_what_is_registered_twice_as_one_series),
 		cmocka_unit_test(escapes_backslashes_and_newlines_in_help),

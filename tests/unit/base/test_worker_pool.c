@@ -68,7 +68,10 @@ static void refuses_jobs_when_the_queue_is_full(void **state)
 	struct gate gate;
 	_Atomic int count = 0;
 	gate_init(&gate);
+	struct metrics *metrics = metrics_new();
+	struct metric *queued = metrics_gauge(metrics, "waymark_queued", "Queued.", NULL);
 	struct worker_pool *pool = worker_pool_new("test", 1, 2);
+	worker_pool_show_queue(pool, queued);
 	assert_int_equal(worker_pool_submit(pool, pass_gate, &gate), OK);
 	wait_for(&gate.entered);
 	assert_int_equal(worker_pool_queued(pool), 0);
@@ -77,8 +80,11 @@ static void refuses_jobs_when_the_queue_is_full(void **state)
 	assert_int_equal(worker_pool_queued(pool), 2);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), ERR_LIMIT);
 	assert_int_equal(worker_pool_queued(pool), 2);
+	assert_int_equal(metrics_value(queued), 2);
 	sem_post(&gate.open);
 	worker_pool_free(pool);
+	assert_int_equal(metrics_value(queued), 0);
+	metrics_free(metrics);
 	/* The refused one did not run. */
 	assert_int_equal(count, 2);
 }

@@ -97,6 +97,28 @@ static void shows_the_metrics(void **state)
 	stop(&o);
 }
 
+static void assert_shown(const struct ops *o, const char *line)
+{
+	struct http_fixture_answer answer;
+	http_fixture_ask(&o->client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
+	assert_int_equal(answer.status, 200);
+	assert_non_null(strstr(answer.body, line));
+}
+
+static void the_metrics_say_whether_it_is_ready(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	assert_shown(&o, "\nwaymark_ready 1\n");
+	o.postgres = 0;
+	assert_shown(&o, "\nwaymark_ready 0\n");
+	o.postgres = 1;
+	ops_server_set_draining(o.server);
+	assert_shown(&o, "\nwaymark_ready 0\n");
+	stop(&o);
+}
+
 static void refuses_other_paths_and_methods(void **state)
 {
 	(void)state;
@@ -120,6 +142,7 @@ int main(void)
 		cmocka_unit_test(names_the_checks_that_keep_it_from_being_ready),
 		cmocka_unit_test(is_not_ready_but_lives_while_it_drains),
 		cmocka_unit_test(shows_the_metrics),
+		cmocka_unit_test(the_metrics_say_whether_it_is_ready),
 		cmocka_unit_test(refuses_other_paths_and_methods),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/links/slug.h"
@@ -384,6 +385,48 @@ static void without_postgresql_the_answer_is_503_and_not_an_error_of_ours(void *
 }
 
 /* One name may serve visitors and callers of the API, and a proxy then tells them by the path. */
+static long counted(const struct fixture *f, const char *series)
+{
+	struct strbuf text;
+	char line[256];
+	strbuf_init(&text, 1 << 20);
+	metrics_render(f->metrics, &text);
+	snprintf(line, sizeof(line), "\n%s ", series);
+	const char *at = strstr(text.data, line);
+	long count = at ? strtol(at + strlen(line), NULL, 10) : -1;
+	strbuf_clear(&text);
+	return count;
+}
+
+/* What is counted stands there after the answer. The pattern counts, never the path, of which there is no end. */
+static void assert_counts(struct fixture *f, const char *method, const char *path, const char *labels)
+{
+	char answers[160];
+	char seconds[160];
+	snprintf(answers, sizeof(answers), "waymark_api_requests_total{%s}", labels);
+	snprintf(seconds, sizeof(seconds), "waymark_api_request_seconds_count{%.*s}",
+	         (int)(strstr(labels, ",code") - labels), labels);
+	long before = counted(f, answers);
+	long timed_before = counted(f, seconds);
+	assert_true(before >= 0);
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	ask(f, method, path, "");
+	while (counted(f, seconds) == timed_before && http_fixture_now_ms() < until_ms)
+		usleep(1000);
+	assert_int_equal(counted(f, answers), before + 1);
+	assert_int_equal(counted(f, seconds), timed_before + 1);
+}
+
+static void each_request_counts_for_its_route(void **state)
+{
+	struct fixture *f = *state;
+	assert_counts(f, "GET", "/api/links/7", "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
+	assert_counts(f, "GET", "/api/urls/8", "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
+	assert_counts(f, "DELETE", "/api/links/9", "method=\"DELETE\",route=\"/api/links/{id}\",code=\"4xx\"");
+	assert_counts(f, "GET", "/nobody/knows", "method=\"\",route=\"\",code=\"4xx\"");
+	assert_counts(f, "GET", "/docs", "method=\"GET\",route=\"/docs\",code=\"2xx\"");
+}
+
 static void the_first_word_of_each_path_is_no_slug(void **state)
 {
 	(void)state;
@@ -401,6 +444,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_public_routes_answer_without_a_token),
+		cmocka_unit_test(each_request_counts_for_its_route),
 		cmocka_unit_test(the_first_word_of_each_path_is_no_slug),
 		cmocka_unit_test(the_other_name_of_links_is_shut_as_well),
 		cmocka_unit_test(bad_tokens_are_refused_and_good_ones_reach_the_handler),

@@ -1,0 +1,190 @@
+"""Debian's Prometheus watches a stack by our rules: each fault raises its alerts, and no other; and when it is mended they end.
+
+Objectives have windows of days and remember what was: after the first fault theirs may fire, and only where they must is looked at
+them.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import time
+
+import pytest
+from alert_rig import Load, Prometheus, seconds_since
+from rig import BUILD, Stack, Store, wait_until
+
+OBJECTIVES = {f"Waymark{name}Burn{pace}" for name in ("Redirects", "Clicks") for pace in ("Fast", "Slow")}
+FIRES_S, ENDS_S = 90, 120
+# How long it is watched that nothing else fires.
+QUIET_S = 20
+
+pytestmark = pytest.mark.skipif(not shutil.which("prometheus"), reason="there is no prometheus: tools/setup test")
+
+
+def free_port():
+    with contextlib.closing(socket.socket()) as door:
+        door.bind(("127.0.0.1", 0))
+        return door.getsockname()[1]
+
+
+def wait_for(condition, seconds, what):
+    """As wait_until, but says what was missing at the end."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what()}"
+        time.sleep(0.2)
+
+
+class Watched:
+    def __init__(self, folder):
+        self.folder = folder
+        self.stack = Stack(folder / "stack", BUILD)
+        self.stack.run("up", "--build", BUILD, "--tied-to", os.getpid(), "--set", "ANONYMOUS_LINKS_PER_HOUR=0")
+        self.addresses = self.stack.addresses()
+        self.ask(
+            "INSERT INTO links (slug, link_type, original_url, expires_at)"
+            " VALUES ('watched', 'TEMPORARY', 'https://example.com/', now() + interval '8 hours') RETURNING id"
+        )
+        self.load = Load(self.addresses, "watched")
+        self.load.start()
+        self.prometheus = Prometheus(folder, self.addresses, free_port())
+
+    def ask(self, sql):
+        """By a new connection each time: PostgreSQL is stopped in between."""
+        store = Store(self.addresses["ADMIN_PG_URL"])
+        found = store.ask(sql)
+        store.connection.close()
+        return found
+
+    def down(self):
+        self.load.stop()
+        self.prometheus.stop()
+        self.stack.run("down")
+
+    def poison(self):
+        import confluent_kafka
+
+        producer = confluent_kafka.Producer({"bootstrap.servers": self.addresses["KAFKA_BROKERS"]})
+        producer.produce("waymark.redirects.v1", b"no click", key=b"abc")
+        assert producer.flush(20) == 0
+
+    def strand(self):
+        """As if Kafka's retention had been faster than the consumers."""
+        self.change_offsets("next_offset = next_offset + 1000000, published_offset = next_offset + 999990")
+
+    def unstrand(self):
+        self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL")
+
+    def change_offsets(self, change):
+        self.stack.run("stop", "consumer-1")
+        assert self.ask(f"UPDATE consumer_offsets SET {change} WHERE topic = 'waymark.redirects.v1' RETURNING 1") == 1
+        self.stack.run("start", "consumer-1")
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory):
+    made = Watched(tmp_path_factory.mktemp("watched"))
+    yield made
+    made.down()
+
+
+def test_nothing_fires_while_all_is_well(watched, record_property):
+    firing = watched.prometheus.firing
+    wait_until(lambda: not firing(), ENDS_S, "the alerts of starting to end")
+    began = time.monotonic()
+    while time.monotonic() - began < QUIET_S:
+        assert firing() - OBJECTIVES == set()
+        time.sleep(0.5)
+    record_property("did", f"{QUIET_S} s without a fault")
+    record_property("alerts", 0)
+
+
+def stop(name):
+    return lambda w: w.stack.run("stop", name), lambda w: w.stack.run("start", name)
+
+
+def freeze(name):
+    return lambda w: w.stack.run("kill", "-STOP", name), lambda w: w.stack.run("kill", "-CONT", name)
+
+
+# What is done, what must fire, and what may, because it follows from the fault.
+FAULTS = {
+    "redis is stopped": (stop("redis"), {"WaymarkRedisUnreachable"}, {"WaymarkLinkCacheDistrusted"}),
+    "postgres is stopped": (
+        stop("postgres"),
+        {"WaymarkPostgresUnreachable", "WaymarkNotReady", "WaymarkClicksStandStill", "WaymarkBatchesFail"},
+        {
+            "WaymarkApiErrors",
+            "WaymarkApiSlow",
+            "WaymarkJanitorTaskFails",
+            "WaymarkPoolExhausted",
+            "WaymarkOutboxRelayMissing",
+            "WaymarkOutboxStale",
+            "WaymarkFeedStale",
+            "WaymarkLinkCacheDistrusted",
+            "WaymarkClicksFallBehind",
+            "WaymarkSlugFilterIncomplete",
+        },
+    ),
+    "kafka is stopped": (
+        stop("kafka"),
+        {"WaymarkKafkaUnreachable", "WaymarkEventsNotShipped", "WaymarkFeedStale", "WaymarkNotReady"},
+        {"WaymarkClicksStandStill", "WaymarkOutboxStale", "WaymarkClicksFallBehind", "WaymarkLinkCacheDistrusted"},
+    ),
+    "the consumer is stopped": (
+        stop("consumer-1"),
+        {"WaymarkTargetDown", "WaymarkClicksStandStill"},
+        {"WaymarkNotReady", "WaymarkClicksFallBehind"},
+    ),
+    "the redirector is frozen": (freeze("redirector-1"), {"WaymarkTargetDown"}, {"WaymarkFeedStale", "WaymarkLinkCacheDistrusted"}),
+    "the links-api is stopped": (
+        stop("links-api-1"),
+        {"WaymarkTargetDown", "WaymarkOutboxRelayMissing", "WaymarkFeedStale"},
+        {"WaymarkLinkCacheDistrusted", "WaymarkNotReady"},
+    ),
+    "the janitor is stopped": (stop("janitor-1"), {"WaymarkTargetDown"}, {"WaymarkNotReady"}),
+    "a message is no click": ((Watched.poison, lambda w: None), {"WaymarkMessagesPoisoned"}, set()),
+    "the offset to read does not exist": (
+        (Watched.strand, Watched.unstrand),
+        {"WaymarkPartitionsStranded", "WaymarkNotReady"},
+        {"WaymarkTargetDown", "WaymarkClicksStandStill", "WaymarkClicksFallBehind"},
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_raises_its_alerts_and_no_other(watched, fault, record_property):
+    (break_it, mend), must, may = FAULTS[fault]
+    firing = watched.prometheus.firing
+    wait_for(lambda: not firing() - OBJECTIVES, ENDS_S, lambda: f"what fired before to end: {firing()}")
+    seen = set()
+
+    def all_fire():
+        seen.update(firing() - OBJECTIVES)
+        assert seen <= must | may, f"{seen - must - may} have nothing to do with it"
+        return must <= seen
+
+    began = time.monotonic()
+    break_it(watched)
+    try:
+        wait_for(all_fire, FIRES_S, lambda: f"{must - seen} to fire, beside {seen}")
+        record_property("did", fault)
+        record_property("fired", ", ".join(sorted(seen)))
+        record_property("after_s", seconds_since(began))
+    finally:
+        mend(watched)
+    mended = time.monotonic()
+    wait_for(lambda: not firing() - OBJECTIVES, ENDS_S, lambda: f"the alerts to end: {firing()}")
+    record_property("ended_s", seconds_since(mended))
+
+
+def test_clicks_that_wait_for_more_than_a_minute_burn_their_budget(watched, record_property):
+    """Their bound is one of values, which is not shortened."""
+    watched.stack.run("stop", "consumer-1")
+    stopped = time.monotonic()
+    wait_until(lambda: time.monotonic() - stopped > 75, 90, "clicks to be late")
+    watched.stack.run("start", "consumer-1")
+    wait_until(lambda: "WaymarkClicksBurnFast" in watched.prometheus.firing(), FIRES_S, "WaymarkClicksBurnFast to fire")
+    record_property("did", "no consumer for 75 s")
+    record_property("fired", "WaymarkClicksBurnFast")

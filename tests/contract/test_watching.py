@@ -1,0 +1,140 @@
+"""Rules, alerts and dashboards: Prometheus takes them, they name metrics that there are, and each alert is tried and explained."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import pytest
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROMETHEUS = ROOT / "deploy/prometheus"
+RULES = [PROMETHEUS / name for name in ("objectives.yml", "recording.yml", "alerts.yml")]
+TESTS = sorted((PROMETHEUS / "tests").glob("*_test.yml"))
+DASHBOARDS = sorted((ROOT / "deploy/grafana").glob("*.json"))
+RUNBOOK = (ROOT / "docs/runbook.md").read_text()
+# What Prometheus itself adds.
+OF_PROMETHEUS = {"up", "ALERTS"}
+LABELS_OF_PROMETHEUS = {"job", "instance", "le", "alertstate", "alertname"}
+
+
+def promtool(*arguments):
+    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rules(kind):
+    found = []
+    for path in RULES:
+        for group in yaml.safe_load(path.read_text())["groups"]:
+            found += [rule for rule in group["rules"] if kind in rule]
+    return found
+
+
+ALERTS = {rule["alert"]: rule for rule in rules("alert")}
+RECORDED = {rule["record"] for rule in rules("record")}
+
+
+def described_metrics():
+    """name → its labels, from the table that a test compares with running services; histograms by their series."""
+    found = {}
+    for line in (ROOT / "docs/metrics.md").read_text().splitlines():
+        row = re.match(r"\| `(\w+)` \| (\w+) \|([^|]*)\|", line)
+        if row:
+            name, kind, labels = row.groups()
+            series = [name + end for end in ("_bucket", "_sum", "_count")] if kind == "histogram" else [name]
+            found |= {each: set(re.findall(r"`(\w+)`", labels)) for each in series}
+    return found
+
+
+METRICS = described_metrics()
+
+
+def dashboard_expressions():
+    for path in DASHBOARDS:
+        for panel in json.loads(path.read_text())["panels"]:
+            for target in panel.get("targets", []):
+                yield f"{path.name}: {panel['title']}", target["expr"]
+
+
+EXPRESSIONS = [(rule.get("alert") or rule["record"], rule["expr"]) for rule in rules("expr")] + list(dashboard_expressions())
+
+
+def metrics_in(expression):
+    """Names, each with what its braces ask for; texts in quotes are none."""
+    bare = re.sub(r'"[^"]*"', '""', expression)
+    names = re.finditer(r"(?<![\w:])((?:waymark[\w:]+|process_\w+|up|ALERTS))(?![\w:(])(?:\{([^}]*)\})?", bare)
+    return [(each.group(1), set(re.findall(r"(\w+)\s*(?:=|!)", each.group(2) or ""))) for each in names]
+
+
+def test_prometheus_takes_the_rules_and_the_configuration():
+    assert "SUCCESS" in promtool("check", "rules", *RULES)
+    promtool("check", "config", PROMETHEUS / "prometheus.yml")
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+def test_alerts_fire_when_they_should_and_only_then(path):
+    assert "SUCCESS" in promtool("test", "rules", path)
+
+
+def test_each_alert_is_tried_both_ways():
+    fired, quiet = set(), set()
+    for path in TESTS:
+        for case in yaml.safe_load(path.read_text())["tests"]:
+            names = [set(re.findall(r'alertname="(\w+)"', str(check["exp_samples"]))) for check in case["promql_expr_test"]]
+            fired |= set().union(*names)
+            quiet |= {name for name in set().union(*names) if any(name not in others for others in names)}
+            quiet |= {name for name in ALERTS if all(not others for others in names) and case["name"].startswith("nothing")}
+    assert fired == set(ALERTS)
+    assert quiet == set(ALERTS)
+
+
+def test_each_alert_has_a_section_of_the_runbook_and_each_section_an_alert():
+    sections = dict(re.findall(r"^## (Waymark\w+)\n\n(page|ticket) ·", RUNBOOK, re.MULTILINE))
+    assert sections == {name: rule["labels"]["severity"] for name, rule in ALERTS.items()}
+    for name, rule in ALERTS.items():
+        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{name.lower()}"
+        assert rule["annotations"]["summary"].endswith(".")
+
+
+@pytest.mark.parametrize("where, expression", EXPRESSIONS, ids=[where for where, _ in EXPRESSIONS])
+def test_expressions_name_metrics_and_labels_that_there_are(where, expression):
+    named = metrics_in(expression)
+    assert named, f"{where} asks for nothing: {expression}"
+    for metric, labels in named:
+        assert metric in METRICS or metric in RECORDED or metric in OF_PROMETHEUS, metric
+        if metric in METRICS:
+            assert labels <= METRICS[metric] | LABELS_OF_PROMETHEUS, (metric, labels)
+
+
+def test_prometheus_understands_each_expression_of_the_dashboards(tmp_path):
+    found = [{"record": f"dashboard:{i}", "expr": expression} for i, (_, expression) in enumerate(dashboard_expressions())]
+    assert len(found) > 30
+    rules_of_them = tmp_path / "dashboards.yml"
+    rules_of_them.write_text(yaml.safe_dump({"groups": [{"name": "dashboards", "rules": found}]}))
+    promtool("check", "rules", rules_of_them)
+
+
+def test_panels_have_places_and_names_of_their_own():
+    for path in DASHBOARDS:
+        panels = json.loads(path.read_text())["panels"]
+        for key in (lambda panel: panel["id"], lambda panel: panel["title"], lambda panel: tuple(panel["gridPos"].values())):
+            assert len({key(panel) for panel in panels}) == len(panels), path.name
+
+
+def test_the_runbook_names_metrics_and_events_that_there_are():
+    in_quotes = re.findall(r"`([^`]+)`", RUNBOOK)
+    metrics = {name for quote in in_quotes for name, _ in metrics_in(quote)}
+    assert len(metrics) > 15
+    histograms = {name.removesuffix("_bucket") for name in METRICS if name.endswith("_bucket")}
+    assert metrics <= set(METRICS) | histograms | RECORDED
+    sources = "".join(
+        path.read_text() for room in ("lib", "services") for path in sorted((ROOT / room).rglob("*.c"))
+    )
+    events = {quote for quote in in_quotes if re.fullmatch(r"[a-z]+(_[a-z]+)+", quote) and not quote.startswith("waymark_")}
+    unknown = {event for event in events if f'"{event}"' not in sources} - {"max_connections", "pg_stat_activity", "pg_stat_statements"}
+    assert not unknown
+    variables = {quote for quote in in_quotes if re.fullmatch(r"[A-Z]+(_[A-Z]+)+", quote)}
+    assert not {name for name in variables if f'"{name}"' not in sources} - {"OPS_PORT"}

@@ -1,0 +1,51 @@
+"""docs/metrics.md says of each metric what running services show, and nothing else."""
+
+import pathlib
+import re
+import subprocess
+
+import pytest
+from doors import ask
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOORS = {"R": "REDIRECTOR_OPS_URL", "A": "LINKS_API_OPS_URL", "C": "CONSUMER_OPS_URL", "J": "JANITOR_OPS_URL"}
+
+
+def described():
+    """service → {(name, type, labels)}"""
+    found = {letter: set() for letter in DOORS}
+    for line in (ROOT / "docs/metrics.md").read_text().splitlines():
+        if not line.startswith("| `"):
+            continue
+        name, kind, labels, _, services, meaning = (cell.strip() for cell in line.strip("|").split("|"))
+        assert meaning, f"{name} means nothing"
+        for letter in services.split():
+            found[letter].add((name.strip("`"), kind, tuple(sorted(re.findall(r"`(\w+)`", labels)))))
+    return found
+
+
+def shown(text):
+    """{(name, type, labels)} of a scrape; the labels of all series of a name must be the same."""
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    labels = {}
+    for series, _, inside in re.findall(r"^([a-z_]+)(\{(.*)\})? \S+$", text, re.MULTILINE):
+        name = next(each for each in (series, re.sub("_(bucket|sum|count)$", "", series)) if each in kinds)
+        names = set(re.findall(r'(\w+)="', inside)) - ({"le"} if kinds[name] == "histogram" else set())
+        labels.setdefault(name, set()).add(tuple(sorted(names)))
+    assert {name for name, each in labels.items() if len(each) > 1} == set()
+    return {(name, kind, *labels[name]) for name, kind in kinds.items()}
+
+
+@pytest.mark.parametrize("letter", DOORS)
+def test_the_table_and_the_services_show_the_same(env, letter):
+    text = ask(env[DOORS[letter]], "GET", "/metrics").body.decode()
+    on_paper, in_truth = described()[letter], shown(text)
+    assert in_truth - on_paper == set(), "not in docs/metrics.md"
+    assert on_paper - in_truth == set(), "not shown"
+
+
+@pytest.mark.parametrize("letter", DOORS)
+def test_promtool_has_nothing_to_say(env, letter):
+    text = ask(env[DOORS[letter]], "GET", "/metrics").body
+    done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")

@@ -1,0 +1,225 @@
+"""Addresses, passwords and tokens are planted by the hundred, and stand in no store, topic, journal or log afterwards."""
+
+import ipaddress
+import json
+import pathlib
+import random
+import secrets
+import subprocess
+
+import pytest
+import redis
+from doors import Api, unique_email, wait_until
+
+ADDRESSES = 1000
+USERS = 3
+KEYS = 60
+CLAIMS = 200
+ODD_REQUESTS = 300
+PG_DUMP = "/usr/lib/postgresql/15/bin/pg_dump"
+SERVICES = ("redirector", "links-api", "consumer", "janitor")
+
+
+def addresses(count):
+    """Half of them IPv4; none ends with 0, which is how the network of an address is written."""
+    for i in range(count):
+        if i % 2:
+            yield str(ipaddress.IPv6Address(secrets.token_bytes(16)[1:].rjust(16, b"\x2a")))
+        else:
+            yield ".".join(map(str, (random.randint(11, 99), *secrets.token_bytes(2), random.randint(1, 254))))
+
+
+class Kafka:
+    """All topics, from their ends as of now on."""
+
+    def __init__(self, brokers):
+        import confluent_kafka
+
+        self.kafka = confluent_kafka
+        self.consumer = confluent_kafka.Consumer(
+            {"bootstrap.servers": brokers, "group.id": secrets.token_hex(6), "enable.auto.commit": False}
+        )
+        topics = self.consumer.list_topics(timeout=10).topics
+        places = [(name, p) for name, topic in topics.items() if not name.startswith("__") for p in topic.partitions]
+        self.places = [confluent_kafka.TopicPartition(name, p, self.end(name, p)) for name, p in places]
+        assert len({place.topic for place in self.places}) >= 4
+        self.consumer.assign(self.places)
+
+    def end(self, name, partition):
+        return self.consumer.get_watermark_offsets(self.kafka.TopicPartition(name, partition), timeout=10)[1]
+
+    def read_all(self):
+        """Key, headers and value of each record until the ends as of now."""
+        ends = {(place.topic, place.partition): self.end(place.topic, place.partition) for place in self.places}
+
+        def missing():
+            at = self.consumer.position(self.places)
+            begun = {(p.topic, p.partition): p.offset for p in self.places}
+            now = {(p.topic, p.partition): p.offset if p.offset >= 0 else begun[p.topic, p.partition] for p in at}
+            return any(now[place] < end for place, end in ends.items())
+
+        records = []
+        while missing():
+            for message in self.consumer.consume(5000, timeout=0.5):
+                assert message.error() is None
+                parts = [message.key(), message.value(), *(value for _, value in message.headers() or [])]
+                records.append(b"\n".join(part for part in parts if part))
+        self.consumer.close()
+        return records
+
+
+def redis_contents(url):
+    client = redis.Redis.from_url(url)
+    readers = {
+        b"string": client.get,
+        b"hash": client.hgetall,
+        b"set": client.smembers,
+        b"list": lambda key: client.lrange(key, 0, -1),
+        b"zset": lambda key: client.zrange(key, 0, -1, withscores=True),
+    }
+    for key in client.scan_iter(count=10000):
+        kind = client.type(key)
+        if kind != b"none":  # it has just expired
+            yield key + b" " + flat(readers[kind](key))
+
+
+def flat(value):
+    if isinstance(value, dict):
+        value = list(value.items())
+    if isinstance(value, (list, set, tuple)):
+        return b" ".join(map(flat, value))
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+class Planting:
+    """What must not stand anywhere, and what must: the slugs, which prove that the searched places are the right ones."""
+
+    def __init__(self, env):
+        self.env = env
+        self.needles = set()
+        self.slugs = []
+
+    def plant(self, *texts):
+        self.needles.update(texts)
+
+    def users(self):
+        for _ in range(USERS):
+            api, password, wrong = Api(self.env["LINKS_API_URL"]), secrets.token_urlsafe(18), secrets.token_urlsafe(18)
+            email = unique_email()
+            api.register_and_login(email, password)
+            api.call("POST", "/api/auth/login", {"email": email, "password": wrong})
+            api.call("POST", "/api/auth/login", f'{{"password": "{wrong}", "email": ')
+            api.call("POST", "/api/auth/register", {"email": wrong, "password": password, wrong: wrong})
+            self.plant(password, wrong, api.token, *api.token.split(".")[1:])
+            self.slugs.append(api.create()["slug"])
+            yield api
+
+    def keys(self, api):
+        for i in range(KEYS // USERS):
+            answer = api.call("POST", "/api/keys", {"name": f"key {i}", "scopes": ["links:read"]})
+            assert answer.status == 201, answer
+            key = answer.json["secret"]
+            used = Api(self.env["LINKS_API_URL"])
+            used.token = key
+            assert used.call("GET", "/api/links").status == 200
+            used.token = spoilt = key[:-4] + secrets.token_hex(8)
+            assert used.call("GET", "/api/links").status == 401
+            self.plant(key, spoilt)
+
+    def claims(self):
+        anonymous = Api(self.env["LINKS_API_URL"])
+        for i, address in zip(range(CLAIMS), addresses(CLAIMS)):
+            headers = {"X-Forwarded-For": address, "Idempotency-Key": secrets.token_hex(8)}
+            answer = anonymous.call("POST", "/api/links/public", {"original_url": f"https://example.com/{i}"}, headers)
+            assert answer.status == 201, answer
+            self.plant(address, answer.json["claim_token"])
+            self.slugs.append(answer.json["link"]["slug"])
+
+    def visits(self, visitor):
+        for i, address in enumerate(addresses(ADDRESSES)):
+            other = {"X_Real_IP": address, "Forwarded": f"for={address}"} if i % 3 == 0 else {}
+            slug = self.slugs[i % len(self.slugs)] if i % 10 else secrets.token_hex(8)
+            assert visitor.follow(slug, address=address, **other).status in (302, 404, 429)
+            self.plant(address)
+
+
+@pytest.fixture(scope="module")
+def searched(env, tmp_path_factory):
+    """A folder with everything that is kept anywhere, one file per place, after the planting; and what was planted."""
+    from doors import Visitor
+
+    kafka, planting = Kafka(env["KAFKA_BROKERS"]), Planting(env)
+    for api in planting.users():
+        planting.keys(api)
+        last = api
+    planting.claims()
+    planting.visits(Visitor(env["REDIRECTOR_URL"]))
+    final = last.create()
+    Visitor(env["REDIRECTOR_URL"]).follow(final["slug"])
+    last.wait_for_visits(final["id"], 1)
+
+    folder = tmp_path_factory.mktemp("searched")
+    state = pathlib.Path(env["STACK_STATE"])
+    with open(folder / "postgres", "wb") as out:
+        subprocess.run([PG_DUMP, "--inserts", env["PG_URL"]], stdout=out, check=True, timeout=120)
+    (folder / "redis").write_bytes(b"\n".join(redis_contents(env["REDIS_URL"])))
+    (folder / "kafka").write_bytes(b"\n".join(kafka.read_all()))
+    (folder / "journals").write_bytes(b"".join(p.read_bytes() for p in sorted(state.glob("journal/**/*")) if p.is_file()))
+    (folder / "logs").write_bytes(b"".join(p.read_bytes() for p in sorted((state / "logs").iterdir())))
+    return folder, planting
+
+
+def found_in(path, needles):
+    """Whole words only: 11.2.3.4 does not stand in 11.2.3.45."""
+    command = ["grep", "-a", "-o", "-w", "-F", "-f", "-", str(path)]
+    done = subprocess.run(command, input="\n".join(needles), capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("place", ["postgres", "redis", "kafka", "journals", "logs"])
+def test_no_address_password_or_token_stands_anywhere(searched, place):
+    folder, planting = searched
+    assert len(planting.needles) > ADDRESSES + CLAIMS
+    assert found_in(folder / place, planting.needles) == set()
+
+
+@pytest.mark.parametrize("place", ["postgres", "redis", "kafka", "journals"])
+def test_the_search_finds_what_does_stand_there(searched, place):
+    folder, planting = searched
+    assert len(found_in(folder / place, planting.slugs)) > len(planting.slugs) / 2
+
+
+def odd_text():
+    """Bytes that would end a line, move a cursor, or end a string."""
+    pieces = ["\n", "\r\n", "\x1b[2J", "\x00", '"}', "\\", "\u0085", "\u2028", "\x7f", "é", "{", secrets.token_hex(3)]
+    return "".join(random.choices(pieces, k=random.randint(1, 12)))
+
+
+def send_odd_requests(env, visitor):
+    api = Api(env["LINKS_API_URL"])
+    for i in range(ODD_REQUESTS):
+        text = odd_text()
+        api.call("POST", "/api/auth/login", {"email": text, "password": text})
+        api.call("POST", "/api/links/public", {"original_url": text, text: text})
+        quoted = "".join(f"%{byte:02x}" for byte in text.encode())
+        printable = "".join(c for c in text if 0x20 <= ord(c) < 0x7F) or "x"
+        visitor.follow(None, path=f"/{quoted}?{quoted}", agent=printable, X_Request_Id=printable, traceparent=printable)
+        api.call("GET", f"/api/links/{quoted}", headers={"X-Request-Id": printable, "Idempotency-Key": printable})
+
+
+def test_whatever_is_sent_logs_are_one_json_object_per_line_without_control_bytes(env, visitor):
+    logs = [p for p in sorted((pathlib.Path(env["STACK_STATE"]) / "logs").iterdir()) if p.name.startswith(SERVICES)]
+    began = {path: path.stat().st_size for path in logs}
+    send_odd_requests(env, visitor)
+    mark = secrets.token_hex(12)
+    Api(env["LINKS_API_URL"]).call("GET", "/api/stats", headers={"X-Request-Id": mark})
+    api_log = next(path for path in logs if path.name.startswith("links-api"))
+    wait_until(lambda: mark in api_log.read_text(), 10, "the line of the last request")
+    for path in logs:
+        new = path.read_bytes()[began[path] :]
+        assert {byte for byte in new if byte < 0x20 or byte == 0x7F} <= {0x0A}, path.name
+        text = new.decode()  # or it is no UTF-8
+        assert not {"\u0085", "\u2028", "\u2029"} & set(text), path.name
+        for line in text.split("\n")[:-1]:
+            assert json.loads(line)["event"]
