@@ -52,7 +52,7 @@ def render(overlay):
     run = subprocess.run([tree.kustomize(), "build", overlay], capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
-    return Rendering(overlay.name, list(yaml.safe_load_all(run.stdout)))
+    return Rendering(overlay.name, list(yaml.load_all(run.stdout, Loader=yaml.CSafeLoader)))
 
 
 def does_match(selector, labels):
