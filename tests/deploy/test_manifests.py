@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from manifestlib import description, networks, references, rendering, restricted, schema, tree  # noqa: E402
+from manifestlib import description, networks, references, rendering, restricted, schema, services, tree  # noqa: E402
 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
@@ -150,6 +150,22 @@ NETWORKS = [
     ("a port that is open for nothing", "local", lambda b: put(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0]["ports"][0], "port", "web"), "port web is open"),
 ]  # fmt: skip
 
+SERVICES = [
+    ("a service that is missing", "plain", lambda b: b.drop("Deployment", "janitor"), "janitor is missing"),
+    ("a job that is missing", "production", lambda b: b.drop("Job", "migrate"), "migrate is missing"),
+    ("a container of another name", "local", lambda b: put(b.container("janitor"), "name", "main"), "container main is no program's name"),
+    ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
+    ("another program", "local", lambda b: put(b.container("topics", "Job"), "command", ["/bin/topics"]), "runs /bin/topics"),
+    ("no Service", "local", lambda b: b.drop("Service", "janitor"), "janitor: has no Service"),
+    ("no budget", "local", lambda b: b.drop("PodDisruptionBudget", "janitor"), "janitor: has no PodDisruptionBudget"),
+    ("no autoscaler", "local", lambda b: b.drop("HorizontalPodAutoscaler", "redirector"), "redirector: nobody scales it"),
+    ("an autoscaler too many", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "janitor"), "janitor: is scaled"),
+    ("a readiness that only says alive", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.path", "/livez"), "readinessProbe does not ask /readyz"),
+    ("no startup probe", "local", lambda b: take(b.container("links-api"), "startupProbe"), "startupProbe does not ask /livez"),
+    ("an update that takes pods away first", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.strategy.rollingUpdate.maxUnavailable", 1), "takes old pods away"),
+    ("pods that are not spread", "local", lambda b: take(b.pod("redirector"), "topologySpreadConstraints"), "may all be on one node"),
+]  # fmt: skip
+
 DESCRIPTION = [
     ("an unknown variable", "local", "variables", lambda b: b.variable(b.container("redirector"), "JOURNAL_MAXBYTES", "1"), "redirector --help knows no JOURNAL_MAXBYTES"),
     ("a variable of another program", "local", "variables", lambda b: b.variable(b.container("janitor"), "PUBLIC_BASE_URL", "https://a.b"), "janitor --help knows no PUBLIC_BASE_URL"),
@@ -186,6 +202,7 @@ def cases(check, table):
 @pytest.mark.parametrize(
     "check, overlay, spoil, words",
     cases(schema.check, SCHEMA) + cases(restricted.check, RESTRICTED) + cases(references.check, REFERENCES) + cases(networks.check, NETWORKS)
+    + cases(services.check, SERVICES)
     + [pytest.param(getattr(description, f"check_{case[2]}"), case[1], *case[3:], id=case[0]) for case in DESCRIPTION],
 )  # fmt: skip
 def test_notices(check, overlay, spoil, words, renderings):
