@@ -1,5 +1,6 @@
 """A new version's pods may start before its migrations are done. They wait, and /readyz says what for."""
 
+import http.client
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ sys.path[:0] = [str(ROOT / "tests/integration/links-api"), str(ROOT / "tests/e2e
 
 from service import BASE, BUILD, SECRET, Database, wait_until  # noqa: E402
 
+PATIENCE_S = 60
 AWAY = "127.0.0.1:1"
 # What is not ready although the schema is: Kafka is away, so that nobody else's clicks are counted here.
 ROLES = {
@@ -33,10 +35,9 @@ def free_port():
 
 
 def migrate(database, folder):
-    subprocess.run(
-        [BUILD / "bin/migrate"], check=True, capture_output=True,
-        env={"PG_URL": database.url(), "MIGRATIONS_DIR": str(folder)}, cwd=ROOT,
-    )  # fmt: skip
+    variables = {"PG_URL": database.url(), "MIGRATIONS_DIR": str(folder)}
+    run = subprocess.run([BUILD / "bin/migrate"], capture_output=True, text=True, env=variables, cwd=ROOT)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 class Pod:
@@ -64,16 +65,20 @@ class Pod:
                 return set()
         except urllib.error.HTTPError as refused:
             return set(json.load(refused)["failing"])
-        except OSError:
+        except (OSError, http.client.HTTPException):
+            assert self.process.poll() is None, self.text()
             return None
 
     def says(self, event):
-        return f'"event":"{event}"' in pathlib.Path(self.log.name).read_text()
+        return f'"event":"{event}"' in self.text()
+
+    def text(self):
+        return pathlib.Path(self.log.name).read_text()
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(40)
-        text = pathlib.Path(self.log.name).read_text()
+        status = self.process.wait(PATIENCE_S)
+        text = self.text()
         assert "Sanitizer" not in text and "runtime error" not in text, text
         return status
 
@@ -101,12 +106,12 @@ def test_services_are_not_ready_before_the_migrations_of_their_version_are_done(
     pods = [Pod(name, database, tmp_path) for name in ROLES]
     try:
         for pod in pods:
-            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), 30, f"{pod.name} to wait for the schema")
-            assert pod.says("postgres_schema_is_too_old"), pod.name
+            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), PATIENCE_S, f"{pod.name} to wait for the schema")
+            wait_until(lambda pod=pod: pod.says("postgres_schema_is_too_old"), PATIENCE_S, f"{pod.name} to log it")
         migrate(database, ROOT / "db/migrations")
         for pod in pods:
             wanted = ROLES[pod.name][1]
-            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, 30, f"only {wanted or 'nothing'} to fail in {pod.name}")
+            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, PATIENCE_S, f"only {wanted or 'nothing'} to fail in {pod.name}")
     finally:
         statuses = {pod.name: pod.stop() for pod in pods}
     assert {name: status for name, status in statuses.items() if status} == {}
