@@ -1,25 +1,57 @@
 #include "lib/net/pg_pool.h"
 
+#include <stdatomic.h>
+
 #include "lib/base/mem.h"
 #include "lib/net/conn_pool.h"
+#include "lib/net/pg_schema.h"
 
 #define WATCH_MS 1000
 #define WATCH_FAILING_MS 250
 
+enum schema { SCHEMA_UNKNOWN, SCHEMA_TOO_OLD, SCHEMA_WILL_DO };
+
 struct pg_pool {
 	struct pg_pool_config config;
+	_Atomic enum schema schema;
 	struct conn_pool *conns;
 };
 
+static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn, bool quiet)
+{
+	int64_t wanted = pool->config.schema_version, found = 0;
+	if (wanted == 0 || pool->schema == SCHEMA_WILL_DO)
+		return OK;
+	if (pg_schema_version(conn, &found) != OK)
+		return ERR_UNAVAILABLE;
+	if (found >= wanted) {
+		pool->schema = SCHEMA_WILL_DO;
+		return OK;
+	}
+	/* Another thread may just have seen that the migrations are done. */
+	enum schema unknown = SCHEMA_UNKNOWN;
+	atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
+	if (!quiet)
+		log_warning(pool->config.log, "postgres_schema_is_too_old", LOG_INT("version", found),
+		            LOG_INT("needed", wanted));
+	return ERR_UNAVAILABLE;
+}
+
 static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
 {
-	const struct pg_pool_config *c = &((const struct pg_pool *)ctx)->config;
+	struct pg_pool *pool = ctx;
+	const struct pg_pool_config *c = &pool->config;
 	struct pg_conn *conn = NULL;
 	enum err err =
 		pg_conn_open(c->url, c->application_name, c->connect_timeout_ms,
 	                     for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
 	if (err != OK)
 		return err;
+	err = check_schema(pool, conn, quiet);
+	if (err != OK) {
+		pg_conn_close(conn);
+		return err;
+	}
 	pg_conn_set_log(conn, c->log);
 	*out = conn;
 	return OK;
@@ -123,4 +155,10 @@ bool pg_pool_is_reachable(void *ctx)
 {
 	const struct pg_pool *pool = ctx;
 	return conn_pool_is_reachable(pool->conns);
+}
+
+bool pg_pool_schema_will_do(void *ctx)
+{
+	const struct pg_pool *pool = ctx;
+	return pool->schema != SCHEMA_TOO_OLD;
 }

@@ -26,6 +26,11 @@ struct pg_pool_config {
 	int64_t wait_ms; /* for a free connection */
 	int64_t connect_timeout_ms;
 	int64_t statement_timeout_ms;
+	/*
+	 * The first migration that will do (pg_schema.h): as long as the database has not come to it, the server counts as
+	 * one that cannot be reached. Asked per connection until it was seen once, since schemas only grow. 0 = any.
+	 */
+	int64_t schema_version;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */
@@ -50,5 +55,8 @@ bool pg_pool_is_away(struct pg_pool *pool, int64_t wait_ms);
 /* Whether the last attempt to reach the server succeeded. A background thread asks once a second, so it is at most
  * about a second old. For /readyz; ctx is the pool. */
 bool pg_pool_is_reachable(void *pool);
+
+/* False as long as all that the server has said of its schema is that it is too old. For /readyz; ctx is the pool. */
+bool pg_pool_schema_will_do(void *pool);
 
 #endif

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
 		                           .wait_ms = 1000,
 		                           .connect_timeout_ms = 5000,
 		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
+		                           .schema_version = WAYMARK_SCHEMA_VERSION,
 		                           .clock = clock_system(),
 		                           .log = log,
 		                           .metrics = metrics };
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
 	if (err == OK)
 		err = follow_purges(&config, pool, log, metrics, &purges);
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
+		                                   { "schema", pg_pool_schema_will_do, pool },
 		                                   { "kafka", lanes_reach_kafka, lanes },
 		                                   { "partitions", lanes_have_no_stranded_partition, lanes },
 		                                   { "storing", lanes_are_storing, lanes } };

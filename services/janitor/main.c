@@ -30,6 +30,7 @@ int main(int argc, char **argv)
 		.wait_ms = CONNECT_TIMEOUT_MS,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = config.pg_statement_timeout_ms,
+		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = clock,
 		.log = log,
 		.metrics = metrics,
@@ -38,8 +39,9 @@ int main(int argc, char **argv)
 		schedule_new(&(struct schedule_config){ &config, postgres, shutdown, clock, log, metrics });
 
 	/* serve */
-	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, postgres } };
-	const struct ops_server_config ops_config = { (uint16_t)config.ops_port, checks, 1, metrics, clock, log };
+	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, postgres },
+		                                   { "schema", pg_pool_schema_will_do, postgres } };
+	const struct ops_server_config ops_config = { (uint16_t)config.ops_port, checks, 2, metrics, clock, log };
 	struct ops_server *ops = NULL;
 	if (!once && ops_server_start(&ops_config, &ops) != OK)
 		status = EXIT_FAILURE;

@@ -22,6 +22,7 @@ static struct pg_pool *make_pg_pool(const struct api *api, struct metrics *metri
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = api->config->pg_statement_timeout_ms,
+		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = api->clock,
 		.log = api->log,
 		.metrics = metrics,

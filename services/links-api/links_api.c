@@ -20,7 +20,7 @@ struct links_api {
 	struct account_closing *closing;
 	struct http_server *http;
 	struct ops_server *ops;
-	struct ops_server_check checks[1];
+	struct ops_server_check checks[2];
 };
 
 static enum err start_relay(struct links_api *service)
@@ -87,10 +87,11 @@ static enum err start_http(struct links_api *service)
 static enum err start_ops(struct links_api *service)
 {
 	service->checks[0] = (struct ops_server_check){ "postgres", pg_pool_is_reachable, service->api->pg };
+	service->checks[1] = (struct ops_server_check){ "schema", pg_pool_schema_will_do, service->api->pg };
 	struct ops_server_config ops = {
 		.port = (uint16_t)service->api->config->ops_port,
 		.checks = service->checks,
-		.check_count = 1,
+		.check_count = 2,
 		.metrics = service->metrics,
 		.clock = service->api->clock,
 		.log = service->api->log,

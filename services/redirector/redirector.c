@@ -54,7 +54,7 @@ struct redirector {
 	struct host_guard *hosts;
 	struct redirect *redirect;
 
-	struct ops_server_check checks[2];
+	struct ops_server_check checks[3];
 	struct ops_server *ops;
 	struct redis_pipeline_config pipeline;
 	struct http_guest guest;
@@ -71,6 +71,7 @@ static enum err make_stores(struct redirector *r)
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
+		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = r->clock,
 		.log = r->log,
 		.metrics = r->metrics,
@@ -269,11 +270,14 @@ static enum err serve_operators(struct redirector *r)
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_lead, .ctx = r };
 	r->checks[1] =
 		(struct ops_server_check){ .name = "journal", .ready = event_shipper_can_write, .ctx = r->events };
+	/* Redis alone would do for an outage, not for a version whose database is still to come. */
+	r->checks[2] =
+		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
 	return ops_server_start(
 		&(struct ops_server_config){
 			.port = (uint16_t)r->config->ops_port,
 			.checks = r->checks,
-			.check_count = 2,
+			.check_count = 3,
 			.metrics = r->metrics,
 			.clock = r->clock,
 			.log = r->log,

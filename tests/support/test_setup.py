@@ -141,9 +141,27 @@ def test_a_package_counts_as_there_when_another_provides_it(machine):
     assert "Debian packages" not in done.stdout
 
 
+def test_goes_on_without_kustomize_and_says_what_that_means(machine):
+    machine.has("go", "exit 1")
+    done = machine.setup("lint")
+    assert done.returncode == 0
+    assert "the checks of deploy/k8s will be skipped. Later: tools/setup" in done.stdout
+    assert not list(machine.cache.glob("kustomize*"))
+
+
+def test_builds_kustomize_once_and_needs_no_package_for_it_where_go_is(machine):
+    machine.packages("build coreutils # here\ngo nowhere-to-be-had # not here")
+    machine.has("go", 'touch "$GOBIN/kustomize"')
+    assert "kustomize" in machine.setup("lint").stdout
+    assert (machine.cache / "kustomize/kustomize").exists()
+    machine.has("go", "echo called >&2; exit 1")
+    second = machine.setup("lint")
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+
+
 def test_knows_why_each_package_is_needed():
     for line in (TOOLS / "packages.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             entry, why = line.split(" # ", 1)
             group, package = entry.split()
-            assert group in ("build", "run", "test", "lint") and package and why
+            assert group in ("build", "run", "test", "lint", "go") and package and why

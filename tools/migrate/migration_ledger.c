@@ -12,11 +12,15 @@ enum err migration_ledger_lock(struct pg_conn *conn)
 	enum err err = pg_conn_query(conn, "SELECT pg_advisory_lock($1)", &p, NULL);
 	if (err != OK)
 		return err;
-	return pg_conn_query(conn,
-	                     "CREATE TABLE IF NOT EXISTS schema_migrations ("
-	                     "version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
-	                     "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
-	                     NULL, NULL);
+	err = pg_conn_query(conn,
+	                    "CREATE TABLE IF NOT EXISTS schema_migrations ("
+	                    "version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
+	                    "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
+	                    NULL, NULL);
+	/* Services wait for the version that they need (lib/net/pg_schema.h). */
+	if (err == OK)
+		err = pg_conn_query(conn, "GRANT SELECT ON schema_migrations TO PUBLIC", NULL, NULL);
+	return err;
 }
 
 static enum err table_exists(struct pg_conn *conn, bool *exists)

@@ -1,0 +1,229 @@
+"""deploy/k8s is right, and each check of it fails when what it is there for is broken."""
+
+import copy
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from manifestlib import description, networks, references, rendering, restricted, schema, services, tree  # noqa: E402
+
+if not tree.kustomize().exists():
+    pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
+
+
+def test_all_that_is_applied_is_right():
+    run = subprocess.run([ROOT / "tools/lint/manifests"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.fixture(scope="module")
+def renderings():
+    return {overlay.name: rendering.render(overlay) for overlay in tree.OVERLAYS}
+
+
+class Broken:
+    """A copy of a rendering, to be spoilt."""
+
+    def __init__(self, original):
+        self.things = copy.deepcopy(original.things)
+
+    def get(self, kind, name):
+        """By the beginning of the name where kustomize adds a hash or a version."""
+        found = [thing for thing in self.things if thing["kind"] == kind]
+        exact = [thing for thing in found if thing["metadata"]["name"] == name]
+        suffixed = re.compile(f"{name}-([a-z0-9]{{10}}|[0-9-]+)")
+        return (exact or [thing for thing in found if suffixed.fullmatch(thing["metadata"]["name"])])[0]
+
+    def pod(self, name, kind="Deployment"):
+        return self.get(kind, name)["spec"]["template"]["spec"]
+
+    def container(self, name, kind="Deployment"):
+        return self.pod(name, kind)["containers"][0]
+
+    def drop(self, kind, name):
+        self.things.remove(self.get(kind, name))
+
+    def variable(self, container, name, value):
+        each = next((each for each in container["env"] if each["name"] == name), None)
+        if each is None:
+            container["env"].append(each := {"name": name})
+        each["value"] = value
+
+    def without(self, container, name):
+        container["env"] = [each for each in container["env"] if each["name"] != name]
+
+
+def put(thing, path, value):
+    """put(pod, "a.b", 1): pod["a"]["b"] = 1, made where it is missing."""
+    *way, last = path.split(".")
+    for part in way:
+        thing = thing.setdefault(part, {})
+    thing[last] = value
+
+
+def take(thing, path):
+    *way, last = path.split(".")
+    for part in way:
+        thing = thing[part]
+    del thing[last]
+
+
+SCHEMA = [
+    ("a field that Kubernetes does not know", "local", lambda b: put(b.pod("redirector"), "replicas", 2), "'replicas' was unexpected"),
+    ("a misspelt field of a container", "local", lambda b: put(b.container("janitor"), "readinesProbe", {}), "'readinesProbe' was unexpected"),
+    ("a text where a number belongs", "local", lambda b: put(b.get("Deployment", "janitor"), "spec.replicas", "2"), "'2' is not of type 'integer'"),
+    ("a required field that is missing", "local", lambda b: take(b.get("Deployment", "janitor"), "spec.selector"), "'selector' is a required property"),
+    ("a number where a variable's text belongs", "local", lambda b: b.variable(b.container("redirector"), "DRAIN_S", 25), "25 is not of type 'string'"),
+    ("a quantity that is none", "local", lambda b: put(b.container("janitor"), "resources.limits.memory", "64 MB"), "64 MB"),
+    ("a kind without a schema", "local", lambda b: put(b.get("Deployment", "janitor"), "apiVersion", "apps/v2"), "no schema for apps/v2 Deployment"),
+    ("a field that KEDA does not know", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicas", 3), "'maxReplicas' was unexpected"),
+    ("a field that Gateway API does not know", "gateway", lambda b: put(b.get("HTTPRoute", "redirector"), "spec.hosts", []), "'hosts' was unexpected"),
+    ("a field that Prometheus does not know", "production", lambda b: put(b.get("PodMonitor", "waymark"), "spec.endpoints", []), "'endpoints' was unexpected"),
+]  # fmt: skip
+
+RESTRICTED = [
+    ("hostNetwork", "local", lambda b: put(b.pod("redirector"), "hostNetwork", True), "hostNetwork is set"),
+    ("hostPID", "local", lambda b: put(b.pod("redirector"), "hostPID", True), "hostPID is set"),
+    ("hostIPC", "local", lambda b: put(b.pod("redirector"), "hostIPC", True), "hostIPC is set"),
+    ("a hostPath", "local", lambda b: b.pod("janitor")["volumes"].append({"name": "x", "hostPath": {"path": "/"}}), "volume x is a hostPath"),
+    ("an unsafe sysctl", "local", lambda b: put(b.pod("janitor"), "securityContext.sysctls", [{"name": "kernel.msgmax", "value": "1"}]), "kernel.msgmax"),
+    ("runAsNonRoot missing", "local", lambda b: take(b.pod("janitor"), "securityContext.runAsNonRoot"), "runAsNonRoot is not true"),
+    ("runAsNonRoot taken back", "local", lambda b: put(b.container("janitor"), "securityContext.runAsNonRoot", False), "runAsNonRoot is"),
+    ("runAsUser 0", "local", lambda b: put(b.pod("janitor"), "securityContext.runAsUser", 0), "runAsUser is 0"),
+    ("no seccompProfile", "local", lambda b: take(b.pod("janitor"), "securityContext.seccompProfile"), "has no seccompProfile"),
+    ("Unconfined", "local", lambda b: put(b.pod("janitor"), "securityContext.seccompProfile.type", "Unconfined"), "seccompProfile is Unconfined"),
+    ("AppArmor off", "local", lambda b: put(b.pod("janitor"), "securityContext.appArmorProfile.type", "Unconfined"), "appArmorProfile is Unconfined"),
+    ("another SELinux type", "local", lambda b: put(b.pod("janitor"), "securityContext.seLinuxOptions.type", "spc_t"), "seLinuxOptions"),
+    ("privileged", "local", lambda b: put(b.container("janitor"), "securityContext.privileged", True), "is privileged"),
+    ("escalation", "local", lambda b: take(b.container("janitor"), "securityContext.allowPrivilegeEscalation"), "allowPrivilegeEscalation is not false"),
+    ("capabilities kept", "local", lambda b: take(b.container("janitor"), "securityContext.capabilities.drop"), "does not drop ALL"),
+    ("a capability added", "local", lambda b: put(b.container("janitor"), "securityContext.capabilities.add", ["NET_ADMIN"]), "NET_ADMIN"),
+    ("procMount", "local", lambda b: put(b.container("janitor"), "securityContext.procMount", "Unmasked"), "procMount is Unmasked"),
+    ("a hostPort", "local", lambda b: put(b.container("janitor")["ports"][0], "hostPort", 9090), "hostPort 9090"),
+    ("a host process", "local", lambda b: put(b.pod("janitor"), "securityContext.windowsOptions.hostProcess", True), "hostProcess is set"),
+    ("a sidecar that may escalate", "production", lambda b: take(b.pod("redirector")["initContainers"][0], "securityContext.allowPrivilegeEscalation"), "container redis-tls: allowPrivilegeEscalation"),
+    ("a job as root", "local", lambda b: put(b.pod("migrate", "Job"), "securityContext.runAsUser", 0), "Job/migrate-"),
+    ("a store that keeps capabilities", "local", lambda b: take(b.container("kafka", "StatefulSet"), "securityContext.capabilities"), "StatefulSet/kafka"),
+    ("a root that can be written to", "local", lambda b: take(b.container("janitor"), "securityContext.readOnlyRootFilesystem"), "its root is not read-only"),
+    ("a token of the API server", "local", lambda b: take(b.pod("janitor"), "automountServiceAccountToken"), "automountServiceAccountToken"),
+    ("service links", "local", lambda b: take(b.pod("kafka", "StatefulSet"), "enableServiceLinks"), "enableServiceLinks"),
+    ("memory without a limit", "local", lambda b: take(b.container("janitor"), "resources.limits"), "its memory has no limit"),
+    ("no CPU", "local", lambda b: take(b.container("janitor"), "resources.requests.cpu"), "it requests no CPU"),
+    ("a namespace that does not enforce it", "local", lambda b: take(b.get("Namespace", "waymark"), "metadata.labels"), "does not enforce"),
+]  # fmt: skip
+
+REFERENCES = [
+    ("an autoscaler of nobody", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "redirectors"), "there is no Deployment redirectors"),
+    ("two autoscalers of one", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "links-api"), "two scale it"),
+    ("replicas beside an autoscaler", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.replicas", 2), "replicas is its autoscaler's"),
+    ("a Service of no pod", "local", lambda b: put(b.get("Service", "redirector"), "spec.selector", {"app.kubernetes.io/name": "x"}), "selects no pod"),
+    ("a budget of no pod", "local", lambda b: put(b.get("PodDisruptionBudget", "redirector"), "spec.selector.matchLabels", {"a": "b"}), "selects no pod"),
+    ("a selector of other pods", "local", lambda b: put(b.get("Deployment", "janitor"), "spec.selector.matchLabels", {"a": "b"}), "does not match its own pods"),
+    ("spread by other labels", "local", lambda b: put(b.pod("janitor")["topologySpreadConstraints"][0], "labelSelector.matchLabels", {"a": "b"}), "is spread by labels"),
+    ("a Service's port that is none", "local", lambda b: put(b.get("Service", "redirector")["spec"]["ports"][0], "targetPort", "web"), "has no port web"),
+    ("a probe's port that is none", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.port", 9091), "readinessProbe asks port 9091"),
+    ("an Ingress to nowhere", "local", lambda b: b.drop("Service", "links-api"), "there is no Service links-api"),
+    ("an Ingress to no port", "local", lambda b: put(b.get("Service", "links-api")["spec"]["ports"][0], "name", "web"), "Service links-api has no port http"),
+    ("a route to no port", "gateway", lambda b: put(b.get("HTTPRoute", "redirector")["spec"]["rules"][0]["backendRefs"][0], "port", 81), "Service redirector has no port 81"),
+    ("a ConfigMap that is missing", "local", lambda b: b.drop("ConfigMap", "kafka"), "there is no ConfigMap kafka-"),
+    ("a Secret that nobody is told to give", "production", lambda b: put(b.pod("janitor")["volumes"][0], "secret.secretName", "janitors"), "does not ask for one"),
+    ("a Secret that nobody reads", "local", lambda b: put(b.pod("janitor"), "volumes", []), "nobody reads it"),
+    ("a volume that is missing", "local", lambda b: put(b.pod("janitor"), "volumes", []), "there is no volume secrets"),
+    ("a ServiceAccount that is missing", "local", lambda b: b.drop("ServiceAccount", "janitor"), "there is no ServiceAccount janitor"),
+]  # fmt: skip
+
+NETWORKS = [
+    ("no default", "local", lambda b: b.drop("NetworkPolicy", "default-deny"), "none denies by default"),
+    ("a rule for everybody", "local", lambda b: take(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0], "from"), "names nobody, which means everybody"),
+    ("a rule for all ports", "local", lambda b: take(b.get("NetworkPolicy", "to-redis")["spec"]["egress"][0], "ports"), "names no port, which means all"),
+    ("no way to Kafka", "production", lambda b: b.drop("NetworkPolicy", "to-kafka"), "Deployment/redirector: no way to kafka"),
+    ("no way to names", "local", lambda b: b.drop("NetworkPolicy", "names"), "no way to names"),
+    ("a way that is not needed", "local", lambda b: b.get("NetworkPolicy", "to-redis")["spec"]["podSelector"]["matchExpressions"][0]["values"].append("janitor"), "janitor: a way to redis"),
+    ("a way to the internet", "gateway", lambda b: put(b.get("NetworkPolicy", "janitor-destinations"), "spec.podSelector", {}), "redirector: a way to the internet"),
+    ("a port that nobody may ask", "local", lambda b: b.drop("NetworkPolicy", "metrics"), "nobody may ask its port ops"),
+    ("a port that is open for nothing", "local", lambda b: put(b.get("NetworkPolicy", "redirector-visitors")["spec"]["ingress"][0]["ports"][0], "port", "web"), "port web is open"),
+]  # fmt: skip
+
+SERVICES = [
+    ("a service that is missing", "plain", lambda b: b.drop("Deployment", "janitor"), "janitor is missing"),
+    ("a job that is missing", "production", lambda b: b.drop("Job", "migrate"), "migrate is missing"),
+    ("a container of another name", "local", lambda b: put(b.container("janitor"), "name", "main"), "container main is no program's name"),
+    ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
+    ("another program", "local", lambda b: put(b.container("topics", "Job"), "command", ["/bin/topics"]), "runs /bin/topics"),
+    ("no Service", "local", lambda b: b.drop("Service", "janitor"), "janitor: has no Service"),
+    ("no budget", "local", lambda b: b.drop("PodDisruptionBudget", "janitor"), "janitor: has no PodDisruptionBudget"),
+    ("no autoscaler", "local", lambda b: b.drop("HorizontalPodAutoscaler", "redirector"), "redirector: nobody scales it"),
+    ("an autoscaler too many", "local", lambda b: put(b.get("HorizontalPodAutoscaler", "redirector"), "spec.scaleTargetRef.name", "janitor"), "janitor: is scaled"),
+    ("a readiness that only says alive", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.path", "/livez"), "readinessProbe does not ask /readyz"),
+    ("no startup probe", "local", lambda b: take(b.container("links-api"), "startupProbe"), "startupProbe does not ask /livez"),
+    ("an update that takes pods away first", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.strategy.rollingUpdate.maxUnavailable", 1), "takes old pods away"),
+    ("pods that are not spread", "local", lambda b: take(b.pod("redirector"), "topologySpreadConstraints"), "may all be on one node"),
+]  # fmt: skip
+
+DESCRIPTION = [
+    ("an unknown variable", "local", "variables", lambda b: b.variable(b.container("redirector"), "JOURNAL_MAXBYTES", "1"), "redirector --help knows no JOURNAL_MAXBYTES"),
+    ("a variable of another program", "local", "variables", lambda b: b.variable(b.container("janitor"), "PUBLIC_BASE_URL", "https://a.b"), "janitor --help knows no PUBLIC_BASE_URL"),
+    ("a value that the program refuses", "local", "variables", lambda b: put(b.get("ConfigMap", "redirector"), "data.HTTP_LOOPS", "0"), "HTTP_LOOPS: 0 is not between"),
+    ("a required variable that is missing", "local", "variables", lambda b: take(b.get("ConfigMap", "links"), "data.PUBLIC_BASE_URL"), "PUBLIC_BASE_URL: is required"),
+    ("a variable without a value", "local", "variables", lambda b: b.container("janitor")["env"].append({"name": "LOG_LEVEL"}), "LOG_LEVEL has no value"),
+    ("a secret's key that is missing", "local", "files", lambda b: take(b.get("Secret", "links-api"), "data.jwt-secret"), "JWT_SECRET_FILE: nothing puts a file"),
+    ("a key that the operator is not told to give", "production", "files", lambda b: b.variable(b.container("janitor"), "PG_URL_FILE", "/run/secrets/waymark/url"), "PG_URL_FILE: nothing puts a file"),
+    ("a secret in the open", "local", "plain_secrets", lambda b: b.variable(b.container("janitor"), "PG_URL", "postgresql://a:b@c/d"), "PG_URL is a secret"),
+    ("a port that the program does not listen on", "local", "ports", lambda b: put(b.container("redirector")["ports"][0], "containerPort", 80), "port http is 80, and HTTP_PORT is 8080"),
+    ("metrics asked at another port", "local", "ports", lambda b: put(b.get("Deployment", "janitor"), "spec.template.metadata.annotations", {"prometheus.io/port": "9091"}), "prometheus.io/port is 9091"),
+    ("a monitor of no port", "production", "ports", lambda b: put(b.get("PodMonitor", "waymark")["spec"]["podMetricsEndpoints"][0], "port", "metrics"), "has no port metrics"),
+    ("an unknown topic", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.topic", "waymark.clicks.v1"), "has no waymark.clicks.v1"),
+    ("another group", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.consumerGroup", "x"), "consumerGroup is x"),
+    ("other brokers", "production", "topics", lambda b: put(b.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "x:1"), "bootstrapServers is not KAFKA_BROKERS"),
+    ("more consumers than partitions", "production", "consumers", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicaCount", 7), "7 pods of 2 lanes are more than the 12 partitions"),
+    ("a journal that fills its volume", "local", "journal", lambda b: put(b.pod("redirector")["volumes"][1], "emptyDir.sizeLimit", "2Gi"), "gets the pod evicted"),
+    ("a journal in the container", "local", "journal", lambda b: b.variable(b.container("redirector"), "JOURNAL_DIR", "/tmp/journal"), "not below an emptyDir"),
+    ("too short a grace", "local", "drain", lambda b: put(b.pod("redirector"), "terminationGracePeriodSeconds", 30), "may need 35 s to end and is given 30"),
+    ("no preStop", "local", "drain", lambda b: take(b.container("links-api"), "lifecycle"), "no preStop"),
+    ("a proxy that nobody trusts", "local", "hosts", lambda b: take(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES"), "TRUSTED_PROXIES names no proxy"),
+    ("another host than PUBLIC_BASE_URL", "local", "hosts", lambda b: put(b.get("Ingress", "redirector")["spec"]["rules"][0], "host", "x.localhost"), "PUBLIC_BASE_URL is at waymark.localhost"),
+    ("a host of the API that links may lead to", "gateway", "hosts", lambda b: put(b.get("HTTPRoute", "links-api"), "spec.hostnames", ["x.rt"]), "OWN_HOSTS lacks one of x.rt"),
+    ("an image of another version", "local", "versions", lambda b: put(b.container("janitor"), "image", "localhost/waymark/janitor:0.0.9"), "and this is version"),
+    ("an image of no version", "local", "versions", lambda b: put(b.container("redis", "StatefulSet"), "image", "docker.io/library/redis:latest"), "has no version"),
+    ("a Job whose name stays", "local", "versions", lambda b: put(b.get("Job", "migrate"), "metadata.name", "migrate"), "a Job's name ends in its version"),
+]  # fmt: skip
+
+
+def cases(check, table):
+    return [pytest.param(check, *case[1:], id=case[0]) for case in table]
+
+
+@pytest.mark.parametrize(
+    "check, overlay, spoil, words",
+    cases(schema.check, SCHEMA) + cases(restricted.check, RESTRICTED) + cases(references.check, REFERENCES) + cases(networks.check, NETWORKS)
+    + cases(services.check, SERVICES)
+    + [pytest.param(getattr(description, f"check_{case[2]}"), case[1], *case[3:], id=case[0]) for case in DESCRIPTION],
+)  # fmt: skip
+def test_notices(check, overlay, spoil, words, renderings):
+    broken = Broken(renderings[overlay])
+    spoil(broken)
+    found = list(check(rendering.Rendering(overlay, broken.things)))
+    assert [problem for problem in found if words in problem], found or "nothing was found"
+
+
+def test_each_check_of_the_description_is_tried():
+    tried = {f"check_{case[2]}" for case in DESCRIPTION}
+    assert {check.__name__ for check in description.CHECKS} == tried
+
+
+def test_says_what_kustomize_refuses(tmp_path):
+    (tmp_path / "kustomization.yaml").write_text("resources: [nothing.yaml]\n")
+    with pytest.raises(RuntimeError, match="nothing.yaml"):
+        rendering.render(tmp_path)
+
+
+def test_yamllint_refuses_a_key_that_stands_twice(tmp_path):
+    (tmp_path / "twice.yaml").write_text("a: 1\na: 2\n")
+    run = subprocess.run(["yamllint", "--strict", "--config-file", tree.MANIFESTS / ".yamllint", tmp_path], capture_output=True, text=True)
+    assert run.returncode and "duplication of key" in run.stdout, run.stdout

@@ -1,0 +1,117 @@
+"""A new version's pods may start before its migrations are done. They wait, and /readyz says what for."""
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/integration/links-api"), str(ROOT / "tests/e2e")]
+
+from service import BASE, BUILD, SECRET, Database, wait_until  # noqa: E402
+
+PATIENCE_S = 60
+AWAY = "127.0.0.1:1"
+# What is not ready although the schema is: Kafka is away, so that nobody else's clicks are counted here.
+ROLES = {
+    "redirector": ("waymark_redirector", set()),
+    "links-api": ("waymark_links_api", set()),
+    "analytics-consumer": ("waymark_consumer", {"kafka"}),
+    "janitor": ("waymark_janitor", set()),
+}
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+def migrate(database, folder):
+    variables = {"PG_URL": database.url(), "MIGRATIONS_DIR": str(folder)}
+    run = subprocess.run([BUILD / "bin/migrate"], capture_output=True, text=True, env=variables, cwd=ROOT)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+class Pod:
+    def __init__(self, name, database, folder):
+        self.name = name
+        self.log = (folder / f"{name}.log").open("w+")
+        self.ops = f"http://127.0.0.1:{(port := free_port())}"
+        environment = {
+            **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
+            "PG_URL": database.url(ROLES[name][0]),
+            "REDIS_URL": database.redis.url,
+            "KAFKA_BROKERS": AWAY,
+            "PUBLIC_BASE_URL": BASE,
+            "JWT_SECRET": SECRET,
+            "JOURNAL_DIR": str(folder / "journal"),
+            "HTTP_PORT": "0",
+            "OPS_PORT": str(port),
+        }
+        self.process = subprocess.Popen([BUILD / "bin" / name], env=environment, stderr=self.log, stdout=self.log)
+
+    def not_ready(self):
+        """The names of the failing checks; None while nobody answers."""
+        try:
+            with urllib.request.urlopen(f"{self.ops}/readyz", timeout=5):
+                return set()
+        except urllib.error.HTTPError as refused:
+            return set(json.load(refused)["failing"])
+        except (OSError, http.client.HTTPException):
+            assert self.process.poll() is None, self.text()
+            return None
+
+    def says(self, event):
+        return f'"event":"{event}"' in self.text()
+
+    def text(self):
+        return pathlib.Path(self.log.name).read_text()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(PATIENCE_S)
+        text = self.text()
+        assert "Sanitizer" not in text and "runtime error" not in text, text
+        return status
+
+
+@pytest.fixture
+def database():
+    database = Database(create=False)
+    database._admin_sql(f"CREATE DATABASE {database.name}")
+    yield database
+    database.drop()
+
+
+@pytest.fixture
+def older(tmp_path):
+    """The migrations of the version before."""
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for file in sorted((ROOT / "db/migrations").glob("*.sql"))[:-1]:
+        (folder / file.name).symlink_to(file)
+    return folder
+
+
+def test_services_are_not_ready_before_the_migrations_of_their_version_are_done(database, older, tmp_path):
+    migrate(database, older)
+    pods = [Pod(name, database, tmp_path) for name in ROLES]
+    try:
+        for pod in pods:
+            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), PATIENCE_S, f"{pod.name} to wait for the schema")
+            wait_until(lambda pod=pod: pod.says("postgres_schema_is_too_old"), PATIENCE_S, f"{pod.name} to log it")
+        migrate(database, ROOT / "db/migrations")
+        for pod in pods:
+            wanted = ROLES[pod.name][1]
+            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, PATIENCE_S, f"only {wanted or 'nothing'} to fail in {pod.name}")
+    finally:
+        statuses = {pod.name: pod.stop() for pod in pods}
+    assert {name: status for name, status in statuses.items() if status} == {}

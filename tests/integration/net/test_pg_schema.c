@@ -1,0 +1,140 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/net/pg_pool.h"
+#include "tests/integration/net/net_fixture.h"
+
+#define STATEMENT_TIMEOUT_MS 5000
+#define CONNECT_TIMEOUT_MS 5000
+#define WAIT_MS 5000
+#define PATIENCE_MS 20000
+
+static bool works(void *pool)
+{
+	struct pg_conn *conn = NULL;
+	if (pg_pool_take(pool, &conn) != OK)
+		return false;
+	bool answered = pg_conn_query(conn, "SELECT 1", NULL, NULL) == OK;
+	pg_pool_give(pool, conn);
+	return answered;
+}
+
+#define SCHEMA_URL_SIZE 640
+
+/* A pool that needs version 3 of a schema that is this test's own; that stands at before, or has no table at 0. */
+static struct pg_pool *new_pool_for_schema(const struct net_fixture *f, struct pg_conn *owner, int64_t before,
+                                           char *url)
+{
+	char sql[256];
+	snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", f->unique);
+	assert_int_equal(pg_conn_script(owner, sql), OK);
+	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT %d AS version", f->unique, (int)before);
+	if (before > 0)
+		assert_int_equal(pg_conn_script(owner, sql), OK);
+	snprintf(url, SCHEMA_URL_SIZE, "%s%coptions=-csearch_path%%3D%s", f->pg_url, strchr(f->pg_url, '?') ? '&' : '?',
+	         f->unique);
+	return pg_pool_new(&(struct pg_pool_config){
+		.url = url,
+		.application_name = f->unique,
+		.max = 2,
+		.wait_ms = WAIT_MS,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+		.schema_version = 3,
+		.clock = clock_system(),
+		.log = f->log,
+	});
+}
+
+static bool schema_will_not_do(void *pool)
+{
+	return !pg_pool_schema_will_do(pool);
+}
+
+static void takes_a_server_whose_schema_is_too_old_for_one_that_is_away(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_conn *owner = net_fixture_pg(f);
+	char url[SCHEMA_URL_SIZE];
+	struct pg_pool *pool = new_pool_for_schema(f, owner, 2, url);
+	assert_false(works(pool));
+	net_fixture_wait(schema_will_not_do, pool, PATIENCE_MS);
+	assert_false(pg_pool_is_reachable(pool));
+	for (int i = 0; i < 1000; i++)
+		assert_false(works(pool));
+	assert_in_range(net_fixture_logged(f, "postgres_schema_is_too_old"), 1, 3);
+	/* The migration comes. */
+	char sql[256];
+	snprintf(sql, sizeof(sql), "INSERT INTO %s.schema_migrations VALUES (3)", f->unique);
+	assert_int_equal(pg_conn_script(owner, sql), OK);
+	net_fixture_wait(works, pool, PATIENCE_MS);
+	assert_true(pg_pool_schema_will_do(pool));
+	/* Nobody asks again. */
+	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
+	assert_int_equal(pg_conn_script(owner, sql), OK);
+	struct pg_conn *conns[2];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pg_pool_take(pool, &conns[i]), OK);
+	for (int i = 0; i < 2; i++)
+		pg_pool_give(pool, conns[i]);
+	pg_pool_free(pool);
+	pg_conn_close(owner);
+}
+
+static void waits_for_a_schema_that_is_not_there_at_all(void **state)
+{
+	const struct net_fixture *f = *state;
+	struct pg_conn *owner = net_fixture_pg(f);
+	char url[SCHEMA_URL_SIZE];
+	struct pg_pool *pool = new_pool_for_schema(f, owner, 0, url);
+	assert_false(works(pool));
+	net_fixture_wait(schema_will_not_do, pool, PATIENCE_MS);
+	char sql[256];
+	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT 4 AS version", f->unique);
+	assert_int_equal(pg_conn_script(owner, sql), OK);
+	net_fixture_wait(works, pool, PATIENCE_MS);
+	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
+	assert_int_equal(pg_conn_script(owner, sql), OK);
+	pg_pool_free(pool);
+	pg_conn_close(owner);
+}
+
+static void does_not_call_a_schema_too_old_that_it_has_not_seen(void **state)
+{
+	struct net_fixture *f = *state;
+	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	struct pg_pool *pool = pg_pool_new(&(struct pg_pool_config){
+		.url = f->pg_url,
+		.application_name = f->unique,
+		.max = 1,
+		.wait_ms = WAIT_MS,
+		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
+		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
+		.schema_version = 3,
+		.clock = clock_system(),
+		.log = f->log,
+	});
+	assert_false(works(pool));
+	assert_true(pg_pool_schema_will_do(pool));
+	pg_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(takes_a_server_whose_schema_is_too_old_for_one_that_is_away),
+		WITH_FIXTURE(waits_for_a_schema_that_is_not_there_at_all),
+		WITH_FIXTURE(does_not_call_a_schema_too_old_that_it_has_not_seen),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+"""One description: names, ports, variables and topics in the manifests are those of the programs and of deploy/topics.conf."""
+
+import re
+import urllib.parse
+
+from . import given, programs, tree
+from .references import backends, ports_of
+from .rendering import name_of
+
+# How long a service may take to end after its drain: connections, threads, the last answer of a store.
+ENDING_S = 5
+UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+
+
+def containers(rendering):
+    """(workload, container, program, environment) of each of our programs."""
+    for workload in rendering.workloads:
+        for container in workload.containers:
+            program = programs.PROGRAMS.get(container["name"])
+            if program:
+                yield workload, container, program, programs.environment(rendering, container)[0]
+
+
+def value_of(program, values, name):
+    return values.get(name, programs.table(program).get(name))
+
+
+def check_variables(rendering):
+    for workload, container, program, values in containers(rendering):
+        _, problems = programs.environment(rendering, container)
+        yield from (f"{workload.where}: {problem}" for problem in problems)
+        for name in values:
+            if not programs.is_known(program, name):
+                yield f"{workload.where}: {program} --help knows no {name}"
+        yield from (f"{workload.where}: {program} says {line}" for line in programs.check_config(program, values))
+
+
+def key_names(rendering, secret):
+    thing = rendering.find("Secret", secret)
+    return set(thing.get("data", {})) if thing else given.table().get(secret, set())
+
+
+def check_files(rendering):
+    """Each NAME_FILE, or *_FILE with a path under /run, leads into a volume that has such a key."""
+    for workload, container, program, values in containers(rendering):
+        volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
+        mounts = {mount["mountPath"]: volumes.get(mount["name"], {}) for mount in container.get("volumeMounts", [])}
+        for name, path in values.items():
+            if not path.startswith("/run/"):
+                continue
+            folder, _, key = path.rpartition("/")
+            volume = mounts.get(folder, {})
+            named = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
+            config = rendering.find("ConfigMap", named) or {}
+            if key not in key_names(rendering, named) | set(config.get("data", {})):
+                yield f"{workload.where}: {name}: nothing puts a file at {path}"
+
+
+def check_plain_secrets(rendering):
+    """No secret is a value in a pod's description or in a ConfigMap."""
+    for workload, _, _, values in containers(rendering):
+        for name in ("PG_URL", "REDIS_URL", "JWT_SECRET", "KAFKA_SASL_PASSWORD"):
+            if name in values:
+                yield f"{workload.where}: {name} is a secret: give {name}_FILE"
+
+
+def check_ports(rendering):
+    for workload, container, program, values in containers(rendering):
+        ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
+        for name, port in (("http", "HTTP_PORT"), ("ops", "OPS_PORT")):
+            listens = value_of(program, values, port)
+            if listens is None and name in ports:
+                yield f"{workload.where}: {program} has no {port}"
+            elif listens is not None and str(ports.get(name)) != listens:
+                yield f"{workload.where}: port {name} is {ports.get(name)}, and {port} is {listens}"
+        annotations = workload.thing["spec"]["template"]["metadata"].get("annotations", {})
+        told = annotations.get("prometheus.io/port")
+        if told != (str(ports["ops"]) if "ops" in ports else None):
+            yield f"{workload.where}: prometheus.io/port is {told}, and its port ops is {ports.get('ops')}"
+    for monitor in rendering.all("PodMonitor"):
+        for endpoint in monitor["spec"]["podMetricsEndpoints"]:
+            for workload, _, _, _ in containers(rendering):
+                if workload.thing["kind"] == "Deployment" and endpoint["port"] not in ports_of(workload):
+                    yield f"{name_of(monitor)}: {workload.where} has no port {endpoint['port']}"
+
+
+def check_topics(rendering):
+    topics = tree.topics()
+    group = programs.table("analytics-consumer")["CONSUMER_GROUP"]
+    for scaler in rendering.all("ScaledObject"):
+        for trigger in scaler["spec"]["triggers"]:
+            about = trigger["metadata"]
+            if about.get("topic") not in topics:
+                yield f"{name_of(scaler)}: deploy/topics.conf has no {about.get('topic')}"
+            if about.get("consumerGroup") != group:
+                yield f"{name_of(scaler)}: consumerGroup is {about.get('consumerGroup')}, and the consumers' is {group}"
+            brokers = next((each["data"]["KAFKA_BROKERS"] for each in rendering.all("ConfigMap") if "KAFKA_BROKERS" in each.get("data", {})), None)
+            if about.get("bootstrapServers") != brokers:
+                yield f"{name_of(scaler)}: bootstrapServers is not KAFKA_BROKERS, {brokers}"
+
+
+def check_consumers(rendering):
+    """A lane without a partition counts nothing."""
+    partitions = tree.topics()["waymark.redirects.v1"]
+    for workload, _, program, values in containers(rendering):
+        if program != "analytics-consumer":
+            continue
+        lanes = int(value_of(program, values, "LANES"))
+        for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
+            if scaler["spec"]["scaleTargetRef"]["name"] != workload.name:
+                continue
+            most = scaler["spec"].get("maxReplicas") or scaler["spec"].get("maxReplicaCount")
+            if most * lanes > partitions:
+                yield f"{name_of(scaler)}: {most} pods of {lanes} lanes are more than the {partitions} partitions"
+
+
+def bytes_of(quantity):
+    number, unit = re.fullmatch(r"([0-9]+)([KMG]i)?", str(quantity)).groups()
+    return int(number) * UNITS.get(unit, 1)
+
+
+def check_journal(rendering):
+    for workload, container, program, values in containers(rendering):
+        folder = values.get("JOURNAL_DIR")
+        if not folder:
+            continue
+        volumes = {volume["name"]: volume for volume in workload.pod.get("volumes", [])}
+        mount = next((each for each in container["volumeMounts"] if folder.startswith(each["mountPath"] + "/")), None)
+        room = mount and volumes[mount["name"]].get("emptyDir", {}).get("sizeLimit")
+        most = int(value_of(program, values, "JOURNAL_MAX_BYTES"))
+        if not room:
+            yield f"{workload.where}: JOURNAL_DIR {folder} is not below an emptyDir with a sizeLimit"
+        elif bytes_of(room) < most * 1.05:
+            yield f"{workload.where}: a full journal ({most} bytes) gets the pod evicted: sizeLimit is {room}"
+
+
+def check_drain(rendering):
+    for workload, container, program, values in containers(rendering):
+        drain = value_of(program, values, "DRAIN_S") or int(value_of(program, values, "DRAIN_MS") or 0) / 1000
+        statement = int(value_of(program, values, "PG_STATEMENT_TIMEOUT_MS") or 0) / 1000
+        sleep = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+        needed = sleep + max(float(drain), statement) + ENDING_S
+        grace = workload.pod.get("terminationGracePeriodSeconds", 30)
+        if workload.thing["kind"] == "Deployment" and grace < needed:
+            yield f"{workload.where}: it may need {needed:g} s to end and is given {grace}"
+        if "HTTP_PORT" in programs.table(program) and not sleep:
+            yield f"{workload.where}: no preStop: proxies still send requests while it ends"
+
+
+def check_hosts(rendering):
+    routes = {}
+    for route in rendering.all("Ingress") + rendering.all("HTTPRoute"):
+        for host, service, _ in backends(route):
+            routes.setdefault(service, set()).add(host)
+    for workload, _, program, values in containers(rendering):
+        hosts = routes.get(workload.name, set())
+        if not hosts:
+            continue
+        if not values.get("TRUSTED_PROXIES"):
+            yield f"{workload.where}: all visitors look like one: TRUSTED_PROXIES names no proxy"
+        base = urllib.parse.urlsplit(values.get("PUBLIC_BASE_URL", "")).hostname
+        if program == "redirector" and hosts != {base}:
+            yield f"{workload.where}: PUBLIC_BASE_URL is at {base}, and {', '.join(sorted(hosts))} leads there"
+        if program == "links-api" and not hosts <= {base, *values.get("OWN_HOSTS", "").split(",")}:
+            yield f"{workload.where}: OWN_HOSTS lacks one of {', '.join(sorted(hosts))}"
+
+
+def check_versions(rendering):
+    version = tree.version()
+    for workload in rendering.workloads:
+        for container in workload.containers:
+            if "waymark/" in container["image"] and not container["image"].endswith(f":{version}"):
+                yield f"{workload.where}: image {container['image']}, and this is version {version}"
+            if not re.search(r":[0-9][^/]*$", container["image"]):
+                yield f"{workload.where}: image {container['image']} has no version"
+        if workload.thing["kind"] == "Job" and not workload.name.endswith("-" + version.replace(".", "-")):
+            yield f"{workload.where}: a Job's name ends in its version: a Job cannot be changed"
+
+
+CHECKS = (
+    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_consumers, check_journal, check_drain,
+    check_hosts, check_versions,
+)  # fmt: skip
+
+
+def check(rendering):
+    for part in CHECKS:
+        yield from part(rendering)

@@ -1,0 +1,78 @@
+"""The ways that NetworkPolicies leave open are those that the services need, and no others."""
+
+from .rendering import does_match, name_of
+
+# Who asks what, and on which ports; a store's port may be another behind TLS.
+NEEDS = {
+    "redirector": {"postgres", "redis", "kafka"},
+    "links-api": {"postgres", "redis", "kafka"},
+    "analytics-consumer": {"postgres", "kafka"},
+    "janitor": {"postgres"},
+    "migrate": {"postgres"},
+    "topics": {"kafka"},
+}
+STORES = {5432: "postgres", 6379: "redis", 6380: "redis", 9092: "kafka", 9093: "kafka"}
+OPEN_TO_THE_WORLD = {80, 443}
+
+
+def ports_of(rules):
+    return {port.get("port") for rule in rules for port in rule.get("ports", [])}
+
+
+def applying(rendering, workload, direction):
+    return [
+        policy for policy in rendering.all("NetworkPolicy")
+        if direction in policy["spec"]["policyTypes"] and does_match(policy["spec"]["podSelector"], workload.labels)
+    ]  # fmt: skip
+
+
+def check_default(rendering):
+    for policy in rendering.all("NetworkPolicy"):
+        spec = policy["spec"]
+        if spec["podSelector"] == {} and set(spec["policyTypes"]) == {"Ingress", "Egress"} and not spec.get("ingress") and not spec.get("egress"):
+            return
+    yield "NetworkPolicy: none denies by default"
+
+
+def check_egress(rendering, workload):
+    reached = set()
+    for policy in applying(rendering, workload, "Egress"):
+        reached |= ports_of(policy["spec"].get("egress", []))
+    stores = {STORES[port] for port in reached if port in STORES}
+    for store in NEEDS.get(workload.app, stores) - stores:
+        yield f"{workload.where}: no way to {store}"
+    for store in stores - NEEDS.get(workload.app, stores):
+        yield f"{workload.where}: a way to {store}, which it does not need"
+    if workload.app in NEEDS and 53 not in reached:
+        yield f"{workload.where}: no way to names"
+    if reached & OPEN_TO_THE_WORLD and workload.app != "janitor":
+        yield f"{workload.where}: a way to the internet"
+
+
+def check_ingress(rendering, workload):
+    open_to = set()
+    for policy in applying(rendering, workload, "Ingress"):
+        open_to |= ports_of(policy["spec"].get("ingress", []))
+    names = {port.get("name") for container in workload.containers for port in container.get("ports", [])}
+    for name in names - open_to:
+        yield f"{workload.where}: nobody may ask its port {name}"
+    for name in open_to - names:
+        yield f"{workload.where}: port {name} is open, and it has none of that name"
+
+
+def check_each_rule(rendering):
+    for policy in rendering.all("NetworkPolicy"):
+        for direction, peers in (("ingress", "from"), ("egress", "to")):
+            for rule in policy["spec"].get(direction, []):
+                if not rule.get(peers):
+                    yield f"{name_of(policy)}: {direction} names nobody, which means everybody"
+                if not rule.get("ports"):
+                    yield f"{name_of(policy)}: {direction} names no port, which means all"
+
+
+def check(rendering):
+    yield from check_default(rendering)
+    yield from check_each_rule(rendering)
+    for workload in rendering.workloads:
+        yield from check_egress(rendering, workload)
+        yield from check_ingress(rendering, workload)

@@ -1,0 +1,120 @@
+"""Who names whom: whatever an object of a rendering names is there, and whatever is there is named by somebody."""
+
+from . import given
+from .rendering import does_match, name_of
+
+
+def check_targets(rendering):
+    for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
+        target = scaler["spec"]["scaleTargetRef"]
+        if not rendering.find(target.get("kind", "Deployment"), target["name"]):
+            yield f"{name_of(scaler)}: there is no {target.get('kind', 'Deployment')} {target['name']}"
+    scaled = [scaler["spec"]["scaleTargetRef"]["name"] for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")]
+    for name in {name for name in scaled if scaled.count(name) > 1}:
+        yield f"Deployment/{name}: two scale it"
+    for deployment in rendering.all("Deployment"):
+        if deployment["metadata"]["name"] in scaled and "replicas" in deployment["spec"]:
+            yield f"{name_of(deployment)}: replicas is its autoscaler's to say"
+
+
+def check_selectors(rendering):
+    for service in rendering.all("Service"):
+        if not rendering.selected(service["spec"].get("selector", {})):
+            yield f"{name_of(service)}: selects no pod"
+    for budget in rendering.all("PodDisruptionBudget"):
+        if not rendering.selected(budget["spec"]["selector"].get("matchLabels", {})):
+            yield f"{name_of(budget)}: selects no pod"
+    for workload in rendering.workloads:
+        selector = workload.thing["spec"].get("selector")
+        if selector and not does_match(selector, workload.labels):
+            yield f"{workload.where}: its selector does not match its own pods"
+        for spread in workload.pod.get("topologySpreadConstraints", []):
+            if not does_match(spread["labelSelector"], workload.labels):
+                yield f"{workload.where}: is spread by labels that its pods do not have"
+
+
+def ports_of(workload):
+    return {port.get("name"): port["containerPort"] for container in workload.containers for port in container.get("ports", [])}
+
+
+def check_ports(rendering):
+    for service in rendering.all("Service"):
+        for workload in rendering.selected(service["spec"].get("selector", {})):
+            ports = ports_of(workload)
+            for port in service["spec"]["ports"]:
+                if port["targetPort"] not in {*ports.keys(), *ports.values()}:
+                    yield f"{name_of(service)}: {workload.where} has no port {port['targetPort']}"
+    for workload in rendering.workloads:
+        names = ports_of(workload)
+        for container in workload.containers:
+            for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
+                probe = container.get(kind, {})
+                port = (probe.get("httpGet") or probe.get("tcpSocket") or {}).get("port")
+                if port is not None and port not in {*names.keys(), *names.values()}:
+                    yield f"{workload.where}: {kind} asks port {port}, which it does not have"
+
+
+def backends(route):
+    """(host, service, port) of an Ingress or an HTTPRoute."""
+    if route["kind"] == "Ingress":
+        for rule in route["spec"]["rules"]:
+            for path in rule["http"]["paths"]:
+                service = path["backend"]["service"]
+                yield rule.get("host"), service["name"], service["port"].get("name") or service["port"].get("number")
+    else:
+        for rule in route["spec"]["rules"]:
+            for backend in rule["backendRefs"]:
+                for host in route["spec"]["hostnames"]:
+                    yield host, backend["name"], backend["port"]
+
+
+def check_routes(rendering):
+    for route in rendering.all("Ingress") + rendering.all("HTTPRoute"):
+        for _, name, port in backends(route):
+            service = rendering.find("Service", name)
+            if not service:
+                yield f"{name_of(route)}: there is no Service {name}"
+            elif port not in [part for each in service["spec"]["ports"] for part in (each["name"], each["port"])]:
+                yield f"{name_of(route)}: Service {name} has no port {port}"
+
+
+def named_of(workload):
+    """("ConfigMap" or "Secret", name) of all that a workload reads."""
+    for volume in workload.pod.get("volumes", []):
+        if "configMap" in volume:
+            yield "ConfigMap", volume["configMap"]["name"]
+        if "secret" in volume:
+            yield "Secret", volume["secret"]["secretName"]
+    for container in workload.containers:
+        for source in container.get("envFrom") or []:
+            if "configMapRef" in source:
+                yield "ConfigMap", source["configMapRef"]["name"]
+            if "secretRef" in source:
+                yield "Secret", source["secretRef"]["name"]
+
+
+def check_named(rendering):
+    """ConfigMaps and Secrets are there, or an operator is told to give them."""
+    named = set()
+    for workload in rendering.workloads:
+        for kind, name in named_of(workload):
+            named.add((kind, name))
+            if not rendering.find(kind, name) and name not in given.names():
+                yield f"{workload.where}: there is no {kind} {name}, and {given.DOCUMENT} does not ask for one"
+        mounts = {volume["name"] for volume in workload.pod.get("volumes", [])}
+        mounts |= {claim["metadata"]["name"] for claim in workload.thing["spec"].get("volumeClaimTemplates", [])}
+        for container in workload.containers:
+            for mount in container.get("volumeMounts", []):
+                if mount["name"] not in mounts:
+                    yield f"{workload.where}: there is no volume {mount['name']}"
+        account = workload.pod.get("serviceAccountName")
+        if account and not rendering.find("ServiceAccount", account):
+            yield f"{workload.where}: there is no ServiceAccount {account}"
+    for thing in rendering.all("ConfigMap") + rendering.all("Secret"):
+        if (thing["kind"], thing["metadata"]["name"]) not in named:
+            yield f"{name_of(thing)}: nobody reads it"
+
+
+def check(rendering):
+    for part in (check_targets, check_selectors, check_ports, check_routes, check_named):
+        yield from part(rendering)

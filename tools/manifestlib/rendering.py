@@ -1,0 +1,67 @@
+"""What an overlay comes to: kustomize's objects, and who has what of whom."""
+
+import subprocess
+
+import yaml
+
+from . import tree
+
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job")
+
+
+class Workload:
+    """Something that makes pods."""
+
+    def __init__(self, thing):
+        self.thing = thing
+        self.where = name_of(thing)
+        self.name = thing["metadata"]["name"]
+        template = thing["spec"]["template"]
+        self.labels = template.get("metadata", {}).get("labels", {})
+        self.pod = template["spec"]
+        self.containers = self.pod.get("initContainers", []) + self.pod["containers"]
+
+    @property
+    def app(self):
+        return self.labels.get("app.kubernetes.io/name")
+
+
+class Rendering:
+    def __init__(self, name, things):
+        self.name = name
+        self.things = things
+        self.workloads = [Workload(thing) for thing in things if thing["kind"] in WORKLOADS]
+
+    def all(self, kind):
+        return [thing for thing in self.things if thing["kind"] == kind]
+
+    def find(self, kind, name):
+        return next((thing for thing in self.all(kind) if thing["metadata"]["name"] == name), None)
+
+    def selected(self, labels):
+        """The workloads whose pods have all these labels."""
+        return [workload for workload in self.workloads if labels and labels.items() <= workload.labels.items()]
+
+
+def name_of(thing):
+    return f"{thing.get('kind', '?')}/{(thing.get('metadata') or {}).get('name', '?')}"
+
+
+def render(overlay):
+    """The rendering of an overlay's folder; RuntimeError with kustomize's words if there is none."""
+    run = subprocess.run([tree.kustomize(), "build", overlay], capture_output=True, text=True)
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr.strip())
+    return Rendering(overlay.name, list(yaml.load_all(run.stdout, Loader=yaml.CSafeLoader)))
+
+
+def does_match(selector, labels):
+    """A LabelSelector against labels."""
+    if not set((selector.get("matchLabels") or {}).items()) <= set(labels.items()):
+        return False
+    for term in selector.get("matchExpressions") or []:
+        value, wanted = labels.get(term["key"]), term.get("values", [])
+        fits = {"In": value in wanted, "NotIn": value not in wanted, "Exists": value is not None, "DoesNotExist": value is None}
+        if not fits[term["operator"]]:
+            return False
+    return True

@@ -1,0 +1,78 @@
+"""Every service is there, runs its own program, and has what each has: a Service, a budget, probes, somebody who scales it."""
+
+import re
+
+from . import programs
+from .rendering import does_match
+
+SERVICES = ("redirector", "links-api", "analytics-consumer", "janitor")
+JOBS = ("migrate", "topics")
+# A lock lets one work at a time: more are of no use.
+NOT_SCALED = {"janitor"}
+# Images of ours that run no program of ours.
+SIDECARS = {"stunnel"}
+PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+
+
+def check_presence(rendering):
+    apps = {workload.app for workload in rendering.workloads}
+    for name in (*SERVICES, *JOBS):
+        if name not in apps:
+            yield f"{name} is missing"
+
+
+def check_programs(rendering):
+    for workload in rendering.workloads:
+        for container in workload.containers:
+            image = re.search(r"waymark/([a-z-]+)", container["image"])
+            if not image or image.group(1) in SIDECARS:
+                continue
+            program = programs.PROGRAMS.get(container["name"])
+            if container["name"] != workload.app or not program:
+                yield f"{workload.where}: container {container['name']} is no program's name"
+            elif image.group(1) != ("migrate" if workload.app in JOBS else program):
+                yield f"{workload.where}: container {container['name']} runs the image of {image.group(1)}"
+            elif container.get("command", [f"/bin/{program}"]) != [f"/bin/{program}"]:
+                yield f"{workload.where}: container {container['name']} runs {' '.join(container['command'])}"
+
+
+def check_company(rendering):
+    for workload in rendering.workloads:
+        if workload.app not in SERVICES:
+            continue
+        if not any(workload in rendering.selected(each["spec"].get("selector", {})) for each in rendering.all("Service")):
+            yield f"{workload.where}: has no Service"
+        if not any(does_match(each["spec"]["selector"], workload.labels) for each in rendering.all("PodDisruptionBudget")):
+            yield f"{workload.where}: has no PodDisruptionBudget"
+        scalers = rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject")
+        is_scaled = any(each["spec"]["scaleTargetRef"]["name"] == workload.name for each in scalers)
+        if is_scaled == (workload.app in NOT_SCALED):
+            yield f"{workload.where}: {'is scaled, which is of no use' if is_scaled else 'nobody scales it'}"
+
+
+def check_probes(rendering):
+    for workload in rendering.workloads:
+        for container in workload.containers:
+            if workload.app not in SERVICES or container["name"] != workload.app:
+                continue
+            for kind, path in PROBES.items():
+                asked = container.get(kind, {}).get("httpGet", {})
+                if (asked.get("path"), asked.get("port")) != (path, "ops"):
+                    yield f"{workload.where}: {kind} does not ask {path} of port ops"
+
+
+def check_strategy(rendering):
+    """A new pod is ready before an old one goes."""
+    for workload in rendering.workloads:
+        if workload.app not in SERVICES:
+            continue
+        rolling = workload.thing["spec"].get("strategy", {}).get("rollingUpdate", {})
+        if rolling.get("maxUnavailable") != 0:
+            yield f"{workload.where}: a rolling update takes old pods away before new ones are ready"
+        if not workload.pod.get("topologySpreadConstraints"):
+            yield f"{workload.where}: its pods may all be on one node"
+
+
+def check(rendering):
+    for part in (check_presence, check_programs, check_company, check_probes, check_strategy):
+        yield from part(rendering)

@@ -1,0 +1,34 @@
+"""Where things are: in the tree, in the build, and in the cache that tools/setup fills."""
+
+import os
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT / "deploy/k8s"
+# What people apply, and beside it what they may choose instead.
+OVERLAYS = [*sorted((MANIFESTS / "overlays").iterdir()), *sorted((ROOT / "tests/deploy/variants").iterdir())]
+
+
+def cache():
+    base = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path(base) / "waymark")
+
+
+def kustomize():
+    return cache() / "kustomize/kustomize"
+
+
+def program(name):
+    build = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR") or ROOT / "build/dev")
+    return build / "bin" / name
+
+
+def version():
+    return re.search(r"^project\(\w+ VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M).group(1)
+
+
+def topics():
+    """{name: partitions}, by deploy/topics.conf."""
+    lines = (line.split("#")[0].split() for line in (ROOT / "deploy/topics.conf").read_text().splitlines())
+    return {words[0]: int(words[1]) for words in lines if words}
