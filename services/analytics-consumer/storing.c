@@ -3,7 +3,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/base/entropy.h"
 #include "lib/base/mem.h"
+#include "lib/base/trace_context.h"
 
 #define SETTLE_STEP_MS 200
 #define PAUSE_FIRST_MS 50
@@ -89,10 +91,34 @@ static enum err store(struct storing *s)
 	}
 }
 
+static void log_traced(const struct storing *s, const struct visit *visit, int64_t delay_us)
+{
+	char trace_id[TRACE_CONTEXT_ID_SIZE];
+	char event_id[ENTROPY_UUID_TEXT_SIZE];
+	trace_context_id(visit->traceparent, trace_id);
+	entropy_uuid_format(visit->event.event_id, event_id);
+	log_info(s->config.log, "visit_counted", LOG_TEXT("trace_id", trace_id), LOG_TEXT("event_id", event_id),
+	         LOG_INT("link_id", visit->event.link_id), LOG_INT("delay_ms", delay_us / CLOCK_US_PER_MS));
+}
+
+static void note_visits(struct storing *s, int64_t now_us)
+{
+	for (size_t i = 0; i < s->batch.count; i++) {
+		const struct visit *visit = &s->batch.visits[i];
+		if (visit->fate != VISIT_NEW)
+			continue;
+		int64_t delay_us = now_us - visit->event.occurred_at_us;
+		metrics_observe(s->config.metrics->delay_seconds, (double)delay_us / (double)CLOCK_US_PER_S);
+		if (trace_context_is_sampled(visit->traceparent))
+			log_traced(s, visit, delay_us);
+	}
+}
+
 static void note_stored(struct storing *s, int64_t began_us)
 {
 	const struct ingest_metrics *metrics = s->config.metrics;
 	const struct clock *clock = s->config.clock;
+	int64_t now_us = clock_now_us(clock);
 	struct batch_sums sums = batch_sum(&s->batch);
 	metrics_add(metrics->humans, sums.humans);
 	metrics_add(metrics->bots, sums.bots);
@@ -100,7 +126,9 @@ static void note_stored(struct storing *s, int64_t began_us)
 	metrics_add(metrics->poisoned, sums.poisoned);
 	metrics_add(metrics->batches, 1);
 	metrics_observe(metrics->batch_seconds, (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
-	metrics_set(metrics->last_counted, clock_now_us(clock) / CLOCK_US_PER_S);
+	metrics_observe(metrics->batch_events, (double)s->batch.records);
+	metrics_set(metrics->last_counted, now_us / CLOCK_US_PER_S);
+	note_visits(s, now_us);
 	if (sums.poisoned > 0)
 		log_warning(s->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
 }

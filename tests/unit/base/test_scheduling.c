@@ -6,11 +6,8 @@
 #include <cmocka.h>
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "lib/base/scheduling.h"
@@ -45,46 +42,44 @@ static void threads_of_a_patient_call_give_way_and_its_caller_does_not(void **st
 	assert_int_equal(nice_of_caller(), before);
 }
 
-struct slice {
+/* In ns; 0: this kernel has none. sched_attr(7): it is the fourth. */
+static uint64_t slice_of_caller(void)
+{
+	uint64_t attributes[6] = { 0 };
+	assert_int_equal(syscall(SYS_sched_getattr, 0, attributes, sizeof(attributes), 0), 0);
+	return attributes[3];
+}
+
+struct turns {
 	int nice;
-	uint64_t ns;
+	uint64_t slice_before_ns, slice_ns;
 };
 
 static void *take_short_turns(void *out)
 {
-	struct slice *slice = out;
-	uint64_t attributes[6] = { 0 }; /* sched_attr(7): the slice is the fourth */
+	struct turns *turns = out;
+	turns->slice_before_ns = slice_of_caller();
 	scheduling_take_short_turns();
-	slice->nice = nice_of_caller();
-	assert_int_equal(syscall(SYS_sched_getattr, 0, attributes, sizeof(attributes), 0), 0);
-	slice->ns = attributes[3];
+	turns->nice = nice_of_caller();
+	turns->slice_ns = slice_of_caller();
 	return NULL;
-}
-
-static bool kernel_has_slices(void)
-{
-	struct utsname name;
-	int major = 0;
-	int minor = 0;
-	assert_int_equal(uname(&name), 0);
-	assert_int_equal(sscanf(name.release, "%d.%d", &major, &minor), 2);
-	return major > 6 || (major == 6 && minor >= 12);
 }
 
 static void short_turns_are_granted_and_leave_the_niceness_alone(void **state)
 {
 	(void)state;
-	struct slice slice = { 0 };
+	struct turns turns = { 0 };
 	pthread_t thread;
 	assert_int_equal(setpriority(PRIO_PROCESS, (id_t)gettid(), nice_of_caller() + 1), 0);
-	assert_int_equal(pthread_create(&thread, NULL, take_short_turns, &slice), 0);
+	assert_int_equal(pthread_create(&thread, NULL, take_short_turns, &turns), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_int_equal(slice.nice, nice_of_caller());
-	if (!kernel_has_slices()) {
+	assert_int_equal(turns.nice, nice_of_caller());
+	if (turns.slice_before_ns == 0) {
 		print_message("skipped: this kernel has no slices of threads (before 6.12)\n");
 		skip();
 	}
-	assert_int_equal(slice.ns, SLICE_NS);
+	assert_int_equal(turns.slice_ns, SLICE_NS);
+	assert_int_not_equal(turns.slice_before_ns, SLICE_NS);
 }
 
 int main(void)
