@@ -14,15 +14,15 @@
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
+#include "services/links-api/access/secret_list.h"
 #include "services/links-api/config.h"
 #include "services/links-api/cors.h"
-#include "services/links-api/export_desk.h"
-#include "services/links-api/list_cache.h"
-#include "services/links-api/public_base.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/links/slug_reserve.h"
+#include "services/links-api/lists/list_cache.h"
 #include "services/links-api/route_metrics.h"
-#include "services/links-api/secret_list.h"
-#include "services/links-api/slug_reserve.h"
-#include "services/links-api/zone_names.h"
+#include "services/links-api/stats/export_desk.h"
+#include "services/links-api/stats/zone_names.h"
 
 struct api {
 	const struct config *config;

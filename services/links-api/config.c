@@ -5,8 +5,8 @@
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_url.h"
 #include "services/links-api/cors.h"
-#include "services/links-api/public_base.h"
-#include "services/links-api/slug_reserve.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/links/slug_reserve.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535, "port of the API; 0 = any free one"),

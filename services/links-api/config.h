@@ -9,7 +9,7 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/net/kafka_config.h"
-#include "services/links-api/secret_list.h"
+#include "services/links-api/access/secret_list.h"
 
 struct config {
 	int64_t http_port;

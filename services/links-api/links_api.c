@@ -5,9 +5,9 @@
 #include "lib/base/mem.h"
 #include "lib/net/http_server.h"
 #include "lib/net/ops_server.h"
-#include "services/links-api/account_closing.h"
+#include "services/links-api/accounts/account_closing.h"
 #include "services/links-api/api.h"
-#include "services/links-api/outbox_relay.h"
+#include "services/links-api/outbox/outbox_relay.h"
 #include "services/links-api/routes.h"
 
 #define REQUEST_DEADLINE_MS 10000

@@ -2,8 +2,8 @@
 
 #include "lib/base/process_metrics.h"
 #include "lib/base/shutdown.h"
+#include "services/links-api/accounts/make_admin.h"
 #include "services/links-api/links_api.h"
-#include "services/links-api/make_admin.h"
 
 int main(int argc, char **argv)
 {

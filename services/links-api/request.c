@@ -8,8 +8,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/answer.h"
-#include "services/links-api/audit_store.h"
 
 static void release(void *state)
 {

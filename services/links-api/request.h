@@ -12,9 +12,9 @@
 #include "lib/net/http_router.h"
 #include "lib/net/http_server.h"
 #include "lib/net/json.h"
+#include "services/links-api/access/scope.h"
+#include "services/links-api/accounts/user_role.h"
 #include "services/links-api/api.h"
-#include "services/links-api/scope.h"
-#include "services/links-api/user_role.h"
 
 enum request_login {
 	REQUEST_LOGIN_GOOD,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "lib/net/http_router.h"
-#include "services/links-api/link_bulk.h"
+#include "services/links-api/links/link_bulk.h"
 
 #define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX
 

@@ -10,7 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/links-api/access_token.h"
+#include "services/links-api/access/access_token.h"
 #include "tests/unit/services/links-api/token_forge.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"

@@ -9,7 +9,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/host_policy.h"
-#include "services/links-api/destination.h"
+#include "services/links-api/destinations/destination.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,10 +9,10 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/json.h"
-#include "services/links-api/credentials.h"
-#include "services/links-api/destination.h"
-#include "services/links-api/host_request.h"
-#include "services/links-api/link_request.h"
+#include "services/links-api/accounts/credentials.h"
+#include "services/links-api/destinations/destination.h"
+#include "services/links-api/destinations/host_request.h"
+#include "services/links-api/links/link_request.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
 #define TEXT_BYTES_MAX (1024 * 1024)

@@ -10,8 +10,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
-#include "services/links-api/link_query.h"
-#include "services/links-api/link_search.h"
+#include "services/links-api/lists/link_query.h"
+#include "services/links-api/lists/link_search.h"
 
 #define CALLER 7
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/qr_query.h"
+#include "services/links-api/qr/qr_query.h"
 #include "services/links-api/routes.h"
-#include "services/links-api/stats_query.h"
+#include "services/links-api/stats/stats_query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

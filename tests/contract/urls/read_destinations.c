@@ -8,7 +8,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/json.h"
-#include "services/links-api/destination.h"
+#include "services/links-api/destinations/destination.h"
 
 #define ANSWER_BYTES_MAX 65536
 

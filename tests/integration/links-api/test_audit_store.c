@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/audit_store.h"
+#include "services/links-api/accounts/audit_store.h"
 #include "tests/support/test_database.h"
 
 struct fixture {

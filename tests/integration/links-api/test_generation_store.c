@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/generation_store.h"
+#include "services/links-api/outbox/generation_store.h"
 #include "tests/support/test_database.h"
 
 #define LOCK "relay"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/link_many_store.h"
+#include "services/links-api/links/link_many_store.h"
 #include "tests/integration/links/link_fixture.h"
 
 /* Two links, switched off in memory. */

@@ -54,7 +54,7 @@ def test_each_route_is_described_and_each_operation_has_a_route():
 
 
 def test_each_problem_is_explained_and_each_explanation_is_of_a_problem(service):
-    calls = re.findall(r"(?:answer_problem|answer_conflict|http_problem_answer)\(([^;]*);", "".join(each.read_text() for each in SOURCES.glob("*.c")))
+    calls = re.findall(r"(?:answer_problem|answer_conflict|http_problem_answer)\(([^;]*);", "".join(each.read_text() for each in SOURCES.rglob("*.c")))
     kinds = {kind for call in calls for kind in re.findall(r', "([a-z-]+)",', call)}
     explained = re.findall(r"^## (.*)$", (ROOT / "docs/api/problems.md").read_text(), re.MULTILINE)
     listed = re.findall(r"^ *\| `/problems/([a-z-]+)` \|", PAGE["info"]["description"], re.MULTILINE)

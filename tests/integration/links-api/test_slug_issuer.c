@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/links-api/slug_issuer.h"
+#include "services/links-api/links/slug_issuer.h"
 #include "tests/support/test_database.h"
 
 static struct test_database *db;

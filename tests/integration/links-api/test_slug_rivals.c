@@ -20,7 +20,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "services/links-api/slug_issuer.h"
+#include "services/links-api/links/slug_issuer.h"
 #include "tests/support/test_database.h"
 
 #define PROCESSES 8

@@ -8,7 +8,7 @@
 
 #include "lib/net/http_problem.h"
 #include "lib/net/json.h"
-#include "services/links-api/public_base.h"
+#include "services/links-api/destinations/public_base.h"
 
 /* Of "https://wm.example". */
 struct public_base json_fixture_base(void);

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "services/links-api/api_key.h"
-#include "services/links-api/scope.h"
+#include "services/links-api/access/api_key.h"
+#include "services/links-api/access/scope.h"
 
 static void makes_secrets_that_it_knows_again_and_no_two_alike(void **state)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/credentials.h"
+#include "services/links-api/accounts/credentials.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 
 static struct credentials credentials;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/destination.h"
+#include "services/links-api/destinations/destination.h"
 
 struct example {
 	const char *input;

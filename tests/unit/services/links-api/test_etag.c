@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/links-api/etag.h"
+#include "services/links-api/links/etag.h"
 
 static void names_the_version_in_quotes(void **state)
 {

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/links-api/export_desk.h"
+#include "services/links-api/stats/export_desk.h"
 
 static void an_account_has_few_places_and_gets_them_back(void **state)
 {

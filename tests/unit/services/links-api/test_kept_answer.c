@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/kept_answer.h"
+#include "services/links-api/links/kept_answer.h"
 
 static void comes_back_as_it_was_packed(void **state)
 {

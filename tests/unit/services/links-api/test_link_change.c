@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "services/links-api/link_change.h"
+#include "services/links-api/links/link_change.h"
 
 #define NOW_US INT64_C(1795161600000000)
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/link_cursor.h"
+#include "services/links-api/lists/link_cursor.h"
 
 static void gives_back_what_it_was_made_of(void **state)
 {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/link_query.h"
+#include "services/links-api/lists/link_query.h"
 
 static struct link_query query;
 static struct http_problem_fields wrong;

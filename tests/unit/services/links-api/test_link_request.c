@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/link_request.h"
+#include "services/links-api/links/link_request.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */

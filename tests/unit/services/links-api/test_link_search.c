@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/link_search.h"
-#include "services/links-api/sql_texts.h"
+#include "services/links-api/lists/link_search.h"
+#include "services/links-api/lists/sql_texts.h"
 
 /* How many links have a trigram; the last one has no name. */
 struct known {

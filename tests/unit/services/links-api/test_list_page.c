@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/list_page.h"
+#include "services/links-api/lists/list_page.h"
 
 #define HEAD_BYTES 13 /* form, total, count */
 

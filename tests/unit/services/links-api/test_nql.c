@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "lib/base/strbuf.h"
-#include "services/links-api/nql.h"
-#include "services/links-api/nql_sql.h"
+#include "services/links-api/lists/nql.h"
+#include "services/links-api/lists/nql_sql.h"
 
 static struct nql filter;
 static char reason[NQL_REASON_SIZE];

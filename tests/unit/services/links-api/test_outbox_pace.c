@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "services/links-api/outbox_pace.h"
+#include "services/links-api/outbox/outbox_pace.h"
 
 #define MOST 256
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "services/links-api/password.h"
+#include "services/links-api/accounts/password.h"
 
 static void hashes_with_bcrypt_of_cost_12_and_a_salt_of_its_own(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "services/links-api/destination.h"
-#include "services/links-api/public_base.h"
+#include "services/links-api/destinations/destination.h"
+#include "services/links-api/destinations/public_base.h"
 
 static struct public_base base_of(const char *url)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/links-api/qr_picture.h"
+#include "services/links-api/qr/qr_picture.h"
 
 #define PICTURE_MAX ((size_t)1024 * 1024)
 

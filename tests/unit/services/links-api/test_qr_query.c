@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/links-api/qr_query.h"
+#include "services/links-api/qr/qr_query.h"
 
 static void has_a_default_for_everything(void **state)
 {

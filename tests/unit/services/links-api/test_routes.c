@@ -12,7 +12,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/slug.h"
-#include "services/links-api/access_token.h"
+#include "services/links-api/access/access_token.h"
 #include "services/links-api/api.h"
 #include "services/links-api/routes.h"
 #include "tests/unit/net/http_fixture.h"

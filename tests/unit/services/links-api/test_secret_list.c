@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/secret_list.h"
+#include "services/links-api/access/secret_list.h"
 
 #define A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/links-api/slug_reserve.h"
+#include "services/links-api/links/slug_reserve.h"
 
 static void keeps_the_words_of_a_list_in_whatever_case(void **state)
 {

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/links-api/stats_json.h"
+#include "services/links-api/stats/stats_json.h"
 #include "tests/unit/services/links-api/json_fixture.h"
 
 #define NOW_US INT64_C(1795161600000000)

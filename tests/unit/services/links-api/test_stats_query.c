@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/stats_query.h"
+#include "services/links-api/stats/stats_query.h"
 
 static struct stats_query query;
 static struct http_problem_fields wrong;

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/links-api/visit_cursor.h"
+#include "services/links-api/stats/visit_cursor.h"
 
 #define ID "0190a0b0-c0d0-7000-8000-0123456789ab"
 

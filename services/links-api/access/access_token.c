@@ -1,0 +1,165 @@
+#include "services/links-api/access/access_token.h"
+
+#include <inttypes.h>
+#include <jwt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/number.h"
+
+static bool secret_is_good(const char *secret)
+{
+	return secret && strlen(secret) >= ACCESS_TOKEN_SECRET_BYTES_MIN;
+}
+
+static bool add_claims(jwt_t *jwt, int64_t user_id, int64_t generation, int64_t now_s)
+{
+	uint8_t uuid[ENTROPY_UUID_SIZE];
+	char id[ENTROPY_UUID_TEXT_SIZE];
+	char subject[NUMBER_TEXT_SIZE];
+	entropy_uuid4(uuid);
+	entropy_uuid_format(uuid, id);
+	snprintf(subject, sizeof(subject), "%" PRId64, user_id);
+	return jwt_add_grant(jwt, "sub", subject) == 0 && jwt_add_grant_int(jwt, "iat", now_s) == 0 &&
+	       jwt_add_grant_int(jwt, "exp", now_s + ACCESS_TOKEN_LIFE_S) == 0 && jwt_add_grant(jwt, "jti", id) == 0 &&
+	       (generation == 0 || jwt_add_grant_int(jwt, "gen", generation) == 0);
+}
+
+enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
+                            char out[static ACCESS_TOKEN_SIZE])
+{
+	if (!secret_is_good(secret))
+		return ERR_INTERNAL;
+	jwt_t *jwt = NULL;
+	char *text = NULL;
+	enum err err = ERR_INTERNAL;
+	if (jwt_new(&jwt) == 0 && add_claims(jwt, user_id, generation, now_us / CLOCK_US_PER_S) &&
+	    jwt_set_alg(jwt, JWT_ALG_HS256, (const unsigned char *)secret, (int)strlen(secret)) == 0)
+		text = jwt_encode_str(jwt);
+	if (text && strlen(text) < ACCESS_TOKEN_SIZE) {
+		snprintf(out, ACCESS_TOKEN_SIZE, "%s", text);
+		err = OK;
+	}
+	free(text);
+	jwt_free(jwt);
+	return err;
+}
+
+static int base64url_value(char c)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	const char *at = c ? strchr(alphabet, c) : NULL;
+	return at ? (int)(at - alphabet) : -1;
+}
+
+/* Not empty, no padding, and no bits left over that could be changed without changing the bytes. */
+static bool is_canonical_base64url(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (base64url_value(text[i]) < 0)
+			return false;
+	if (len == 0 || len % 4 == 1)
+		return false;
+	int last = base64url_value(text[len - 1]);
+	return len % 4 == 0 || (len % 4 == 2 ? (last & 15) == 0 : (last & 3) == 0);
+}
+
+static bool has_form(const char *token)
+{
+	if (strnlen(token, ACCESS_TOKEN_BYTES_MAX + 1) > ACCESS_TOKEN_BYTES_MAX)
+		return false;
+	for (size_t part = 0; part < 3; part++) {
+		size_t len = strcspn(token, ".");
+		if (!is_canonical_base64url(token, len) || (token[len] == '.') != (part < 2))
+			return false;
+		token += len + 1;
+	}
+	return true;
+}
+
+/* libjwt compares names of algorithms without regard to case, and passes over headers that it does not know. */
+static bool has_our_header(jwt_t *jwt)
+{
+	char *critical = jwt_get_headers_json(jwt, "crit");
+	char *unencoded = jwt_get_headers_json(jwt, "b64");
+	const char *algorithm = jwt_get_header(jwt, "alg");
+	bool good = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm && strcmp(algorithm, "HS256") == 0 && !critical &&
+	            !unencoded;
+	free(critical);
+	free(unencoded);
+	return good;
+}
+
+/* By its JSON text: jwt_get_grant_int gives 0 for what is no integer. ERR_NOT_FOUND: there is no such claim. */
+static enum err get_int(jwt_t *jwt, const char *name, int64_t *out)
+{
+	char *json = jwt_get_grants_json(jwt, name);
+	enum err err = json ? number_parse(json, INT64_MIN, INT64_MAX, out) : ERR_NOT_FOUND;
+	free(json);
+	return err;
+}
+
+/* We issue no nbf, but whoever writes one means it. */
+static bool has_begun(jwt_t *jwt, int64_t now_s)
+{
+	int64_t begin_s;
+	enum err err = get_int(jwt, "nbf", &begin_s);
+	return err == ERR_NOT_FOUND || (err == OK && begin_s <= now_s);
+}
+
+/* A token without one is of the first. */
+static bool get_generation(jwt_t *jwt, int64_t *generation)
+{
+	enum err err = get_int(jwt, "gen", generation);
+	if (err == ERR_NOT_FOUND)
+		*generation = 0;
+	return err == ERR_NOT_FOUND || (err == OK && *generation > 0);
+}
+
+static bool get_claims(jwt_t *jwt, struct access_token_claims *claims)
+{
+	const char *subject = jwt_get_grant(jwt, "sub");
+	const char *id = jwt_get_grant(jwt, "jti");
+	char canonical[NUMBER_TEXT_SIZE];
+	if (!subject || number_parse(subject, 1, INT64_MAX, &claims->user_id) != OK)
+		return false;
+	snprintf(canonical, sizeof(canonical), "%" PRId64, claims->user_id);
+	if (strcmp(canonical, subject) != 0)
+		return false;
+	if (!id || strlen(id) != ENTROPY_UUID_TEXT_SIZE - 1)
+		return false;
+	memcpy(claims->id, id, sizeof(claims->id));
+	return get_generation(jwt, &claims->generation) && get_int(jwt, "iat", &claims->issued_at_s) == OK &&
+	       get_int(jwt, "exp", &claims->expires_at_s) == OK;
+}
+
+static bool is_current(const struct access_token_claims *claims, int64_t now_s)
+{
+	return claims->issued_at_s > 0 && claims->issued_at_s <= now_s + ACCESS_TOKEN_SKEW_S &&
+	       claims->expires_at_s > now_s && claims->expires_at_s > claims->issued_at_s &&
+	       claims->expires_at_s - claims->issued_at_s <= ACCESS_TOKEN_LIFE_S;
+}
+
+enum err access_token_verify(const char *secret, const char *token, int64_t now_us, struct access_token_claims *out)
+{
+	/* libjwt takes a NULL key for "do not verify", and copies tokens of any length. */
+	if (!secret_is_good(secret))
+		return ERR_INTERNAL;
+	if (!has_form(token))
+		return ERR_INVALID;
+	jwt_t *jwt = NULL;
+	if (jwt_decode(&jwt, token, (const unsigned char *)secret, (int)strlen(secret)) != 0)
+		return ERR_INVALID;
+	struct access_token_claims claims = { 0 };
+	int64_t now_s = now_us / CLOCK_US_PER_S;
+	bool good =
+		has_our_header(jwt) && get_claims(jwt, &claims) && is_current(&claims, now_s) && has_begun(jwt, now_s);
+	jwt_free(jwt);
+	if (!good)
+		return ERR_INVALID;
+	*out = claims;
+	return OK;
+}

@@ -1,0 +1,126 @@
+#include "services/links-api/access/key_handlers.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/pg_transaction.h"
+#include "services/links-api/access/api_key_store.h"
+#include "services/links-api/access/key_json.h"
+#include "services/links-api/access/key_request.h"
+#include "services/links-api/access/scope.h"
+#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/answer.h"
+
+/* --- create --- */
+
+static enum err audit_creation(const struct request *r, struct pg_conn *conn, const struct api_key *key)
+{
+	char scopes[SCOPE_LIST_SIZE];
+	scope_join(key->scopes, scopes);
+	struct json *details = json_new_object();
+	json_set_text(details, "scopes", scopes);
+	json_set_time(details, "expires_at", key->expires_at_us);
+	enum err err = request_audit(r, conn, "key.create", AUDIT_STORE_KEY, key->id, details);
+	json_free(details);
+	return err;
+}
+
+struct creation {
+	const struct request *request;
+	struct api_key wanted, made;
+	struct api_key_secret secret;
+};
+
+/* The account is locked, so that two requests cannot both make its last key. */
+static enum err create_on(void *ctx, struct pg_conn *conn)
+{
+	struct creation *c = ctx;
+	enum err err = user_store_lock(conn, c->request->user_id);
+	if (err == OK)
+		err = api_key_store_create(conn, &c->wanted, &c->secret, &c->made);
+	return err == OK ? audit_creation(c->request, conn, &c->made) : err;
+}
+
+static enum http_progress answer_created(struct request *r, const struct creation *c)
+{
+	struct json *answer = json_new_object();
+	json_set(answer, "key", key_json_new(&c->made));
+	json_set_text(answer, "secret", c->secret.text);
+	return answer_json(r, 201, answer);
+}
+
+enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct http_problem_fields wrong = { 0 };
+	struct creation creation = { .request = r };
+	struct json *body = request_read_body(r);
+	if (!body)
+		return HTTP_ANSWERED;
+	enum err err = key_request_read(body, request_now_us(r), &creation.wanted, &wrong);
+	json_free(body);
+	if (err != OK)
+		return answer_wrong_fields(r, &wrong);
+	creation.wanted.user_id = r->user_id;
+	api_key_make(&creation.secret);
+	err = pg_transaction_run(r->api->pg, create_on, &creation);
+	if (err == ERR_INVALID)
+		return answer_conflict(r, "too-many-keys", "", "there are 100 keys already: delete one first");
+	if (err == ERR_NOT_FOUND)
+		return answer_login_needed(r, REQUEST_LOGIN_BAD);
+	return err == OK ? answer_created(r, &creation) : answer_failure(r, err);
+}
+
+/* --- list --- */
+
+static enum err list(const struct request *r, struct api_key *keys, size_t *count)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return err;
+	err = api_key_store_list(conn, r->user_id, keys, count);
+	pg_pool_give(r->api->pg, conn);
+	return err;
+}
+
+enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct api_key *keys = mem_array(API_KEY_STORE_KEYS_MAX, sizeof(*keys));
+	size_t count = 0;
+	enum err err = list(r, keys, &count);
+	struct json *array = json_new_array();
+	for (size_t i = 0; i < count; i++)
+		json_append(array, key_json_new(&keys[i]));
+	free(keys);
+	struct json *answer = json_new_object();
+	json_set(answer, "keys", array);
+	if (err == OK)
+		return answer_json(r, 200, answer);
+	json_free(answer);
+	return answer_failure(r, err);
+}
+
+/* --- delete --- */
+
+static enum err delete_on(void *ctx, struct pg_conn *conn)
+{
+	const struct request *r = ctx;
+	int64_t id = request_id_of_path(r);
+	enum err err = api_key_store_delete(conn, r->user_id, id);
+	return err == OK ? request_audit(r, conn, "key.delete", AUDIT_STORE_KEY, id, NULL) : err;
+}
+
+enum http_progress key_handlers_delete(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	enum err err = pg_transaction_run(r->api->pg, delete_on, r);
+	if (err == ERR_NOT_FOUND)
+		return answer_not_found(r);
+	return err == OK ? answer_nothing(r) : answer_failure(r, err);
+}

@@ -1,0 +1,149 @@
+#include "services/links-api/accounts/audit_store.h"
+
+#include <string.h>
+
+#include "lib/base/strbuf.h"
+#include "lib/net/sql_column.h"
+
+#define COLUMN_HEADER 64
+#define COLUMN_ROW 12
+
+/* $1 to $6: what all entries of a statement have in common. */
+static void add_common_params(struct pg_params *params, const struct audit_entry *entry, const struct strbuf *details)
+{
+	pg_params_int(params, entry->actor_id);
+	pg_params_int(params, entry->key_id);
+	pg_params_text(params, entry->action);
+	pg_params_text(params, entry->subject_type);
+	pg_params_text(params, entry->request_id ? entry->request_id : "");
+	pg_params_text(params, entry->details ? details->data : "{}");
+}
+
+static enum err write_details(const struct audit_entry *entry, struct strbuf *out)
+{
+	strbuf_init(out, AUDIT_STORE_DETAILS_BYTES_MAX + 1);
+	if (entry->details)
+		json_write(entry->details, out);
+	return strbuf_status(out);
+}
+
+#define INSERT                                                                                                         \
+	"INSERT INTO audit_log (actor_id, key_id, action, subject_type, request_id, details, subject_id) "             \
+	"SELECT NULLIF($1::bigint, 0), NULLIF($2::bigint, 0), $3, $4, $5, $6::jsonb, "
+
+enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
+{
+	struct strbuf details;
+	struct pg_params params = { 0 };
+	enum err err = write_details(entry, &details);
+	add_common_params(&params, entry, &details);
+	pg_params_int(&params, entry->subject_id);
+	if (err == OK)
+		err = pg_conn_query(conn, INSERT "$7::bigint", &params, NULL);
+	strbuf_clear(&details);
+	return err;
+}
+
+enum err audit_store_add_many(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
+                              size_t count)
+{
+	if (count == 0)
+		return OK;
+	if (count > AUDIT_STORE_SUBJECTS_MAX)
+		return ERR_LIMIT;
+	struct strbuf details;
+	struct sql_column ids;
+	struct pg_params params = { 0 };
+	enum err err = write_details(entry, &details);
+	add_common_params(&params, entry, &details);
+	sql_column_init(&ids, SQL_COLUMN_INT8, COLUMN_HEADER + count * COLUMN_ROW);
+	for (size_t i = 0; i < count; i++)
+		sql_column_add_int(&ids, subject_ids[i]);
+	if (err == OK)
+		err = sql_column_param(&ids, &params);
+	if (err == OK)
+		err = pg_conn_query(conn, INSERT "unnest($7::bigint[])", &params, NULL);
+	sql_column_clear(&ids);
+	strbuf_clear(&details);
+	return err;
+}
+
+/* --- for administrators --- */
+
+#define SQL_BYTES_MAX 1024
+#define SELECT_ENTRIES                                                                                                 \
+	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details FROM audit_log "       \
+	"WHERE true"
+
+/* Text of conditions that are asked for alone: each has its index, and a plan for all of them would use none. */
+static void add_number(struct strbuf *sql, struct pg_params *params, const char *condition, int64_t value)
+{
+	if (value == 0)
+		return;
+	pg_params_int(params, value);
+	strbuf_add_format(sql, " AND %s $%d", condition, params->count);
+}
+
+static void add_text(struct strbuf *sql, struct pg_params *params, const char *condition, const char *value)
+{
+	if (!*value)
+		return;
+	pg_params_text(params, value);
+	strbuf_add_format(sql, " AND %s $%d", condition, params->count);
+}
+
+static void set_id(struct json *entry, const char *name, const struct pg_result *rows, size_t row, int column)
+{
+	if (pg_result_is_null(rows, row, column))
+		json_set_null(entry, name);
+	else
+		json_set_int(entry, name, pg_result_int(rows, row, column));
+}
+
+static struct json *entry_of(const struct pg_result *rows, size_t row)
+{
+	char reason[JSON_REASON_SIZE];
+	const char *text = pg_result_text(rows, row, 8);
+	struct json *details = NULL;
+	struct json *entry = json_new_object();
+	json_set_int(entry, "id", pg_result_int(rows, row, 0));
+	json_set_time(entry, "at", pg_result_time(rows, row, 1));
+	set_id(entry, "actor_id", rows, row, 2);
+	set_id(entry, "key_id", rows, row, 3);
+	json_set_text(entry, "action", pg_result_text(rows, row, 4));
+	json_set_text(entry, "subject_type", pg_result_text(rows, row, 5));
+	json_set_int(entry, "subject_id", pg_result_int(rows, row, 6));
+	json_set_text(entry, "request_id", pg_result_text(rows, row, 7));
+	bool is_json = json_parse(text, strlen(text), &details, reason) == OK;
+	json_set(entry, "details", is_json ? details : json_new_object());
+	return entry;
+}
+
+enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query, struct json **entries,
+                          int64_t *last_id)
+{
+	struct strbuf sql;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	strbuf_init(&sql, SQL_BYTES_MAX);
+	strbuf_add_format(&sql, "%s", SELECT_ENTRIES);
+	add_number(&sql, &params, "id <", query->before);
+	add_number(&sql, &params, "actor_id =", query->actor_id);
+	add_text(&sql, &params, "action =", query->action);
+	add_text(&sql, &params, "subject_type =", query->subject_type);
+	add_number(&sql, &params, "subject_id =", query->subject_id);
+	pg_params_int(&params, query->limit);
+	strbuf_add_format(&sql, " ORDER BY id DESC LIMIT $%d", params.count);
+	enum err err = pg_conn_query_once(conn, sql.data, &params, &rows);
+	strbuf_clear(&sql);
+	if (err != OK)
+		return err;
+	size_t count = pg_result_count(rows);
+	struct json *list = json_new_array();
+	for (size_t i = 0; i < count; i++)
+		json_append(list, entry_of(rows, i));
+	*entries = list;
+	*last_id = count > 0 && (int64_t)count == query->limit ? pg_result_int(rows, count - 1, 0) : 0;
+	pg_result_free(rows);
+	return OK;
+}

@@ -1,0 +1,185 @@
+#include "services/links-api/accounts/auth_handlers.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/pg_transaction.h"
+#include "services/links-api/access/access_token.h"
+#include "services/links-api/access/authentication.h"
+#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/accounts/credentials.h"
+#include "services/links-api/accounts/login_limit.h"
+#include "services/links-api/accounts/password_desk.h"
+#include "services/links-api/accounts/user_json.h"
+#include "services/links-api/answer.h"
+
+/* A request whose password is being hashed. */
+struct attempt {
+	struct request *request;
+	struct credentials credentials;
+	char hash[PASSWORD_HASH_SIZE]; /* of a login; "" = there is no such account */
+	struct login_limit limit;      /* of a login */
+	struct user user;
+};
+
+static void attempt_free(struct attempt *a)
+{
+	if (!a)
+		return;
+	credentials_wipe(&a->credentials);
+	free(a);
+}
+
+/* NULL: the request has been answered. */
+static struct attempt *attempt_new(struct request *r, bool has_name)
+{
+	struct json *body = request_read_body(r);
+	if (!body)
+		return NULL;
+	struct attempt *a = mem_zero(sizeof(*a));
+	struct http_problem_fields wrong = { 0 };
+	a->request = r;
+	enum err err = credentials_read(body, has_name, &a->credentials, &wrong);
+	json_free(body);
+	if (err == OK)
+		return a;
+	answer_wrong_fields(r, &wrong);
+	attempt_free(a);
+	return NULL;
+}
+
+static void finish(struct attempt *a)
+{
+	struct http_exchange *x = a->request->exchange;
+	attempt_free(a);
+	http_exchange_resume(x);
+}
+
+/* Whoever makes an account is its first actor. */
+static enum err create_user_on(void *ctx, struct pg_conn *conn)
+{
+	struct attempt *a = ctx;
+	const struct credentials *wanted = &a->credentials;
+	enum err err = user_store_create(conn, wanted->email, wanted->name, a->hash, &a->user);
+	a->request->user_id = err == OK ? a->user.id : 0;
+	return err == OK ? request_audit(a->request, conn, "user.create", AUDIT_STORE_USER, a->user.id, NULL) : err;
+}
+
+static enum err create_user(struct attempt *a)
+{
+	enum err err = password_hash(a->credentials.password, a->hash);
+	return err == OK ? pg_transaction_run(a->request->api->pg, create_user_on, a) : err;
+}
+
+static void register_job(void *arg)
+{
+	struct attempt *a = arg;
+	enum err err = create_user(a);
+	if (err == OK)
+		answer_json(a->request, 201, user_json_new(&a->user));
+	else if (err == ERR_CONFLICT)
+		answer_conflict(a->request, "email-taken", "/email", "has an account already");
+	else
+		answer_failure(a->request, err);
+	finish(a);
+}
+
+enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct attempt *a = attempt_new(ctx, true);
+	if (a && password_desk_submit(a->request, register_job, a))
+		return HTTP_PENDING;
+	attempt_free(a);
+	return HTTP_ANSWERED;
+}
+
+static enum http_progress answer_token(struct request *r, const struct user *user)
+{
+	char token[ACCESS_TOKEN_SIZE];
+	enum err err = access_token_issue(secret_list_get(&r->api->secrets, 0), user->id, user->token_generation,
+	                                  request_now_us(r), token);
+	if (err != OK)
+		return answer_failure(r, err);
+	struct json *answer = json_new_object();
+	json_set_text(answer, "access_token", token);
+	json_set_text(answer, "token_type", "Bearer");
+	json_set_int(answer, "expires_in", ACCESS_TOKEN_LIFE_S);
+	return answer_json(r, 200, answer);
+}
+
+/* Whoever cannot prove the password never hears that the account is blocked. */
+static void login_job(void *arg)
+{
+	struct attempt *a = arg;
+	struct request *r = a->request;
+	if (password_matches(a->credentials.password, *a->hash ? a->hash : NULL)) {
+		login_limit_give_back(r, &a->limit);
+		if (a->user.blocked)
+			authentication_refuse(r, REQUEST_LOGIN_BLOCKED);
+		else
+			answer_token(r, &a->user);
+	} else {
+		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
+		answer_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
+	}
+	finish(a);
+}
+
+/* An account that does not exist is not an error here: the same work follows. */
+static enum err find_user(struct attempt *a)
+{
+	struct pg_pool *pool = a->request->api->pg;
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(pool, &conn);
+	if (err != OK)
+		return err;
+	err = user_store_find(conn, a->credentials.email, &a->user, a->hash);
+	pg_pool_give(pool, conn);
+	return err == ERR_NOT_FOUND ? OK : err;
+}
+
+/* Nothing that was counted stays so when nobody looked at the password. */
+static enum http_progress give_up(struct attempt *a)
+{
+	login_limit_give_back(a->request, &a->limit);
+	attempt_free(a);
+	return HTTP_ANSWERED;
+}
+
+enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct attempt *a = attempt_new(r, false);
+	if (!a)
+		return HTTP_ANSWERED;
+	if (login_limit_take(r, a->credentials.email, &a->limit) != OK) {
+		attempt_free(a);
+		return HTTP_ANSWERED;
+	}
+	enum err err = find_user(a);
+	if (err != OK) {
+		answer_failure(r, err);
+		return give_up(a);
+	}
+	return password_desk_submit(r, login_job, a) ? HTTP_PENDING : give_up(a);
+}
+
+enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct pg_conn *conn = NULL;
+	struct user user;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return answer_failure(r, err);
+	err = user_store_get(conn, r->user_id, &user);
+	pg_pool_give(r->api->pg, conn);
+	if (err == ERR_NOT_FOUND)
+		return answer_login_needed(r, REQUEST_LOGIN_BAD);
+	if (err != OK)
+		return answer_failure(r, err);
+	return answer_json(r, 200, user_json_new(&user));
+}

@@ -1,0 +1,19 @@
+/*
+ * HTTP handlers of accounts; ctx is the struct request. Passwords are hashed in threads of their own: the handlers come
+ * back with HTTP_PENDING, and those threads complete the answer.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H
+#define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H
+
+#include "lib/net/http_server.h"
+
+/* POST /api/auth/register → 201 {user}, 400, 409, 429 */
+enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);
+
+/* POST /api/auth/login → 200 {access_token, token_type, expires_in}, 400, 401, 429 */
+enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x);
+
+/* GET /api/auth/me → 200 {user} */
+enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x);
+
+#endif

@@ -1,0 +1,77 @@
+#include "services/links-api/accounts/credentials.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "services/links-api/member.h"
+
+#define EMAIL_LOCAL_MAX 64
+
+static bool is_email(const char *text)
+{
+	size_t len = strlen(text);
+	const char *at = strchr(text, '@');
+	if (len > USER_EMAIL_MAX || !at || at == text || !at[1] || strchr(at + 1, '@') || at - text > EMAIL_LOCAL_MAX)
+		return false;
+	for (const char *c = text; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f)
+			return false;
+	return true;
+}
+
+static void read_email(const struct json *object, struct credentials *out, struct http_problem_fields *wrong)
+{
+	const char *email = member_text_of(object, "email", true, wrong);
+	if (!email)
+		return;
+	if (is_email(email))
+		snprintf(out->email, sizeof(out->email), "%s", email);
+	else
+		http_problem_add_field(wrong, "/email", "must be an e-mail address of at most %d ASCII characters",
+		                       USER_EMAIL_MAX);
+}
+
+void credentials_read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
+                               struct http_problem_fields *wrong)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	const char *password = member_text_of(object, name, true, wrong);
+	out[0] = '\0';
+	if (!password)
+		return;
+	size_t len = strlen(password);
+	member_pointer(name, pointer);
+	if (len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX)
+		memcpy(out, password, len + 1);
+	else
+		http_problem_add_field(wrong, pointer, "must have %d to %d bytes", PASSWORD_BYTES_MIN,
+		                       PASSWORD_BYTES_MAX);
+}
+
+static void read_name(const struct json *object, struct credentials *out, struct http_problem_fields *wrong)
+{
+	const char *name = member_text_of(object, "name", false, wrong);
+	if (name && member_is_line(name, 0, USER_NAME_CHARS_MAX, "/name", wrong))
+		snprintf(out->name, sizeof(out->name), "%s", name);
+}
+
+enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
+                          struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "email", "password", "name" };
+	struct credentials read = { 0 };
+	member_refuse_unknown(object, names, has_name ? 3 : 2, wrong);
+	read_email(object, &read, wrong);
+	credentials_read_password(object, "password", read.password, wrong);
+	if (has_name)
+		read_name(object, &read, wrong);
+	if (wrong->count == 0)
+		*out = read;
+	credentials_wipe(&read);
+	return wrong->count == 0 ? OK : ERR_INVALID;
+}
+
+void credentials_wipe(struct credentials *credentials)
+{
+	explicit_bzero(credentials, sizeof(*credentials));
+}

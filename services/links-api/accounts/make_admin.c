@@ -1,0 +1,61 @@
+#include "services/links-api/accounts/make_admin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/net/pg_transaction.h"
+#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/accounts/user_store.h"
+
+#define CONNECT_TIMEOUT_MS 5000
+
+const char *make_admin_wanted(int argc, char **argv)
+{
+	return argc == 3 && strcmp(argv[1], MAKE_ADMIN_OPTION) == 0 ? argv[2] : NULL;
+}
+
+static enum err audit(struct pg_conn *conn, int64_t id)
+{
+	struct json *details = json_new_object();
+	json_set_text(details, "role", user_role_name(USER_ROLE_ADMIN));
+	const struct audit_entry entry = {
+		.action = "user.update", .subject_type = AUDIT_STORE_USER, .subject_id = id, .details = details
+	};
+	enum err err = audit_store_add(conn, &entry);
+	json_free(details);
+	return err;
+}
+
+struct wish {
+	const char *email;
+	struct user user; /* whose it is */
+};
+
+static enum err make_admin_on(void *ctx, struct pg_conn *conn)
+{
+	struct wish *wish = ctx;
+	enum err err = user_store_make_admin(conn, wish->email, &wish->user);
+	return err == OK ? audit(conn, wish->user.id) : err;
+}
+
+int make_admin_run(const struct config *config, const char *email)
+{
+	struct log *log = log_new("links-api", config->log_level, 2);
+	struct pg_conn *conn = NULL;
+	struct wish wish = { .email = email };
+	enum err err = pg_conn_open(config->pg_url, "links-api", CONNECT_TIMEOUT_MS, config->pg_statement_timeout_ms,
+	                            log, &conn);
+	if (err == OK)
+		err = pg_transaction_on(conn, make_admin_on, &wish);
+	pg_conn_close(conn);
+	log_free(log);
+	if (err == OK)
+		printf("links-api: account %" PRId64 " is an administrator now\n", wish.user.id);
+	else if (err == ERR_NOT_FOUND)
+		fprintf(stderr, "links-api: there is no account with this address; register it first\n");
+	else
+		fprintf(stderr, "links-api: it could not be written down (%s)\n", err_name(err));
+	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,17 @@
+/*
+ * Pure. What administrators send to change an account: any of {blocked, role, links_per_day (null = the default)}.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
+#define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
+
+#include "lib/net/http_problem.h"
+#include "lib/net/json.h"
+#include "services/links-api/accounts/user_store.h"
+
+#define USER_REQUEST_LINKS_PER_DAY_MAX INT64_C(1000000000)
+
+/* ERR_INVALID: wrong lists every wrong member. */
+enum err user_request_read(const struct json *object, struct user_change *out,
+                           struct http_problem_fields *wrong) MUST_CHECK;
+
+#endif

@@ -1,0 +1,250 @@
+#include "services/links-api/accounts/user_store.h"
+
+#include <stdio.h>
+
+#define COLUMNS "id, email, name, role, created_at, blocked, links_per_day, token_generation"
+#define PASSWORD_HASH_COLUMN 8
+
+static enum err read_user(const struct pg_result *rows, size_t row, struct user *out)
+{
+	out->id = pg_result_int(rows, row, 0);
+	snprintf(out->email, sizeof(out->email), "%s", pg_result_text(rows, row, 1));
+	snprintf(out->name, sizeof(out->name), "%s", pg_result_text(rows, row, 2));
+	out->created_at_us = pg_result_time(rows, row, 4);
+	out->blocked = pg_result_bool(rows, row, 5);
+	out->has_links_per_day = !pg_result_is_null(rows, row, 6);
+	out->links_per_day = pg_result_int(rows, row, 6);
+	out->token_generation = pg_result_int(rows, row, 7);
+	return user_role_parse(pg_result_text(rows, row, 3), &out->role);
+}
+
+/* password_hash may be NULL. */
+static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct user *out,
+                          char *password_hash)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = read_user(rows, 0, out);
+	if (err == OK && password_hash)
+		snprintf(password_hash, PASSWORD_HASH_SIZE, "%s", pg_result_text(rows, 0, PASSWORD_HASH_COLUMN));
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_create(struct pg_conn *conn, const char *email, const char *name, const char *password_hash,
+                           struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	pg_params_text(&params, name);
+	pg_params_text(&params, password_hash);
+	return query_one(conn, "INSERT INTO users (email, name, password_hash) VALUES ($1, $2, $3) RETURNING " COLUMNS,
+	                 &params, out, NULL);
+}
+
+enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_one(conn, "SELECT " COLUMNS " FROM users WHERE id = $1 AND deleted_at IS NULL", &params, out,
+	                 NULL);
+}
+
+enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_standing *out)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, id);
+	enum err err = pg_conn_query(
+		conn, "SELECT role, blocked, token_generation FROM users WHERE id = $1 AND deleted_at IS NULL", &params,
+		&rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = user_role_parse(pg_result_text(rows, 0, 0), &out->role);
+	if (err == OK) {
+		out->blocked = pg_result_bool(rows, 0, 1);
+		out->token_generation = pg_result_int(rows, 0, 2);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
+                         char password_hash[static PASSWORD_HASH_SIZE])
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	return query_one(conn, "SELECT " COLUMNS ", password_hash FROM users WHERE lower(email) = lower($1)", &params,
+	                 out, password_hash);
+}
+
+enum err user_store_lock(struct pg_conn *conn, int64_t id)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(
+		conn, "SELECT id FROM users WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE", &params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	pg_result_free(rows);
+	return err;
+}
+
+static enum err query_quota(struct pg_conn *conn, const char *sql, int64_t id, int64_t *links_per_day)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_int(&params, USER_STORE_NO_QUOTA);
+	return pg_conn_query_int(conn, sql, &params, links_per_day);
+}
+
+#define SELECT_QUOTA "SELECT COALESCE(links_per_day, $2) FROM users WHERE id = $1 AND deleted_at IS NULL"
+
+enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
+{
+	return query_quota(conn, SELECT_QUOTA, id, links_per_day);
+}
+
+enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day)
+{
+	return query_quota(conn, SELECT_QUOTA " FOR NO KEY UPDATE", id, links_per_day);
+}
+
+enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
+                                  char password_hash[static PASSWORD_HASH_SIZE])
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_one(conn, "SELECT " COLUMNS ", password_hash FROM users WHERE id = $1 AND deleted_at IS NULL",
+	                 &params, out, password_hash);
+}
+
+/* ERR_NOT_FOUND: it changed no row. */
+static enum err change_one(struct pg_conn *conn, const char *sql, const struct pg_params *params)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_changed(rows) != 1)
+		err = ERR_NOT_FOUND;
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash, const char *new_hash)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, old_hash);
+	pg_params_text(&params, new_hash);
+	return change_one(conn,
+	                  "UPDATE users SET password_hash = $3, token_generation = token_generation + 1, "
+	                  "updated_at = clock_timestamp() WHERE id = $1 AND password_hash = $2",
+	                  &params);
+}
+
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_text(&params, hash);
+	return change_one(conn,
+	                  "UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
+	                  "deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
+	                  "token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2",
+	                  &params);
+}
+
+enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_long_gone)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, after);
+	pg_params_int(&params, for_s);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT id, deleted_at < statement_timestamp() - $2::bigint * interval '1 second' "
+	                             "FROM users WHERE is_closing AND id > $1 ORDER BY id LIMIT 1 "
+	                             "FOR NO KEY UPDATE SKIP LOCKED",
+	                             &params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK) {
+		*id = pg_result_int(rows, 0, 0);
+		*is_long_gone = pg_result_bool(rows, 0, 1);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing", &params);
+}
+
+/* --- for administrators --- */
+
+/* position: what is searched for is no pattern. */
+#define FOUND "deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
+
+static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, page->q);
+	pg_params_int(&params, page->limit);
+	pg_params_int(&params, (page->page - 1) * page->limit);
+	enum err err = pg_conn_query(
+		conn, "SELECT " COLUMNS " FROM users WHERE " FOUND " ORDER BY id LIMIT $2 OFFSET $3", &params, &rows);
+	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
+		err = read_user(rows, i, &users[i]);
+	if (err == OK)
+		*count = pg_result_count(rows);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count,
+                         int64_t *total)
+{
+	struct pg_params params = { 0 };
+	int64_t all = 0;
+	pg_params_text(&params, page->q);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " FOUND, &params, &all);
+	if (err == OK)
+		err = read_page(conn, page, users, count);
+	if (err == OK)
+		*total = all;
+	return err;
+}
+
+enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	pg_params_bool(&params, change->has_blocked);
+	pg_params_bool(&params, change->blocked);
+	pg_params_text(&params, change->has_role ? user_role_name(change->role) : NULL);
+	pg_params_bool(&params, change->has_links_per_day);
+	pg_params_int(&params, change->links_per_day);
+	return query_one(conn,
+	                 "UPDATE users SET blocked = CASE WHEN $2 THEN $3 ELSE blocked END, role = coalesce($4, role), "
+	                 "links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
+	                 "updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
+	                 &params, out, NULL);
+}
+
+enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, email);
+	return query_one(conn,
+	                 "UPDATE users SET role = 'admin', updated_at = clock_timestamp() "
+	                 "WHERE lower(email) = lower($1) RETURNING " COLUMNS,
+	                 &params, out, NULL);
+}

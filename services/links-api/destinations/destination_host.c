@@ -1,0 +1,238 @@
+#include "services/links-api/destinations/destination_host.h"
+
+#include <ctype.h>
+#include <idn2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/base/utf8.h"
+#include "lib/net/ipv6_host.h"
+#include "services/links-api/destinations/host_bidi.h"
+
+#define LABEL_MAX 63
+#define NAME_MAX_BYTES 253
+
+static enum err refuse(const char **reason, const char *because)
+{
+	*reason = because;
+	return ERR_INVALID;
+}
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)tolower((unsigned char)c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Browsers read "ex%61mple.com" as example.com. */
+static bool unescape(const char *text, size_t len, char out[static DESTINATION_HOST_INPUT_MAX + 1])
+{
+	size_t n = 0;
+	for (size_t i = 0; i < len; i++, n++) {
+		out[n] = text[i];
+		if (text[i] != '%')
+			continue;
+		int high = i + 2 < len ? hex_value(text[i + 1]) : -1;
+		int low = i + 2 < len ? hex_value(text[i + 2]) : -1;
+		if (high < 0 || low < 0)
+			return false;
+		out[n] = (char)(high << 4 | low);
+		i += 2;
+	}
+	out[n] = '\0';
+	return utf8_is_valid(out, n);
+}
+
+static bool is_plain_name(const char *name)
+{
+	for (const char *c = name; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			return false;
+	for (const char *label = name; label; label = strchr(label, '.')) {
+		label += *label == '.';
+		if (strncasecmp(label, "xn--", 4) == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool copy_lower_case(const char *name, char out[static DESTINATION_HOST_MAX + 1])
+{
+	size_t len = strlen(name);
+	if (len > DESTINATION_HOST_MAX)
+		return false;
+	for (size_t i = 0; i <= len; i++)
+		out[i] = (char)tolower((unsigned char)name[i]);
+	return true;
+}
+
+/* As a browser would show it. */
+static bool is_readable(const char *ascii)
+{
+	char *shown = NULL;
+	if (idn2_to_unicode_8z8z(ascii, &shown, 0) != IDN2_OK)
+		return false;
+	bool is_good = host_bidi_is_good(shown);
+	idn2_free(shown);
+	return is_good;
+}
+
+/* Lower-case A-labels; names without any need for IDNA are let through as they are, odd hyphens included. */
+static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1])
+{
+	if (is_plain_name(name))
+		return copy_lower_case(name, out);
+	uint8_t *mapped = NULL;
+	int flags = IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL;
+	if (idn2_lookup_u8((const uint8_t *)name, &mapped, flags) != IDN2_OK)
+		return false;
+	bool fits = copy_lower_case((const char *)mapped, out);
+	idn2_free(mapped);
+	return fits && is_readable(out);
+}
+
+static bool has_good_labels(const char *name)
+{
+	size_t len = strlen(name);
+	if (len > 0 && name[len - 1] == '.')
+		len--;
+	if (len == 0 || len > NAME_MAX_BYTES)
+		return false;
+	size_t label = 0;
+	for (size_t i = 0; i < len; i++) {
+		char c = name[i];
+		if (c == '.') {
+			if (label == 0)
+				return false;
+			label = 0;
+			continue;
+		}
+		if (!isalnum((unsigned char)c) && c != '-' && c != '_')
+			return false;
+		if (++label > LABEL_MAX)
+			return false;
+	}
+	return label > 0;
+}
+
+/* The last label, without a dot at the end. */
+static void last_label(const char *name, char out[static LABEL_MAX + 1])
+{
+	size_t end = strlen(name);
+	if (name[end - 1] == '.')
+		end--;
+	size_t begin = end;
+	while (begin > 0 && name[begin - 1] != '.')
+		begin--;
+	snprintf(out, LABEL_MAX + 1, "%.*s", (int)(end - begin), name + begin);
+}
+
+/* A number as C writes it, "0x" included. False: not one. Numbers beyond 32 bits read as UINT64_MAX. */
+static bool parse_number(const char *text, size_t len, uint64_t *out)
+{
+	unsigned base = 10;
+	if (len >= 2 && text[0] == '0' && text[1] == 'x') {
+		base = 16;
+		text += 2;
+		len -= 2;
+	} else if (len >= 2 && text[0] == '0') {
+		base = 8;
+		text++;
+		len--;
+	}
+	uint64_t value = 0;
+	for (size_t i = 0; i < len; i++) {
+		int digit = hex_value(text[i]);
+		if (digit < 0 || (unsigned)digit >= base)
+			return false;
+		value = value * base + (unsigned)digit;
+		if (value > UINT32_MAX) {
+			*out = UINT64_MAX;
+			value = UINT64_C(1) << 33;
+		}
+	}
+	*out = value > UINT32_MAX ? UINT64_MAX : value;
+	return true;
+}
+
+/* Such a name is an IPv4 address or nothing. */
+static bool ends_in_number(const char *name)
+{
+	char label[LABEL_MAX + 1];
+	last_label(name, label);
+	if (strspn(label, "0123456789") == strlen(label))
+		return true;
+	uint64_t value;
+	return label[0] == '0' && label[1] == 'x' && parse_number(label, strlen(label), &value);
+}
+
+/* "127.1", "0x7f.1", "2130706433": the last number fills all bytes that are left. */
+static bool parse_ipv4(const char *name, char out[static DESTINATION_HOST_MAX + 1])
+{
+	uint64_t parts[4] = { 0 };
+	size_t count = 0;
+	for (const char *part = name; *part;) {
+		size_t len = strcspn(part, ".");
+		if (count == 4 || !parse_number(part, len, &parts[count]))
+			return false;
+		count++;
+		part += len + (part[len] == '.');
+	}
+	if (count == 0)
+		return false;
+	uint64_t address = 0;
+	for (size_t i = 0; i + 1 < count; i++) {
+		if (parts[i] > 255)
+			return false;
+		address |= parts[i] << (24 - 8 * i);
+	}
+	if (parts[count - 1] >= UINT64_C(1) << (8 * (5 - count)))
+		return false;
+	address |= parts[count - 1];
+	snprintf(out, DESTINATION_HOST_MAX + 1, "%u.%u.%u.%u", (unsigned)(address >> 24),
+	         (unsigned)(address >> 16 & 255), (unsigned)(address >> 8 & 255), (unsigned)(address & 255));
+	return true;
+}
+
+enum err destination_host_parse(const char *text, size_t len, struct destination_host *out, const char **reason)
+{
+	struct destination_host host = { 0 };
+	if (len == 0)
+		return refuse(reason, "has no host");
+	if (len > DESTINATION_HOST_INPUT_MAX)
+		return refuse(reason, "has a host that is too long");
+	if (text[0] == '[') {
+		host.is_address = true;
+		if (!ipv6_host_normalise(text, len, host.text))
+			return refuse(reason, "has a malformed IPv6 address");
+		*out = host;
+		return OK;
+	}
+
+	char name[DESTINATION_HOST_INPUT_MAX + 1] = "";
+	char ascii[DESTINATION_HOST_MAX + 1] = "";
+	if (!unescape(text, len, name) || !to_ascii(name, ascii) || !has_good_labels(ascii))
+		return refuse(reason, "has a host that is no valid name");
+	host.is_address = ends_in_number(ascii);
+	if (!host.is_address)
+		memcpy(host.text, ascii, sizeof(ascii));
+	else if (!parse_ipv4(ascii, host.text))
+		return refuse(reason, "has a malformed IPv4 address");
+	*out = host;
+	return OK;
+}
+
+bool destination_host_equal(const struct destination_host *a, const struct destination_host *b)
+{
+	size_t a_len = strlen(a->text);
+	size_t b_len = strlen(b->text);
+	if (a_len > 0 && a->text[a_len - 1] == '.')
+		a_len--;
+	if (b_len > 0 && b->text[b_len - 1] == '.')
+		b_len--;
+	return a_len == b_len && memcmp(a->text, b->text, a_len) == 0;
+}

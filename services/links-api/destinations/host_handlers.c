@@ -1,0 +1,123 @@
+#include "services/links-api/destinations/host_handlers.h"
+
+#include "lib/net/pg_transaction.h"
+#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/answer.h"
+#include "services/links-api/destinations/host_request.h"
+
+static struct json *host_json(const struct blocked_host *host)
+{
+	struct json *object = json_new_object();
+	json_set_int(object, "id", host->id);
+	json_set_text(object, "host", host->host);
+	json_set_bool(object, "with_subdomains", host->with_subdomains);
+	json_set_text(object, "reason", host->reason);
+	json_set_time(object, "created_at", host->created_at_us);
+	return object;
+}
+
+/* --- list --- */
+
+static void append_host(void *ctx, const struct blocked_host *host)
+{
+	json_append(ctx, host_json(host));
+}
+
+enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct json *hosts = json_new_array();
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err == OK)
+		err = blocked_host_store_list(conn, append_host, hosts);
+	pg_pool_give(r->api->pg, conn);
+	struct json *answer = json_new_object();
+	json_set(answer, "hosts", hosts);
+	if (err == OK)
+		return answer_json(r, 200, answer);
+	json_free(answer);
+	return answer_failure(r, err);
+}
+
+/* --- changes --- */
+
+struct wish {
+	const struct request *request;
+	struct blocked_host *host; /* to block; becomes what was made */
+};
+
+/* Its outcome is told to this process' own guard before anybody is answered. */
+static enum err change(const struct request *r, pg_transaction_work write, struct blocked_host *host)
+{
+	struct wish wish = { r, host };
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return err;
+	err = pg_transaction_on(conn, write, &wish);
+	if (err == OK)
+		host_guard_look(r->api->hosts, conn);
+	pg_pool_give(r->api->pg, conn);
+	return err;
+}
+
+static enum err add_on(void *ctx, struct pg_conn *conn)
+{
+	const struct wish *wish = ctx;
+	struct blocked_host *host = wish->host;
+	enum err err = blocked_host_store_add(conn, host);
+	if (err != OK)
+		return err;
+	struct json *details = json_new_object();
+	json_set_text(details, "host", host->host);
+	json_set_bool(details, "with_subdomains", host->with_subdomains);
+	err = request_audit(wish->request, conn, "host.block", AUDIT_STORE_HOST, host->id, details);
+	json_free(details);
+	return err;
+}
+
+static enum err delete_on(void *ctx, struct pg_conn *conn)
+{
+	const struct wish *wish = ctx;
+	const struct request *r = wish->request;
+	int64_t id = request_id_of_path(r);
+	enum err err = blocked_host_store_delete(conn, id);
+	return err == OK ? request_audit(r, conn, "host.unblock", AUDIT_STORE_HOST, id, NULL) : err;
+}
+
+enum http_progress host_handlers_create(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct json *body = request_read_body(r);
+	if (!body)
+		return HTTP_ANSWERED;
+	struct blocked_host host;
+	struct http_problem_fields wrong = { 0 };
+	enum err err = host_request_read(body, &host, &wrong);
+	json_free(body);
+	if (err != OK)
+		return answer_wrong_fields(r, &wrong);
+	err = change(r, add_on, &host);
+	if (err == ERR_CONFLICT)
+		return answer_conflict(r, "host-taken", "/host", "is blocked already");
+	if (err == ERR_INVALID)
+		return answer_conflict(r, "too-many-hosts", "", "no more hosts can be blocked here: use a file");
+	if (err != OK)
+		return answer_failure(r, err);
+	struct json *answer = json_new_object();
+	json_set(answer, "host", host_json(&host));
+	return answer_json(r, 201, answer);
+}
+
+enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	enum err err = change(r, delete_on, NULL);
+	if (err == ERR_NOT_FOUND)
+		return answer_not_found(r);
+	return err == OK ? answer_nothing(r) : answer_failure(r, err);
+}

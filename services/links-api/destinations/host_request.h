@@ -1,0 +1,17 @@
+/*
+ * Pure. What an admin sends to block a host: {host, with_subdomains? (true), reason? ("")}. The host comes out in the
+ * normal form of destinations (destination_host.h), without a dot at the end: "bücher.example" as xn--bcher-kva.example.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_REQUEST_H
+#define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_REQUEST_H
+
+#include "lib/base/err.h"
+#include "lib/links/blocked_host_store.h"
+#include "lib/net/http_problem.h"
+#include "lib/net/json.h"
+
+/* ERR_INVALID: wrong lists every wrong member. */
+enum err host_request_read(const struct json *object, struct blocked_host *out,
+                           struct http_problem_fields *wrong) MUST_CHECK;
+
+#endif

@@ -1,0 +1,61 @@
+#include "services/links-api/destinations/public_base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/links/host_policy.h"
+#include "services/links-api/destinations/destination.h"
+
+enum err public_base_init(struct public_base *base, const char *url, const char **reason)
+{
+	struct destination read;
+	enum err err = destination_parse(url, strlen(url), &read, reason);
+	if (err != OK)
+		return err;
+	if (read.url[read.query]) {
+		*reason = "has a query or a fragment";
+		return ERR_INVALID;
+	}
+	size_t len = read.query;
+	while (len > 0 && read.url[len - 1] == '/')
+		len--;
+	if (len > PUBLIC_BASE_URL_MAX) {
+		*reason = "is too long";
+		return ERR_INVALID;
+	}
+	*base = (struct public_base){ .host = read.host, .port = read.port };
+	memcpy(base->url, read.url, len);
+	return OK;
+}
+
+enum err public_base_read_aliases(const char *list, struct host_policy **out)
+{
+	static const char separators[] = ", \t\r\n";
+	struct host_policy *aliases = host_policy_new();
+	for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
+		size_t len = strcspn(list, separators);
+		enum err err = host_policy_add(aliases, HOST_POLICY_BLOCK, list, len);
+		if (err != OK) {
+			host_policy_free(aliases);
+			return ERR_INVALID;
+		}
+		list += len;
+	}
+	*out = aliases;
+	return OK;
+}
+
+bool public_base_owns(const struct public_base *base, const struct destination_host *host, uint16_t port)
+{
+	if (destination_host_equal(&base->host, host))
+		return !host->is_address || base->port == port;
+	char url[sizeof(host->text) + sizeof("https:///")];
+	snprintf(url, sizeof(url), "https://%s/", host->text);
+	return base->aliases && host_policy_judge(base->aliases, url) == HOST_POLICY_BLOCKED;
+}
+
+void public_base_short_url(const struct public_base *base, const char *slug,
+                           char out[static PUBLIC_BASE_SHORT_URL_SIZE])
+{
+	snprintf(out, PUBLIC_BASE_SHORT_URL_SIZE, "%s/%s", base->url, slug);
+}

@@ -1,0 +1,46 @@
+#include "services/links-api/links/etag.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void etag_format(int64_t version, char out[static ETAG_SIZE])
+{
+	snprintf(out, ETAG_SIZE, "\"v%" PRId64 "\"", version);
+}
+
+/* Whether a list has the tag, or is "*". */
+static bool has_tag(const char *list, const char *wanted, bool weak_counts)
+{
+	size_t wanted_len = strlen(wanted);
+	while (*list) {
+		list += strspn(list, " \t,");
+		size_t len = strcspn(list, ",");
+		const char *tag = list;
+		size_t tag_len = len;
+		while (tag_len > 0 && (tag[tag_len - 1] == ' ' || tag[tag_len - 1] == '\t'))
+			tag_len--;
+		if (weak_counts && tag_len > 2 && memcmp(tag, "W/", 2) == 0) {
+			tag += 2;
+			tag_len -= 2;
+		}
+		if (tag_len == 1 && *tag == '*')
+			return true;
+		if (tag_len == wanted_len && memcmp(tag, wanted, wanted_len) == 0)
+			return true;
+		list += len;
+	}
+	return false;
+}
+
+bool etag_if_match(const char *header, int64_t version)
+{
+	char wanted[ETAG_SIZE];
+	etag_format(version, wanted);
+	return !header || has_tag(header, wanted, false);
+}
+
+bool etag_if_none_match(const char *header, const char *etag)
+{
+	return !header || !has_tag(header, etag, true);
+}

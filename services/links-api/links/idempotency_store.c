@@ -1,0 +1,104 @@
+#include "services/links-api/links/idempotency_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/net/sql_column.h"
+
+/* Of a sql_column: its own bytes, and those of each value. */
+#define COLUMN_HEADER 64
+#define COLUMN_LENGTH 4
+
+void idempotency_store_clear(struct idempotency_row *row)
+{
+	free(row->answer);
+	free(row->slugs);
+	*row = (struct idempotency_row){ 0 };
+}
+
+/* By a lock and not by a row that is not committed yet: who comes second shall not wait. */
+static enum err lock(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE])
+{
+	int64_t number;
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	memcpy(&number, key_hash, sizeof(number));
+	pg_params_int(&params, number);
+	enum err err = pg_conn_query(conn, "SELECT pg_try_advisory_xact_lock($1)", &params, &rows);
+	if (err == OK && !pg_result_bool(rows, 0, 0))
+		err = ERR_LIMIT;
+	pg_result_free(rows);
+	return err;
+}
+
+static void read_row(const struct pg_result *rows, struct idempotency_row *out)
+{
+	pg_result_bytes(rows, 0, 0, out->request_hash, DIGEST_SIZE);
+	out->answer_len = pg_result_bytes(rows, 0, 1, NULL, 0);
+	out->answer = mem_zero(out->answer_len);
+	pg_result_bytes(rows, 0, 1, out->answer, out->answer_len);
+}
+
+/* The first row has the answer, and each one a slug. */
+static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE], struct idempotency_row *out)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_bytes(&params, key_hash, DIGEST_SIZE);
+	pg_params_int(&params, IDEMPOTENCY_STORE_KEEP_S);
+	enum err err =
+		pg_conn_query(conn,
+	                      "SELECT request_hash, CASE WHEN COALESCE(place, 1) = 1 THEN answer END, slug "
+	                      "FROM idempotency_keys LEFT JOIN unnest(slugs) WITH ORDINALITY AS told (slug, place) "
+	                      "ON true WHERE key_hash = $1 "
+	                      "AND created_at > clock_timestamp() - $2::bigint * interval '1 second' ORDER BY place",
+	                      &params, &rows);
+	size_t count = pg_result_count(rows);
+	if (err == OK && count == 0)
+		err = ERR_NOT_FOUND;
+	if (err == OK) {
+		read_row(rows, out);
+		out->slugs = mem_array(count, sizeof(*out->slugs));
+		for (size_t i = 0; i < count && !pg_result_is_null(rows, i, 2); i++)
+			snprintf(out->slugs[out->slug_count++], SLUG_SIZE, "%s", pg_result_text(rows, i, 2));
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err idempotency_store_take(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+                                struct idempotency_row *out)
+{
+	struct idempotency_row row = { 0 };
+	enum err err = lock(conn, key_hash);
+	if (err == OK)
+		err = read(conn, key_hash, &row);
+	if (err == OK)
+		*out = row;
+	return err;
+}
+
+enum err idempotency_store_keep(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+                                const struct idempotency_row *row)
+{
+	struct pg_params params = { 0 };
+	struct sql_column slugs;
+	sql_column_init(&slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + row->slug_count * (COLUMN_LENGTH + SLUG_SIZE));
+	for (size_t i = 0; i < row->slug_count; i++)
+		sql_column_add_text(&slugs, row->slugs[i]);
+	pg_params_bytes(&params, key_hash, DIGEST_SIZE);
+	pg_params_bytes(&params, row->request_hash, DIGEST_SIZE);
+	pg_params_bytes(&params, row->answer, row->answer_len);
+	enum err err = sql_column_param(&slugs, &params);
+	if (err == OK)
+		err = pg_conn_query(conn,
+		                    "INSERT INTO idempotency_keys (key_hash, request_hash, answer, slugs) "
+		                    "VALUES ($1, $2, $3, $4::text[]) ON CONFLICT (key_hash) DO UPDATE "
+		                    "SET request_hash = EXCLUDED.request_hash, answer = EXCLUDED.answer, "
+		                    "slugs = EXCLUDED.slugs, created_at = EXCLUDED.created_at",
+		                    &params, NULL);
+	sql_column_clear(&slugs);
+	return err;
+}

@@ -1,0 +1,117 @@
+#include "services/links-api/links/link_change.h"
+
+#include <string.h>
+
+static bool tags_equal(const struct link_tags *a, const struct link_tags *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->tag[i], b->tag[i]) != 0)
+			return false;
+	return true;
+}
+
+static bool links_equal(const struct link *a, const struct link *b)
+{
+	const struct link_entry *x = &a->entry;
+	const struct link_entry *y = &b->entry;
+	return x->state == y->state && x->redirect_status == y->redirect_status &&
+	       x->expires_at_us == y->expires_at_us && strcmp(x->original_url, y->original_url) == 0 &&
+	       strcmp(x->expired_url, y->expired_url) == 0 && strcmp(a->title, b->title) == 0 &&
+	       tags_equal(&a->tags, &b->tags);
+}
+
+static void copy_members(const struct link_request *wish, struct link *link)
+{
+	struct link_entry *entry = &link->entry;
+	if (wish->members & LINK_REQUEST_ORIGINAL_URL)
+		memcpy(entry->original_url, wish->original_url, sizeof(entry->original_url));
+	if (wish->members & LINK_REQUEST_REDIRECT_STATUS)
+		entry->redirect_status = wish->redirect_status;
+	if (wish->members & LINK_REQUEST_EXPIRES_AT)
+		entry->expires_at_us = wish->expires_at_us;
+	if (wish->members & LINK_REQUEST_EXPIRED_URL)
+		memcpy(entry->expired_url, wish->expired_url, sizeof(entry->expired_url));
+	if (wish->members & LINK_REQUEST_TITLE)
+		memcpy(link->title, wish->title, sizeof(link->title));
+	if (wish->members & LINK_REQUEST_TAGS)
+		link->tags = wish->tags;
+	if (wish->members & LINK_REQUEST_STATE)
+		entry->state = wish->state;
+}
+
+static enum link_change change_of(enum link_state before, enum link_state after)
+{
+	if (before != LINK_STATE_DISABLED && after == LINK_STATE_DISABLED)
+		return LINK_CHANGE_DISABLED;
+	if (before == LINK_STATE_DISABLED && after == LINK_STATE_ACTIVE)
+		return LINK_CHANGE_ENABLED;
+	return LINK_CHANGE_UPDATED;
+}
+
+enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+                          struct link_change_refusal *refusal)
+{
+	const struct link_request *wish = arg;
+	if (link->entry.state == LINK_STATE_DELETED)
+		return ERR_NOT_FOUND;
+	struct link edited = *link;
+	copy_members(wish, &edited);
+	/* EXPIRED is written down by the janitor; a new time takes it back. */
+	bool has_time = edited.entry.expires_at_us == 0 || edited.entry.expires_at_us > now_us;
+	if (edited.entry.state == LINK_STATE_EXPIRED && has_time)
+		edited.entry.state = LINK_STATE_ACTIVE;
+	if (wish->members & LINK_REQUEST_STATE && wish->state == LINK_STATE_ACTIVE && !has_time) {
+		*refusal = (struct link_change_refusal){ "/state", "the link has expired: set expires_at as well" };
+		return ERR_CONFLICT;
+	}
+	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {
+		*refusal = (struct link_change_refusal){ "/expires_at", "a TEMPORARY link has to expire" };
+		return ERR_CONFLICT;
+	}
+	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING : change_of(link->entry.state, edited.entry.state);
+	*link = edited;
+	return OK;
+}
+
+enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+                            struct link_change_refusal *refusal)
+{
+	(void)arg;
+	(void)now_us;
+	(void)refusal;
+	if (link->entry.state == LINK_STATE_DELETED)
+		return ERR_NOT_FOUND;
+	link->state_before_deletion = link->entry.state;
+	link->entry.state = LINK_STATE_DELETED;
+	*change = LINK_CHANGE_DELETED;
+	return OK;
+}
+
+enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+                           struct link_change_refusal *refusal)
+{
+	(void)arg;
+	(void)now_us;
+	(void)link;
+	(void)refusal;
+	*change = LINK_CHANGE_PURGED;
+	return OK;
+}
+
+enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
+                             struct link_change_refusal *refusal)
+{
+	(void)arg;
+	(void)now_us;
+	if (link->entry.state != LINK_STATE_DELETED) {
+		*refusal = (struct link_change_refusal){ "", "the link is not deleted" };
+		return ERR_CONFLICT;
+	}
+	bool is_known = link->state_before_deletion != 0;
+	link->entry.state = is_known ? link->state_before_deletion : LINK_STATE_ACTIVE;
+	link->state_before_deletion = (enum link_state)0;
+	*change = LINK_CHANGE_RESTORED;
+	return OK;
+}

@@ -1,0 +1,47 @@
+#include "services/links-api/links/link_json.h"
+
+static struct json *tags_json(const struct link_tags *tags)
+{
+	struct json *array = json_new_array();
+	for (size_t i = 0; i < tags->count; i++)
+		json_append_text(array, tags->tag[i]);
+	return array;
+}
+
+static void set_check(struct json *json, const struct link_check *check)
+{
+	if (check->status == LINK_CHECK_NOT_ASKED)
+		json_set_null(json, "destination_status");
+	else
+		json_set_int(json, "destination_status", check->status);
+	json_set_time(json, "last_checked_at", check->last_checked_at_us);
+}
+
+struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct link_check *check,
+                           const struct public_base *base, int64_t now_us)
+{
+	const struct link_entry *entry = &link->entry;
+	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
+	public_base_short_url(base, entry->slug, short_url);
+
+	struct json *json = json_new_object();
+	json_set_int(json, "id", entry->id);
+	json_set_text(json, "slug", entry->slug);
+	json_set_text(json, "short_url", short_url);
+	json_set_text(json, "original_url", entry->original_url);
+	json_set_text(json, "link_type", link_type_name(link->type));
+	json_set_text(json, "state", link_state_name(link_state_at(entry, now_us)));
+	json_set_int(json, "redirect_status", entry->redirect_status);
+	json_set_time(json, "expires_at", entry->expires_at_us);
+	json_set_text(json, "expired_url", entry->expired_url[0] ? entry->expired_url : NULL);
+	json_set_text(json, "title", link->title);
+	json_set(json, "tags", tags_json(&link->tags));
+	json_set_int(json, "version", entry->version);
+	json_set_int(json, "visit_count", statistics->visit_count);
+	json_set_int(json, "bot_count", statistics->bot_count);
+	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
+	set_check(json, check);
+	json_set_time(json, "created_at", link->created_at_us);
+	json_set_time(json, "updated_at", link->updated_at_us);
+	return json;
+}

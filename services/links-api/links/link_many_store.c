@@ -1,0 +1,128 @@
+#include "services/links-api/links/link_many_store.h"
+
+#include "lib/links/link_row.h"
+#include "lib/links/outbox.h"
+#include "lib/net/sql_column.h"
+
+/* Of a sql_column: its own bytes, and those of each value. */
+#define COLUMN_HEADER 64
+#define COLUMN_LENGTH 4
+/* The place in the array stands behind the link. */
+#define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
+
+enum column { ID, VERSION, STATE, ORIGINAL_URL, TAGS, COLUMNS };
+
+static const struct {
+	enum sql_column_type type;
+	size_t bytes_max; /* of one value */
+} columns[COLUMNS] = {
+	[ID] = { SQL_COLUMN_INT8, 8 },
+	[VERSION] = { SQL_COLUMN_INT8, 8 },
+	[STATE] = { SQL_COLUMN_TEXT, 16 },
+	[ORIGINAL_URL] = { SQL_COLUMN_TEXT, LINK_URL_SIZE },
+	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
+};
+
+static enum err put_row(struct sql_column row[static COLUMNS], const struct link *link)
+{
+	char tags[LINK_ROW_TAGS_SIZE];
+	enum err err = link_row_join_tags(&link->tags, tags);
+	if (err != OK)
+		return err;
+	sql_column_add_int(&row[ID], link->entry.id);
+	sql_column_add_int(&row[VERSION], link->entry.version);
+	sql_column_add_text(&row[STATE], link_state_name(link->entry.state));
+	sql_column_add_text(&row[ORIGINAL_URL], link->entry.original_url);
+	sql_column_add_text(&row[TAGS], tags);
+	return OK;
+}
+
+/* As link_store_write. */
+static enum err update(struct pg_conn *conn, struct sql_column wish[static COLUMNS], struct pg_result **rows)
+{
+	struct pg_params params = { 0 };
+	for (size_t i = 0; i < COLUMNS; i++) {
+		enum err err = sql_column_param(&wish[i], &params);
+		if (err != OK)
+			return err;
+	}
+	return pg_conn_query(conn,
+	                     "UPDATE links SET version = version + 1, state = new_state, original_url = new_url, "
+	                     "tags = " LINK_ROW_TAGS_FROM_TEXT(
+				     "new_tags") ", updated_at = clock_timestamp(), "
+	                                         "state_since = CASE WHEN state = new_state THEN state_since "
+	                                         "ELSE clock_timestamp() END "
+	                                         "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
+	                                         "$5::text[]) WITH ORDINALITY "
+	                                         "AS wish (old_id, old_version, new_state, new_url, new_tags, place) "
+	                                         "WHERE id = old_id AND version = old_version "
+	                                         "RETURNING " LINK_ROW_COLUMNS ", place",
+	                     &params, rows);
+}
+
+static enum err update_all(struct pg_conn *conn, const struct link_many_store_change *changes, size_t count,
+                           struct pg_result **rows)
+{
+	struct sql_column wish[COLUMNS];
+	enum err err = OK;
+	for (size_t i = 0; i < COLUMNS; i++)
+		sql_column_init(&wish[i], columns[i].type,
+		                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[i].bytes_max));
+	for (size_t i = 0; err == OK && i < count; i++)
+		err = put_row(wish, &changes[i].link);
+	if (err == OK)
+		err = update(conn, wish, rows);
+	for (size_t i = 0; i < COLUMNS; i++)
+		sql_column_clear(&wish[i]);
+	return err;
+}
+
+static enum err take_row(const struct pg_result *rows, size_t row, struct link_many_store_change *changes, size_t count,
+                         struct outbox_bundle *bundle)
+{
+	struct link_event event;
+	int64_t place = pg_result_int(rows, row, PLACE_COLUMN);
+	if (place < 1 || (size_t)place > count)
+		return ERR_INTERNAL;
+	struct link_many_store_change *change = &changes[place - 1];
+	enum err err = link_row_read(rows, row, &change->link);
+	if (err != OK)
+		return err;
+	link_row_describe(&change->link, change->change, &event);
+	outbox_bundle_put(bundle, &event);
+	return OK;
+}
+
+/* Marks of these links that wait go first, as in outbox_add. */
+static enum err record(struct pg_conn *conn, struct outbox_bundle *bundle)
+{
+	struct pg_params params = { 0 };
+	enum err err = sql_column_param(&bundle->slugs, &params);
+	if (err == OK)
+		err = pg_conn_query(conn,
+		                    "UPDATE outbox SET patience = 0 "
+		                    "WHERE slug = ANY ($1::text[]) AND NOT published AND patience = 1",
+		                    &params, NULL);
+	return err == OK ? outbox_bundle_add(bundle, conn) : err;
+}
+
+enum err link_many_store_write(struct pg_conn *conn, struct link_many_store_change *changes, size_t count)
+{
+	struct pg_result *rows = NULL;
+	struct outbox_bundle bundle;
+	if (count == 0)
+		return OK;
+	if (count > LINK_MANY_STORE_MAX)
+		return ERR_LIMIT;
+	outbox_bundle_init(&bundle, OUTBOX_URGENT, count);
+	enum err err = update_all(conn, changes, count, &rows);
+	if (err == OK && pg_result_count(rows) != count)
+		err = ERR_CONFLICT;
+	for (size_t i = 0; err == OK && i < count; i++)
+		err = take_row(rows, i, changes, count, &bundle);
+	if (err == OK)
+		err = record(conn, &bundle);
+	outbox_bundle_clear(&bundle);
+	pg_result_free(rows);
+	return err;
+}

@@ -1,0 +1,58 @@
+#include "services/links-api/links/link_quota.h"
+
+#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/links/link_quota_store.h"
+
+#define WINDOW_S 86400
+
+static struct rate_limit_rule rule_of(int64_t max)
+{
+	return (struct rate_limit_rule){
+		.name = "links",
+		.detail = "You have created as many links as you may in 24 hours.",
+		.max = max,
+		.window_s = WINDOW_S,
+	};
+}
+
+/* Who may have no limit is asked without a lock first: creations of one user need not wait for each other then. */
+static enum err read_max(const struct request *r, struct pg_conn *conn, bool must_lock, int64_t *max)
+{
+	const int64_t fallback = r->api->config->links_per_day;
+	int64_t own = USER_STORE_NO_QUOTA;
+	enum err err = OK;
+	bool is_locked = must_lock || fallback > 0;
+	if (!is_locked) {
+		err = user_store_get_quota(conn, r->user_id, &own);
+		is_locked = own > 0;
+	}
+	if (err == OK && is_locked)
+		err = user_store_lock_quota(conn, r->user_id, &own);
+	if (err == OK)
+		*max = own == USER_STORE_NO_QUOTA ? fallback : own;
+	return err;
+}
+
+enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool must_lock, struct link_quota *out)
+{
+	int64_t max = 0, used = 0, oldest_us = 0;
+	int64_t now_us = request_now_us(r);
+	enum err err = read_max(r, conn, must_lock, &max);
+	if (err == OK && max > 0)
+		err = link_quota_store_count(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used, &oldest_us);
+	if (err != OK)
+		return err;
+	int64_t begin_us = oldest_us ? oldest_us + LINK_QUOTA_STORE_STEP_S * CLOCK_US_PER_S : now_us;
+	out->rule = rule_of(max);
+	out->state.left = max > used ? max - used : 0;
+	out->state.reset_s = (begin_us - now_us) / CLOCK_US_PER_S + WINDOW_S;
+	return OK;
+}
+
+enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct link_quota *quota, int64_t links)
+{
+	if (quota->rule.max == 0 || links == 0)
+		return OK;
+	quota->state.left -= links;
+	return link_quota_store_add(conn, r->user_id, request_now_us(r), links);
+}

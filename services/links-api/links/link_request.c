@@ -1,0 +1,213 @@
+#include "services/links-api/links/link_request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/timestamp.h"
+#include "lib/links/host_guard.h"
+#include "services/links-api/destinations/destination.h"
+#include "services/links-api/links/slug_reserve.h"
+#include "services/links-api/member.h"
+
+#define DEFAULT_REDIRECT_STATUS 302
+
+/* One object being read. */
+struct reading {
+	const struct public_base *base;
+	int64_t now_us;
+	struct link_request *out;
+	struct http_problem_fields *wrong;
+};
+
+static void read_url(const struct reading *r, const struct json *value, const char *pointer,
+                     char out[static LINK_URL_SIZE])
+{
+	const char *text = member_text(value, pointer, r->wrong);
+	if (!text)
+		return;
+	struct destination destination;
+	const char *reason = NULL;
+	if (destination_parse(text, strlen(text), &destination, &reason) != OK)
+		http_problem_add_field(r->wrong, pointer, "%s", reason);
+	else if (public_base_owns(r->base, &destination.host, destination.port))
+		http_problem_add_field(r->wrong, pointer, "points at this service itself");
+	else if (r->base->hosts && host_guard_judge(r->base->hosts, destination.url) != HOST_POLICY_GOOD)
+		http_problem_add_field(r->wrong, pointer, "points at a host that links may not lead to");
+	else
+		memcpy(out, destination.url, LINK_URL_SIZE);
+}
+
+static void read_original_url(const struct reading *r, const struct json *value, const char *pointer)
+{
+	read_url(r, value, pointer, r->out->original_url);
+}
+
+static void read_expired_url(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) != JSON_NULL)
+		read_url(r, value, pointer, r->out->expired_url);
+}
+
+static void read_slug(const struct reading *r, const struct json *value, const char *pointer)
+{
+	const char *slug = member_text(value, pointer, r->wrong);
+	if (!slug)
+		return;
+	if (!slug_is_valid(slug, strlen(slug)))
+		http_problem_add_field(r->wrong, pointer, "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
+		                       SLUG_LENGTH_MAX);
+	else if (slug_is_reserved(slug) || (r->base->reserved && slug_reserve_has(r->base->reserved, slug)))
+		http_problem_add_field(r->wrong, pointer, "is reserved");
+	else
+		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);
+}
+
+static void read_redirect_status(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_INT && link_redirect_status_is_valid(json_int(value)))
+		r->out->redirect_status = (uint16_t)json_int(value);
+	else
+		http_problem_add_field(r->wrong, pointer, "must be 301, 302, 307 or 308");
+}
+
+static void read_expires_at(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_NULL)
+		return;
+	const char *text = member_text(value, pointer, r->wrong);
+	if (!text)
+		return;
+	int64_t at_us;
+	if (timestamp_parse(text, &at_us) != OK)
+		http_problem_add_field(r->wrong, pointer, "must be an RFC 3339 time like 2026-11-20T08:00:00.123Z");
+	else if (at_us <= r->now_us)
+		http_problem_add_field(r->wrong, pointer, "must be in the future");
+	else
+		r->out->expires_at_us = at_us;
+}
+
+static void read_title(const struct reading *r, const struct json *value, const char *pointer)
+{
+	const char *title = member_text(value, pointer, r->wrong);
+	if (title && member_is_line(title, 0, LINK_TITLE_CHARS_MAX, pointer, r->wrong))
+		snprintf(r->out->title, sizeof(r->out->title), "%s", title);
+}
+
+static void read_tag(const struct reading *r, const struct json *value, size_t index)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	snprintf(pointer, sizeof(pointer), "/tags/%zu", index);
+	const char *tag = member_text(value, pointer, r->wrong);
+	if (!tag || !member_is_line(tag, 1, LINK_TAG_CHARS_MAX, pointer, r->wrong))
+		return;
+	struct link_tags *tags = &r->out->tags;
+	for (size_t i = 0; i < tags->count; i++) {
+		if (strcmp(tags->tag[i], tag) == 0) {
+			http_problem_add_field(r->wrong, pointer, "is there twice");
+			return;
+		}
+	}
+	snprintf(tags->tag[tags->count++], LINK_TAG_SIZE, "%s", tag);
+}
+
+static void read_tags(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) != JSON_ARRAY || json_count(value) > LINK_TAGS_MAX) {
+		http_problem_add_field(r->wrong, pointer, "must be an array of at most %d strings", LINK_TAGS_MAX);
+		return;
+	}
+	for (size_t i = 0; i < json_count(value); i++)
+		read_tag(r, json_at(value, i), i);
+}
+
+static void read_state(const struct reading *r, const struct json *value, const char *pointer)
+{
+	const char *name = json_type(value) == JSON_TEXT ? json_text(value, NULL) : "";
+	enum link_state state;
+	if (link_state_parse(name, &state) == OK && (state == LINK_STATE_ACTIVE || state == LINK_STATE_DISABLED))
+		r->out->state = state;
+	else
+		http_problem_add_field(r->wrong, pointer, "must be ACTIVE or DISABLED");
+}
+
+static void read_reuse(const struct reading *r, const struct json *value, const char *pointer)
+{
+	if (json_type(value) == JSON_BOOL)
+		r->out->reuse = json_bool(value);
+	else
+		http_problem_add_field(r->wrong, pointer, "must be true or false");
+}
+
+#define CREATE (LINK_REQUEST_CREATE | LINK_REQUEST_CREATE_PUBLIC)
+#define CHANGE LINK_REQUEST_CHANGE
+
+static const struct {
+	const char *name;
+	enum link_request_member member;
+	unsigned kinds; /* that may have it */
+	void (*read)(const struct reading *r, const struct json *value, const char *pointer);
+	const char *refusal; /* for the other kinds */
+} members[] = {
+	{ "original_url", LINK_REQUEST_ORIGINAL_URL, CREATE | CHANGE, read_original_url, NULL },
+	{ "slug", LINK_REQUEST_SLUG, CREATE, read_slug, "cannot be changed" },
+	{ "redirect_status", LINK_REQUEST_REDIRECT_STATUS, CREATE | CHANGE, read_redirect_status, NULL },
+	{ "expires_at", LINK_REQUEST_EXPIRES_AT, LINK_REQUEST_CREATE | CHANGE, read_expires_at,
+	  "cannot be chosen without a login" },
+	{ "expired_url", LINK_REQUEST_EXPIRED_URL, CREATE | CHANGE, read_expired_url, NULL },
+	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
+	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
+	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be chosen for a new link" },
+	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse, "is for new links of your own" },
+};
+#define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
+
+static void read_member(const struct reading *r, enum link_request_kind kind, const char *name,
+                        const struct json *value)
+{
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	member_pointer(name, pointer);
+	for (size_t i = 0; i < MEMBER_COUNT; i++) {
+		if (strcmp(members[i].name, name) != 0)
+			continue;
+		if (members[i].kinds & kind) {
+			r->out->members |= members[i].member;
+			members[i].read(r, value, pointer);
+		} else {
+			http_problem_add_field(r->wrong, pointer, "%s", members[i].refusal);
+		}
+		return;
+	}
+	http_problem_add_field(r->wrong, pointer, "is unknown here");
+}
+
+enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,
+                           int64_t now_us, struct link_request *out, struct http_problem_fields *wrong)
+{
+	struct link_request read = { 0 };
+	struct reading r = { .base = base, .now_us = now_us, .out = &read, .wrong = wrong };
+	const char *name;
+	struct json *value;
+	for (size_t at = 0; (at = json_next(object, at, &name, &value));)
+		read_member(&r, kind, name, value);
+	if (kind != LINK_REQUEST_CHANGE && !(read.members & LINK_REQUEST_ORIGINAL_URL))
+		http_problem_add_field(wrong, "/original_url", "is required");
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read;
+	return OK;
+}
+
+struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id)
+{
+	bool has_status = request->members & LINK_REQUEST_REDIRECT_STATUS;
+	return (struct link_store_new){
+		.slug = request->members & LINK_REQUEST_SLUG ? request->slug : NULL,
+		.original_url = request->original_url,
+		.expired_url = *request->expired_url ? request->expired_url : NULL,
+		.title = request->title,
+		.tags = &request->tags,
+		.redirect_status = has_status ? request->redirect_status : DEFAULT_REDIRECT_STATUS,
+		.expires_at_us = request->expires_at_us,
+		.owner_id = owner_id,
+	};
+}

@@ -1,0 +1,228 @@
+#include "services/links-api/lists/link_query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/number.h"
+#include "lib/base/utf8.h"
+#include "lib/links/link_store.h"
+#include "lib/net/http_query.h"
+#include "services/links-api/member.h"
+
+#define NAME_SIZE 64
+#define VALUE_SIZE (NQL_BYTES_MAX + 1)
+#define DIGITS_MAX 19
+/* The end of the year 9999. */
+#define TIME_MAX_US INT64_C(253402300799999999)
+
+struct reading {
+	struct link_query *out;
+	struct http_problem_fields *wrong;
+	const char *value;
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	char cursor[LINK_CURSOR_SIZE];
+	char filter[VALUE_SIZE];
+	bool has_page, has_cursor;
+};
+
+#define WRONG(reading, ...) http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
+
+/* --- one parameter each --- */
+
+static void read_number(struct reading *reading, int64_t max, int64_t *out)
+{
+	if (strlen(reading->value) > DIGITS_MAX || number_parse(reading->value, 1, max, out) != OK)
+		WRONG(reading, "must be a number from 1 to %" PRId64, max);
+}
+
+static void read_page(struct reading *reading)
+{
+	reading->has_page = true;
+	read_number(reading, LINK_QUERY_PAGE_MAX, &reading->out->page);
+}
+
+static void read_limit(struct reading *reading)
+{
+	read_number(reading, LINK_QUERY_LIMIT_MAX, &reading->out->limit);
+}
+
+/* What it says is judged when the rest of the query is known. */
+static void read_cursor(struct reading *reading)
+{
+	reading->has_cursor = true;
+	snprintf(reading->cursor, sizeof(reading->cursor), "%s",
+	         strlen(reading->value) < LINK_CURSOR_SIZE ? reading->value : "");
+}
+
+static const char *const sorts[] = {
+	[LINK_QUERY_CREATED_AT] = "created_at",
+	[LINK_QUERY_VISIT_COUNT] = "visit_count",
+	[LINK_QUERY_LAST_VISITED_AT] = "last_visited_at",
+};
+#define SORT_COUNT (sizeof(sorts) / sizeof(sorts[0]))
+
+static void read_sort(struct reading *reading)
+{
+	for (size_t i = 0; i < SORT_COUNT; i++) {
+		if (strcmp(reading->value, sorts[i]) == 0) {
+			reading->out->sort = (enum link_query_sort)i;
+			return;
+		}
+	}
+	WRONG(reading, "must be created_at, visit_count or last_visited_at");
+}
+
+static void read_order(struct reading *reading)
+{
+	reading->out->is_ascending = strcmp(reading->value, "asc") == 0;
+	if (!reading->out->is_ascending && strcmp(reading->value, "desc") != 0)
+		WRONG(reading, "must be asc or desc");
+}
+
+static void read_q(struct reading *reading)
+{
+	if (member_is_line(reading->value, 1, LINK_QUERY_Q_CHARS_MAX, reading->pointer, reading->wrong))
+		snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
+}
+
+static void read_tag(struct reading *reading)
+{
+	if (member_is_line(reading->value, 1, LINK_TAG_CHARS_MAX, reading->pointer, reading->wrong))
+		snprintf(reading->out->tag, sizeof(reading->out->tag), "%s", reading->value);
+}
+
+static void read_state(struct reading *reading)
+{
+	if (link_state_parse(reading->value, &reading->out->state) != OK)
+		WRONG(reading, "must be ACTIVE, DISABLED, EXPIRED or DELETED");
+}
+
+static void read_filter(struct reading *reading)
+{
+	char reason[NQL_REASON_SIZE];
+	reading->out->has_filter = true;
+	snprintf(reading->filter, sizeof(reading->filter), "%s", reading->value);
+	if (nql_parse(reading->value, &reading->out->filter, reason) != OK)
+		WRONG(reading, "%s", reason);
+}
+
+static void read_owner(struct reading *reading)
+{
+	reading->out->has_owner = true;
+	if (strcmp(reading->value, "all") == 0)
+		reading->out->owner_id = LINK_STORE_ANY_OWNER;
+	else if (number_parse(reading->value, 1, INT64_MAX, &reading->out->owner_id) != OK)
+		WRONG(reading, "must be the id of a user, or all");
+}
+
+#define LIST (1u << LINK_QUERY_LIST)
+#define CHANGE (1u << LINK_QUERY_CHANGE)
+
+static const struct parameter {
+	const char *name;
+	unsigned kinds;
+	void (*read)(struct reading *reading);
+} parameters[] = {
+	{ "page", LIST, read_page },
+	{ "limit", LIST, read_limit },
+	{ "cursor", LIST, read_cursor },
+	{ "sort", LIST, read_sort },
+	{ "order", LIST, read_order },
+	{ "q", LIST, read_q },
+	{ "tag", LIST, read_tag },
+	{ "state", LIST, read_state },
+	{ "filter", LIST | CHANGE, read_filter },
+	{ "owner", LIST | CHANGE, read_owner },
+};
+#define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
+
+/* --- all of them --- */
+
+/* A parameter that we would pass over could be a filter that the caller relies on. */
+static void read_pair(struct reading *reading, const char *name, unsigned kind, bool seen[static PARAMETER_COUNT])
+{
+	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
+		if (strcmp(name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
+			continue;
+		if (seen[i])
+			WRONG(reading, "is there twice");
+		else
+			parameters[i].read(reading);
+		seen[i] = true;
+		return;
+	}
+	WRONG(reading, "is no query parameter here");
+}
+
+static void read_pairs(const char *query, struct reading *reading, unsigned kind)
+{
+	char name[NAME_SIZE], value[VALUE_SIZE];
+	bool seen[PARAMETER_COUNT] = { false };
+	reading->value = value;
+	for (;;) {
+		const char *raw = query + strspn(query, "&");
+		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
+		if (err == ERR_NOT_FOUND)
+			return;
+		if (err != OK)
+			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
+		member_pointer(name, reading->pointer);
+		if (err == OK)
+			read_pair(reading, name, kind, seen);
+		else
+			WRONG(reading, "is no query parameter here, or cannot be read");
+	}
+}
+
+static void ask_question(struct link_query *out, const char *filter)
+{
+	/* U+001F is in no value: member_is_line and NQL refuse it. */
+	snprintf(out->question, sizeof(out->question), "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s",
+	         sorts[out->sort], out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
+}
+
+/* Anybody can make up a cursor whose check is right: PostgreSQL must understand its time all the same. */
+static bool is_possible(const struct link_query *query, const struct link_cursor *cursor)
+{
+	bool is_never = query->sort == LINK_QUERY_LAST_VISITED_AT && cursor->key == INT64_MIN;
+	bool is_count = query->sort == LINK_QUERY_VISIT_COUNT;
+	return cursor->id > 0 && (is_never || (cursor->key >= 0 && (is_count || cursor->key <= TIME_MAX_US)));
+}
+
+static void place_behind(struct reading *reading)
+{
+	struct link_query *out = reading->out;
+	member_pointer("cursor", reading->pointer);
+	if (reading->has_page)
+		WRONG(reading, "cannot stand beside page");
+	else if (link_cursor_parse(reading->cursor, out->question, &out->behind) != OK ||
+	         !is_possible(out, &out->behind))
+		WRONG(reading, "is no next_cursor of an answer to this query");
+	out->page = 0;
+}
+
+enum err link_query_read(const char *query, enum link_query_kind kind, int64_t caller_id, struct link_query *out,
+                         struct http_problem_fields *wrong)
+{
+	struct reading *reading = mem_zero(sizeof(*reading));
+	reading->out = out;
+	reading->wrong = wrong;
+	*out = (struct link_query){ .page = 1, .limit = LINK_QUERY_LIMIT_DEFAULT, .owner_id = caller_id };
+	read_pairs(query, reading, 1u << kind);
+	ask_question(out, reading->filter);
+	if (reading->has_cursor)
+		place_behind(reading);
+	if (kind == LINK_QUERY_CHANGE && !out->has_filter)
+		http_problem_add_field(wrong, "/filter", "is required");
+	free(reading);
+	return wrong->count > 0 ? ERR_INVALID : OK;
+}
+
+bool link_query_is_plain(const struct link_query *query)
+{
+	return query->page > 0 && query->sort == LINK_QUERY_CREATED_AT && !query->is_ascending && !query->has_owner &&
+	       !*query->q && !*query->tag && query->state == 0 && !query->has_filter;
+}

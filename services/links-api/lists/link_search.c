@@ -1,0 +1,133 @@
+#include "services/links-api/lists/link_search.h"
+
+#include <string.h>
+
+/* A second one that more links have leaves out too few of what the first one finds. */
+#define SECOND_ONE_IN 2
+
+enum kind { OTHER, OF_WORD, BETWEEN };
+
+/* As pg_trgm divides. What it makes of characters beyond ASCII depends on the database's locale. */
+static enum kind kind_of(char c)
+{
+	if ((uint8_t)c >= 0x80)
+		return OTHER;
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+		return OF_WORD;
+	return BETWEEN;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* Three characters of a word, or two or one and its ends. */
+static bool is_trigram(const char *at)
+{
+	return kind_of(at[0]) != OTHER && kind_of(at[1]) == OF_WORD && kind_of(at[2]) != OTHER;
+}
+
+static bool has_digit(const struct link_search_trigram *t)
+{
+	return is_digit(t->name[0]) || is_digit(t->name[1]) || is_digit(t->name[2]);
+}
+
+static void add(struct link_search *search, size_t at)
+{
+	struct link_search_trigram *t = &search->trigrams[search->count++];
+	*t = (struct link_search_trigram){ .at = at };
+	for (size_t i = 0; i < LINK_SEARCH_TRIGRAM_BYTES; i++) {
+		char c = search->text[at + i];
+		t->name[i] = kind_of(c) == OF_WORD ? lower(c) : ' ';
+	}
+}
+
+void link_search_init(struct link_search *search, const char *text)
+{
+	size_t len = strlen(text);
+	search->text = text;
+	search->is_counted = false;
+	search->count = 0;
+	for (size_t at = 0; at + LINK_SEARCH_TRIGRAM_BYTES <= len && search->count < LINK_SEARCH_TRIGRAMS_MAX; at++) {
+		if (is_trigram(text + at))
+			add(search, at);
+	}
+}
+
+/* Of those that nobody has counted, what has a digit is rare for certain, nearly. */
+static bool is_rarer(const struct link_search_trigram *a, const struct link_search_trigram *b)
+{
+	if (a->links != b->links)
+		return a->links < b->links;
+	return has_digit(a) && !has_digit(b);
+}
+
+static bool overlap(const struct link_search_trigram *a, const struct link_search_trigram *b)
+{
+	return a->at < b->at + LINK_SEARCH_TRIGRAM_BYTES && b->at < a->at + LINK_SEARCH_TRIGRAM_BYTES;
+}
+
+/* The rarest of what is left, apart from another one; NULL: none. */
+static struct link_search_trigram *rarest(struct link_search *search, const struct link_search_trigram *apart_from)
+{
+	struct link_search_trigram *best = NULL;
+	for (size_t i = 0; i < search->count; i++) {
+		struct link_search_trigram *t = &search->trigrams[i];
+		if (t->is_asked || (apart_from && overlap(t, apart_from)))
+			continue;
+		if (!best || is_rarer(t, best))
+			best = t;
+	}
+	return best;
+}
+
+static void ask_for_common_ones(struct link_search *search, int64_t all)
+{
+	struct link_search_trigram *first = rarest(search, NULL);
+	if (!first)
+		return;
+	first->is_asked = true;
+	struct link_search_trigram *second = rarest(search, first);
+	if (second && second->links <= all / SECOND_ONE_IN)
+		second->is_asked = true;
+}
+
+void link_search_choose(struct link_search *search, int64_t all)
+{
+	size_t asked = 0;
+	for (struct link_search_trigram *t = rarest(search, NULL);
+	     t && t->links <= all / LINK_SEARCH_RARE_ONE_IN && asked < LINK_SEARCH_ASKED_MAX;
+	     t = rarest(search, NULL)) {
+		t->is_asked = true;
+		asked++;
+	}
+	if (asked == 0)
+		ask_for_common_ones(search, all);
+}
+
+int64_t link_search_found_max(const struct link_search *search)
+{
+	int64_t least = -1;
+	for (size_t i = 0; i < search->count; i++) {
+		const struct link_search_trigram *t = &search->trigrams[i];
+		if (t->is_asked && (least < 0 || t->links < least))
+			least = t->links;
+	}
+	return least;
+}
+
+void link_search_mark(const struct link_search *search, bool *kept)
+{
+	memset(kept, 0, strlen(search->text) * sizeof(*kept));
+	for (size_t i = 0; i < search->count; i++) {
+		const struct link_search_trigram *t = &search->trigrams[i];
+		for (size_t at = t->at; t->is_asked && at < t->at + LINK_SEARCH_TRIGRAM_BYTES; at++)
+			kept[at] = true;
+	}
+}

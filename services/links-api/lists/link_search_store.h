@@ -1,0 +1,18 @@
+/*
+ * One thread at a time per connection. How many links have a trigram: the tables link_search_count and
+ * link_search_trigrams, which the janitor fills from a sample (docs/decisions/0032-searches-that-find-very-many.md).
+ * Errors of pg_conn_query pass through.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_STORE_H
+#define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_STORE_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/net/pg_conn.h"
+#include "services/links-api/lists/link_search.h"
+
+/* Sets is_counted, links of each trigram, and *all to how many links there are, 0: nobody has counted yet. */
+enum err link_search_store_count(struct pg_conn *conn, struct link_search *search, int64_t *all) MUST_CHECK;
+
+#endif

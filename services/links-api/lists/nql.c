@@ -1,0 +1,233 @@
+#include "services/links-api/lists/nql.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/utf8.h"
+#include "services/links-api/lists/nql_lexer.h"
+#include "services/links-api/lists/nql_value.h"
+
+struct parser {
+	struct nql_lexer lexer;
+	struct nql *out;
+	size_t texts_len;
+	size_t depth;
+	char *reason;
+};
+
+__attribute__((format(printf, 3, 4))) static enum err refuse(struct parser *p, size_t at, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int len = snprintf(p->reason, NQL_REASON_SIZE, "at character %zu: ", utf8_length(p->lexer.text, at) + 1);
+	vsnprintf(p->reason + len, NQL_REASON_SIZE - (size_t)len, format, args);
+	va_end(args);
+	return ERR_INVALID;
+}
+
+/* --- one term --- */
+
+static const struct {
+	const char *sign;
+	enum nql_operator op;
+} signs[] = {
+	{ ">=", NQL_GREATER_OR_EQUAL }, { ">", NQL_GREATER }, { "<=", NQL_LESS_OR_EQUAL }, { "<", NQL_LESS },
+	{ "~", NQL_CONTAINS },          { "[", NQL_ONE_OF },
+};
+
+static enum nql_operator read_operator(struct nql_lexer *lexer)
+{
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		if (nql_lexer_take(lexer, signs[i].sign))
+			return signs[i].op;
+	}
+	return NQL_EQUAL;
+}
+
+static bool is_order(enum nql_operator op)
+{
+	return op != NQL_EQUAL && op != NQL_CONTAINS && op != NQL_ONE_OF;
+}
+
+static bool has_order(const struct nql_field *field)
+{
+	return field->type == NQL_FIELD_NUMBER || field->type == NQL_FIELD_TIME;
+}
+
+static bool has_text(const struct nql_field *field)
+{
+	return field->type == NQL_FIELD_TEXT || field->type == NQL_FIELD_TAGS;
+}
+
+static enum err check_operator(struct parser *p, size_t at, const struct nql_node *term)
+{
+	if (is_order(term->op) && !has_order(term->field))
+		return refuse(p, at, "%s has no greater and less", term->field->name);
+	if (is_order(term->op) && term->is_not)
+		return refuse(p, at, "turn the sign around instead of -");
+	if (term->op == NQL_CONTAINS && !has_text(term->field))
+		return refuse(p, at, "%s cannot contain a text", term->field->name);
+	return OK;
+}
+
+static enum err read_value(struct parser *p, struct nql_node *term)
+{
+	struct nql *out = p->out;
+	size_t began = p->lexer.at, len;
+	enum nql_lexer_form form;
+	if (out->value_count == NQL_VALUES_MAX)
+		return refuse(p, began, "there may be %d values", NQL_VALUES_MAX);
+	struct nql_value *value = &out->values[out->value_count];
+	char *text = out->texts + p->texts_len;
+	*value = (struct nql_value){ .text = (uint16_t)p->texts_len };
+	enum err err = nql_lexer_value(&p->lexer, text, &len, &form);
+	if (err == ERR_NOT_FOUND)
+		return refuse(p, began, "a value was expected");
+	if (err != OK)
+		return refuse(p, p->lexer.at, "the value is not closed, or has a character that it cannot have");
+	const char *expected = nql_value_read(term, text, form == NQL_LEXER_BARE, value);
+	if (expected)
+		return refuse(p, began, "%s must be %s", term->field->name, expected);
+	p->texts_len += len + 1;
+	out->value_count++;
+	term->value_count++;
+	return OK;
+}
+
+static enum err read_values(struct parser *p, struct nql_node *term)
+{
+	term->value = p->out->value_count;
+	if (term->op != NQL_ONE_OF)
+		return read_value(p, term);
+	do {
+		nql_lexer_skip_spaces(&p->lexer);
+		enum err err = read_value(p, term);
+		if (err != OK)
+			return err;
+		nql_lexer_skip_spaces(&p->lexer);
+	} while (nql_lexer_take(&p->lexer, ","));
+	return nql_lexer_take(&p->lexer, "]") ? OK : refuse(p, p->lexer.at, "] was expected");
+}
+
+static enum err read_field(struct parser *p, struct nql_node *term)
+{
+	size_t began = p->lexer.at, len;
+	const char *name = nql_lexer_name(&p->lexer, &len);
+	if (len == 0)
+		return refuse(p, began, "a field or ( was expected");
+	term->field = nql_field_find(name, len);
+	if (!term->field)
+		return refuse(p, began, "there is no field %.*s", len > 40 ? 40 : (int)len, name);
+	if (!nql_lexer_take(&p->lexer, ":"))
+		return refuse(p, p->lexer.at, ": was expected");
+	return OK;
+}
+
+static void add_node(struct parser *p, const struct nql_node *node, uint8_t *place)
+{
+	*place = p->out->node_count;
+	p->out->nodes[p->out->node_count++] = *node;
+}
+
+static enum err read_term(struct parser *p, uint8_t *place)
+{
+	struct nql_node term = { .kind = NQL_TERM };
+	if (p->out->term_count == NQL_TERMS_MAX)
+		return refuse(p, p->lexer.at, "there may be %d terms", NQL_TERMS_MAX);
+	enum err err = read_field(p, &term);
+	size_t began = p->lexer.at;
+	if (err == OK) {
+		term.is_not = nql_lexer_take(&p->lexer, "-");
+		term.op = read_operator(&p->lexer);
+		err = check_operator(p, began, &term);
+	}
+	if (err == OK)
+		err = read_values(p, &term);
+	if (err != OK)
+		return err;
+	p->out->term_count++;
+	add_node(p, &term, place);
+	return OK;
+}
+
+/* --- terms together --- */
+
+static enum err read_alternatives(struct parser *p, uint8_t *place);
+
+static enum err read_factor(struct parser *p, uint8_t *place)
+{
+	nql_lexer_skip_spaces(&p->lexer);
+	if (!nql_lexer_take(&p->lexer, "("))
+		return read_term(p, place);
+	if (p->depth == NQL_DEPTH_MAX)
+		return refuse(p, p->lexer.at - 1, "parentheses may stand %d deep", NQL_DEPTH_MAX);
+	p->depth++;
+	enum err err = read_alternatives(p, place);
+	p->depth--;
+	if (err == OK && !nql_lexer_take(&p->lexer, ")"))
+		err = refuse(p, p->lexer.at, "), + or , was expected");
+	return err;
+}
+
+/* A "+" of a query that nobody escaped comes as a space: between two terms, that is an "and" as well. */
+static bool take_and(struct nql_lexer *lexer)
+{
+	bool is_apart = nql_lexer_skip_spaces(lexer);
+	if (nql_lexer_take(lexer, "+"))
+		return true;
+	char next = nql_lexer_peek(lexer);
+	return is_apart && next != '\0' && next != ',' && next != ')';
+}
+
+static enum err read_conjunction(struct parser *p, uint8_t *place)
+{
+	enum err err = read_factor(p, place);
+	while (err == OK && take_and(&p->lexer)) {
+		struct nql_node both = { .kind = NQL_AND, .left = *place };
+		err = read_factor(p, &both.right);
+		if (err == OK)
+			add_node(p, &both, place);
+	}
+	return err;
+}
+
+static enum err read_alternatives(struct parser *p, uint8_t *place)
+{
+	enum err err = read_conjunction(p, place);
+	while (err == OK && nql_lexer_take(&p->lexer, ",")) {
+		struct nql_node either = { .kind = NQL_OR, .left = *place };
+		err = read_conjunction(p, &either.right);
+		if (err == OK)
+			add_node(p, &either, place);
+	}
+	return err;
+}
+
+enum err nql_parse(const char *text, struct nql *out, char reason[static NQL_REASON_SIZE])
+{
+	struct parser p = { .lexer = { .text = text, .len = strlen(text) }, .out = out, .reason = reason };
+	uint8_t root;
+	out->node_count = out->term_count = out->value_count = 0;
+	if (p.lexer.len > NQL_BYTES_MAX)
+		return refuse(&p, 0, "it may have %d bytes", NQL_BYTES_MAX);
+	enum err err = read_alternatives(&p, &root);
+	if (err == OK && p.lexer.at < p.lexer.len)
+		err = refuse(&p, p.lexer.at, "+ or , or the end was expected");
+	return err;
+}
+
+bool nql_needs_ranking(const struct nql *filter)
+{
+	for (size_t i = 0; i < filter->node_count; i++) {
+		if (filter->nodes[i].kind == NQL_TERM && filter->nodes[i].field->needs_ranking)
+			return true;
+	}
+	return false;
+}
+
+const char *nql_text(const struct nql *filter, const struct nql_value *value)
+{
+	return filter->texts + value->text;
+}

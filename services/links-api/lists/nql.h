@@ -1,0 +1,73 @@
+/*
+ * Pure. A filter of links as callers write it (NQL, docs/api/nql.md), read into a tree:
+ *
+ *   state:ACTIVE+(tag:[sale,promo],title:~'summer')+created_at:>=2026-11-01
+ *
+ * Everything about it is bounded: its length, how deep parentheses stand in each other, terms and values. A value, so
+ * that it may be copied; about 8 KB.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LISTS_NQL_H
+#define WAYMARK_SERVICES_LINKS_API_LISTS_NQL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "services/links-api/lists/nql_field.h"
+
+#define NQL_BYTES_MAX 2000
+#define NQL_DEPTH_MAX 16
+#define NQL_TERMS_MAX 15 /* each may take two parameters of PG_PARAMS_MAX */
+#define NQL_VALUES_MAX 100
+#define NQL_NODES_MAX (2 * NQL_TERMS_MAX - 1)
+#define NQL_REASON_SIZE 128
+
+enum nql_operator {
+	NQL_EQUAL,
+	NQL_CONTAINS,
+	NQL_GREATER,
+	NQL_GREATER_OR_EQUAL,
+	NQL_LESS,
+	NQL_LESS_OR_EQUAL,
+	NQL_ONE_OF,
+};
+
+struct nql_value {
+	uint16_t text; /* where it begins in struct nql's texts */
+	bool is_null;
+	int64_t number; /* of NQL_FIELD_NUMBER; µs since 1970, cut to milliseconds, of NQL_FIELD_TIME */
+};
+
+enum nql_kind { NQL_TERM, NQL_AND, NQL_OR };
+
+struct nql_node {
+	enum nql_kind kind;
+	uint8_t left, right; /* of AND and OR: nodes before this one */
+	/* Of a term: */
+	const struct nql_field *field;
+	enum nql_operator op;
+	bool is_not;
+	uint8_t value, value_count;
+};
+
+struct nql {
+	uint8_t node_count; /* the last one is the root */
+	uint8_t term_count;
+	uint8_t value_count;
+	struct nql_node nodes[NQL_NODES_MAX];
+	struct nql_value values[NQL_VALUES_MAX];
+	char texts[NQL_BYTES_MAX + NQL_VALUES_MAX];
+};
+
+/*
+ * ERR_INVALID: reason says what was expected, and at which character. text: valid UTF-8.
+ */
+enum err nql_parse(const char *text, struct nql *out, char reason[static NQL_REASON_SIZE]) MUST_CHECK;
+
+/* Whether some field of it needs link_ranking. */
+bool nql_needs_ranking(const struct nql *filter);
+
+const char *nql_text(const struct nql *filter, const struct nql_value *value);
+
+#endif

@@ -1,0 +1,45 @@
+#include "services/links-api/lists/nql_field.h"
+
+#include <string.h>
+
+/* What link_state_at says. */
+#define STATE_NOW "(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
+
+/* clang-format off */
+static const struct nql_field fields[] = {
+	{ "id",                 NQL_FIELD_NUMBER,    false, false, false, "id" },
+	{ "slug",               NQL_FIELD_TEXT,      false, false, true,  "slug" },
+	{ "original_url",       NQL_FIELD_TEXT,      false, false, true,  "original_url" },
+	{ "title",              NQL_FIELD_TEXT,      false, false, true,  "title" },
+	{ "tag",                NQL_FIELD_TAGS,      false, false, false, "tags" },
+	{ "tags",               NQL_FIELD_TAGS,      false, false, false, "tags" },
+	{ "state",              NQL_FIELD_STATE,     false, false, false, STATE_NOW },
+	{ "link_type",          NQL_FIELD_LINK_TYPE, false, false, false, "link_type" },
+	{ "redirect_status",    NQL_FIELD_NUMBER,    false, false, false, "redirect_status" },
+	{ "expires_at",         NQL_FIELD_TIME,      true,  false, false, "expires_at" },
+	{ "expired_url",        NQL_FIELD_TEXT,      true,  false, false, "expired_url" },
+	{ "version",            NQL_FIELD_NUMBER,    false, false, false, "version" },
+	{ "visit_count",        NQL_FIELD_NUMBER,    false, true,  false, "visits" },
+	{ "last_visited_at",    NQL_FIELD_TIME,      true,  true,  false, "NULLIF(visited_at, '-infinity')" },
+	{ "destination_status", NQL_FIELD_NUMBER,    true,  false, false, "destination_status" },
+	{ "last_checked_at",    NQL_FIELD_TIME,      true,  false, false, "last_checked_at" },
+	{ "created_at",         NQL_FIELD_TIME,      false, false, false, "created_at" },
+	{ "updated_at",         NQL_FIELD_TIME,      false, false, false, "updated_at" },
+};
+/* clang-format on */
+#define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
+
+const struct nql_field *nql_field_find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		if (strlen(fields[i].name) == len && memcmp(fields[i].name, name, len) == 0)
+			return &fields[i];
+	}
+	return NULL;
+}
+
+const struct nql_field *nql_field_table(size_t *count)
+{
+	*count = FIELD_COUNT;
+	return fields;
+}

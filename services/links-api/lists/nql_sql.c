@@ -1,0 +1,156 @@
+#include "services/links-api/lists/nql_sql.h"
+
+#include <string.h>
+
+#include "services/links-api/lists/link_search_sql.h"
+
+struct writer {
+	const struct nql *filter;
+	struct strbuf *sql;
+	struct pg_params *params;
+	struct sql_texts *texts;
+};
+
+#define WRITE(w, ...) strbuf_add_format((w)->sql, __VA_ARGS__)
+
+static const char *type_of(const struct nql_field *field)
+{
+	if (field->type == NQL_FIELD_NUMBER)
+		return "bigint";
+	return field->type == NQL_FIELD_TIME ? "timestamptz" : "text";
+}
+
+static const struct nql_value *first_value(const struct writer *w, const struct nql_node *term)
+{
+	return &w->filter->values[term->value];
+}
+
+/* The number of the parameter that was added last. */
+static int add_text(const struct writer *w, const char *text)
+{
+	pg_params_text(w->params, text);
+	return w->params->count;
+}
+
+static int add_value(const struct writer *w, const struct nql_node *term)
+{
+	const struct nql_value *value = first_value(w, term);
+	if (term->field->type == NQL_FIELD_NUMBER)
+		pg_params_int(w->params, value->number);
+	else if (term->field->type == NQL_FIELD_TIME)
+		pg_params_time(w->params, value->number);
+	else
+		pg_params_text(w->params, nql_text(w->filter, value));
+	return w->params->count;
+}
+
+/* --- one term --- */
+
+/* What a part contains, the whole contains: that lets the index of the whole be used. */
+static void write_search(const struct writer *w, const char *text)
+{
+	struct link_search search;
+	link_search_init(&search, text);
+	link_search_choose(&search, 0);
+	link_search_sql_add_index(&search, w->sql, w->params, w->texts);
+}
+
+static void write_contains(const struct writer *w, const struct nql_node *term)
+{
+	const char *sql = term->field->sql;
+	const char *text = nql_text(w->filter, first_value(w, term));
+	int pattern = add_text(w, sql_texts_containing(w->texts, text, strlen(text)));
+	if (term->field->type == NQL_FIELD_TAGS)
+		WRITE(w, "EXISTS (SELECT FROM unnest(%s) AS one_tag WHERE one_tag ILIKE $%d)", sql, pattern);
+	else
+		WRITE(w, "%s COLLATE \"default\" ILIKE $%d", sql, pattern);
+	if (term->field->is_searched && !term->is_not)
+		write_search(w, text);
+}
+
+static void write_one_of(const struct writer *w, const struct nql_node *term)
+{
+	const struct nql_field *field = term->field;
+	const char *items[NQL_VALUES_MAX];
+	for (size_t i = 0; i < term->value_count; i++)
+		items[i] = nql_text(w->filter, first_value(w, term) + i);
+	int array = add_text(w, sql_texts_array(w->texts, items, term->value_count));
+	if (field->type == NQL_FIELD_TAGS)
+		WRITE(w, "%s && $%d::text[]", field->sql, array);
+	else if (field->type == NQL_FIELD_TIME)
+		WRITE(w,
+		      "date_trunc('milliseconds', %s) = ANY (SELECT date_trunc('milliseconds', unnest($%d::timestamptz[])))",
+		      field->sql, array);
+	else
+		WRITE(w, "%s = ANY ($%d::%s[])", field->sql, array, type_of(field));
+}
+
+static const char *sign_of(enum nql_operator op)
+{
+	static const char *const signs[] = {
+		[NQL_EQUAL] = "=", [NQL_GREATER] = ">",        [NQL_GREATER_OR_EQUAL] = ">=",
+		[NQL_LESS] = "<",  [NQL_LESS_OR_EQUAL] = "<=",
+	};
+	return signs[op];
+}
+
+/* Times are kept in microseconds and told in milliseconds: a value means all of its millisecond. */
+static void write_time(const struct writer *w, const struct nql_node *term)
+{
+	const char *sql = term->field->sql;
+	int value = add_value(w, term);
+	if (term->op == NQL_EQUAL)
+		WRITE(w, "%s >= $%d::timestamptz AND %s < $%d::timestamptz + interval '1 ms'", sql, value, sql, value);
+	else if (term->op == NQL_GREATER || term->op == NQL_LESS_OR_EQUAL)
+		WRITE(w, "%s %s $%d::timestamptz + interval '1 ms'", sql, term->op == NQL_GREATER ? ">=" : "<", value);
+	else
+		WRITE(w, "%s %s $%d::timestamptz", sql, sign_of(term->op), value);
+}
+
+static void write_comparison(const struct writer *w, const struct nql_node *term)
+{
+	const struct nql_field *field = term->field;
+	if (first_value(w, term)->is_null)
+		WRITE(w, "%s IS NULL", field->sql);
+	else if (field->type == NQL_FIELD_TAGS)
+		WRITE(w, "%s @> ARRAY[$%d::text]", field->sql, add_value(w, term));
+	else if (field->type == NQL_FIELD_TIME)
+		write_time(w, term);
+	else
+		WRITE(w, "%s %s $%d::%s", field->sql, sign_of(term->op), add_value(w, term), type_of(field));
+}
+
+static void write_term(const struct writer *w, const struct nql_node *term)
+{
+	WRITE(w, "(");
+	if (term->op == NQL_CONTAINS)
+		write_contains(w, term);
+	else if (term->op == NQL_ONE_OF)
+		write_one_of(w, term);
+	else
+		write_comparison(w, term);
+	/* What is not there is not equal, and does not contain. */
+	WRITE(w, term->is_not ? ") IS NOT TRUE" : ")");
+}
+
+/* --- all of them --- */
+
+/* As deep as the tree, which is as deep as it has terms. */
+static void write_node(const struct writer *w, const struct nql_node *node)
+{
+	if (node->kind == NQL_TERM) {
+		write_term(w, node);
+		return;
+	}
+	WRITE(w, "(");
+	write_node(w, &w->filter->nodes[node->left]);
+	WRITE(w, node->kind == NQL_AND ? " AND " : " OR ");
+	write_node(w, &w->filter->nodes[node->right]);
+	WRITE(w, ")");
+}
+
+void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts)
+{
+	const struct writer w = { .filter = filter, .sql = sql, .params = params, .texts = texts };
+	write_node(&w, &filter->nodes[filter->node_count - 1]);
+}

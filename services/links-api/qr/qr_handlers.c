@@ -1,0 +1,96 @@
+#include "services/links-api/qr/qr_handlers.h"
+
+#include <stdio.h>
+
+#include "lib/base/digest.h"
+#include "lib/links/link_store.h"
+#include "services/links-api/answer.h"
+#include "services/links-api/links/etag.h"
+#include "services/links-api/qr/qr_query.h"
+
+#define PICTURE_BYTES_MAX (1024 * 1024)
+#define ETAG_BYTES 12 /* of the picture's digest */
+
+static enum err find_link(const struct request *r, struct link *link)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(r->api->pg, &conn);
+	if (err != OK)
+		return err;
+	err = link_store_get(conn, request_id_of_path(r), request_owner(r), link);
+	pg_pool_give(r->api->pg, conn);
+	return err == OK && link->entry.state == LINK_STATE_DELETED ? ERR_NOT_FOUND : err;
+}
+
+static enum http_progress answer_too_small(struct request *r, size_t modules)
+{
+	struct http_problem_fields wrong = { 0 };
+	http_problem_add_field(&wrong, "/size", "must be at least %zu for this link and margin", modules);
+	return answer_wrong_fields(r, &wrong);
+}
+
+static enum http_progress answer_picture(struct request *r, enum qr_format format, const struct strbuf *picture)
+{
+	struct http_exchange *x = r->exchange;
+	uint8_t digest[DIGEST_SIZE];
+	char hex[2 * ETAG_BYTES + 1];
+	char etag[ETAG_SIZE];
+	digest_sha256(picture->data, picture->len, digest);
+	digest_hex(digest, ETAG_BYTES, hex);
+	snprintf(etag, sizeof(etag), "\"%s\"", hex);
+	if (http_exchange_add_header(x, "ETag", etag) != OK)
+		return answer_failure(r, ERR_INTERNAL);
+	http_exchange_set_fixed_header(x, "Cache-Control", "private, max-age=86400");
+	http_exchange_add_fixed_header(x, "Vary", "Authorization, X-Api-Key");
+	if (!etag_if_none_match(http_exchange_header(x, "If-None-Match"), etag)) {
+		http_exchange_set_status(x, 304);
+		return HTTP_ANSWERED;
+	}
+	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
+	http_exchange_add_fixed_header(x, "Content-Security-Policy", "default-src 'none'");
+	http_exchange_set_body(x, format == QR_FORMAT_PNG ? "image/png" : "image/svg+xml", picture->data, picture->len);
+	return HTTP_ANSWERED;
+}
+
+static enum http_progress draw(struct request *r, const struct qr_query *query, const struct qr_code *code)
+{
+	struct strbuf picture;
+	enum err err = OK;
+	strbuf_init(&picture, PICTURE_BYTES_MAX);
+	if (query->format == QR_FORMAT_PNG)
+		err = qr_picture_write_png(code, &query->picture, &picture);
+	else
+		qr_picture_write_svg(code, &query->picture, &picture);
+	bool is_too_small = err == ERR_INVALID;
+	if (err == OK)
+		err = strbuf_status(&picture);
+	enum http_progress progress;
+	if (is_too_small)
+		progress = answer_too_small(r, qr_picture_modules(code, &query->picture));
+	else
+		progress = err == OK ? answer_picture(r, query->format, &picture) : answer_failure(r, ERR_INTERNAL);
+	strbuf_clear(&picture);
+	return progress;
+}
+
+enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
+{
+	struct request *r = ctx;
+	struct qr_query query;
+	struct http_problem_fields wrong = { 0 };
+	if (qr_query_read(http_exchange_query(x), &query, &wrong) != OK)
+		return answer_wrong_fields(r, &wrong);
+	struct link link;
+	enum err err = find_link(r, &link);
+	if (err != OK)
+		return err == ERR_NOT_FOUND ? answer_not_found(r) : answer_failure(r, err);
+
+	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
+	struct qr_code code;
+	public_base_short_url(&r->api->base, link.entry.slug, short_url);
+	if (qr_code_make(short_url, &code) != OK)
+		return answer_failure(r, ERR_INTERNAL);
+	enum http_progress progress = draw(r, &query, &code);
+	qr_code_clear(&code);
+	return progress;
+}

@@ -1,0 +1,161 @@
+#include "services/links-api/stats/stats_json.h"
+
+#include "lib/base/clock.h"
+#include "lib/base/timestamp.h"
+
+void stats_json_add_freshness(struct json *answer, const struct stats_json_freshness *freshness)
+{
+	int64_t lag_us = freshness->now_us - freshness->as_of_us;
+	json_set_time(answer, "as_of", freshness->as_of_us);
+	if (freshness->as_of_us == 0)
+		json_set_null(answer, "lag_ms");
+	else
+		json_set_int(answer, "lag_ms", lag_us > 0 ? lag_us / CLOCK_US_PER_MS : 0);
+}
+
+static struct json *latency_json(const struct welford *latency_ms)
+{
+	struct json *json = json_new_object();
+	json_set_int(json, "count", latency_ms->n);
+	json_set_real(json, "mean_ms", latency_ms->mean);
+	json_set_real(json, "stddev_ms", welford_stddev(latency_ms));
+	return json;
+}
+
+/* Visits of those whom the question means; bots are told apart in any case. */
+static int64_t visits_of(const struct statistics_question *question, int64_t humans, int64_t bots)
+{
+	switch (question->filter->who) {
+	case VISIT_FILTER_EVERYBODY:
+		return humans + bots;
+	case VISIT_FILTER_BOTS:
+		return bots;
+	case VISIT_FILTER_HUMANS:
+		break;
+	}
+	return humans;
+}
+
+struct json *stats_json_of_link(const struct statistics_question *question, const struct statistics *statistics,
+                                const struct stats_json_freshness *freshness)
+{
+	struct json *json = json_new_object();
+	json_set_int(json, "link_id", statistics->link_id);
+	json_set_int(json, "visit_count", visits_of(question, statistics->visit_count, statistics->bot_count));
+	json_set_int(json, "bot_count", statistics->bot_count);
+	json_set_int(json, "unique_visitors", statistics->unique_visitors);
+	json_set_time(json, "last_visited_at", statistics->last_visited_at_us);
+	json_set(json, "latency", latency_json(&statistics->latency_ms));
+	stats_json_add_freshness(json, freshness);
+	return json;
+}
+
+struct json *stats_json_of_platform(int64_t total_links, const struct statistics *statistics,
+                                    const struct stats_json_freshness *freshness)
+{
+	struct json *json = json_new_object();
+	json_set_int(json, "total_links", total_links);
+	json_set_int(json, "total_redirects", statistics->visit_count + statistics->bot_count);
+	json_set_real(json, "avg_latency_ms", statistics->latency_ms.mean);
+	stats_json_add_freshness(json, freshness);
+	return json;
+}
+
+/* 0 is a time here, and not "never". */
+static void set_time(struct json *json, const char *name, int64_t time_us)
+{
+	char text[TIMESTAMP_TEXT_SIZE];
+	timestamp_format_ms(time_us, text);
+	json_set_text(json, name, text);
+}
+
+static void set_range(struct json *json, const struct statistics_question *question)
+{
+	set_time(json, "from", question->counted.from_us);
+	set_time(json, "to", question->counted.to_us);
+}
+
+static void set_sums(struct json *json, const struct statistics_question *question, const struct statistics_sums *sums)
+{
+	json_set_int(json, "visits", visits_of(question, sums->humans, sums->bots));
+	json_set_int(json, "bots", sums->bots);
+	json_set_int(json, "unique_visitors", sums->uniques);
+}
+
+struct json *stats_json_of_range(const struct statistics_question *question, const struct statistics_sums *sums,
+                                 const struct stats_json_freshness *freshness)
+{
+	struct json *json = json_new_object();
+	json_set_int(json, "link_id", question->link_id);
+	set_range(json, question);
+	json_set_int(json, "visit_count", visits_of(question, sums->humans, sums->bots));
+	json_set_int(json, "bot_count", sums->bots);
+	json_set_int(json, "unique_visitors", sums->uniques);
+	stats_json_add_freshness(json, freshness);
+	return json;
+}
+
+struct json *stats_json_of_series(const struct statistics_question *question, const struct stats_query *query,
+                                  const int64_t *starts, const struct statistics_sums *sums, size_t count,
+                                  const struct stats_json_freshness *freshness)
+{
+	struct json *points = json_new_array();
+	for (size_t i = 0; i < count; i++) {
+		struct json *point = json_new_object();
+		set_time(point, "start", starts[i]);
+		set_sums(point, question, &sums[i]);
+		json_append(points, point);
+	}
+	struct json *json = json_new_object();
+	json_set_text(json, "interval", local_calendar_interval_name(query->interval));
+	json_set_text(json, "tz", query->zone);
+	set_range(json, question);
+	json_set(json, "points", points);
+	stats_json_add_freshness(json, freshness);
+	return json;
+}
+
+struct json *stats_json_of_values(const struct statistics_question *question, enum visit_dimension dimension,
+                                  const struct statistics_value *values, size_t count,
+                                  const struct statistics_sums *total, const struct stats_json_freshness *freshness)
+{
+	struct json *items = json_new_array();
+	for (size_t i = 0; i < count; i++) {
+		struct json *item = json_new_object();
+		json_set_text(item, "value", values[i].value);
+		set_sums(item, question, &values[i].sums);
+		json_append(items, item);
+	}
+	struct json *sums = json_new_object();
+	set_sums(sums, question, total);
+	struct json *json = json_new_object();
+	json_set_text(json, "dimension", visit_dimension_name(dimension));
+	set_range(json, question);
+	json_set(json, "items", items);
+	json_set(json, "total", sums);
+	stats_json_add_freshness(json, freshness);
+	return json;
+}
+
+struct json *stats_json_of_top(const struct statistics_question *question, const struct statistics_top *links,
+                               size_t count, const struct public_base *base,
+                               const struct stats_json_freshness *freshness)
+{
+	struct json *items = json_new_array();
+	for (size_t i = 0; i < count; i++) {
+		char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
+		public_base_short_url(base, links[i].slug, short_url);
+		struct json *item = json_new_object();
+		json_set_int(item, "id", links[i].link_id);
+		json_set_text(item, "slug", links[i].slug);
+		json_set_text(item, "short_url", short_url);
+		json_set_text(item, "title", links[i].title);
+		set_sums(item, question, &links[i].sums);
+		json_append(items, item);
+	}
+	struct json *json = json_new_object();
+	set_range(json, question);
+	json_set(json, "links", items);
+	stats_json_add_freshness(json, freshness);
+	return json;
+}

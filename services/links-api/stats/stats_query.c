@@ -1,0 +1,188 @@
+#include "services/links-api/stats/stats_query.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/number.h"
+#include "lib/base/timestamp.h"
+#include "lib/base/utf8.h"
+#include "lib/net/http_query.h"
+#include "services/links-api/member.h"
+#include "services/links-api/stats/visit_cursor.h"
+
+#define NAME_SIZE 64
+#define VALUE_SIZE 512
+
+struct reading {
+	const struct stats_query_terms *terms;
+	struct stats_query *out;
+	struct http_problem_fields *wrong;
+	const char *value;
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+};
+
+#define WRONG(reading, ...) http_problem_add_field((reading)->wrong, (reading)->pointer, __VA_ARGS__)
+
+/* --- one parameter each --- */
+
+static bool is_date(const char *text)
+{
+	static const char form[] = "dddd-dd-dd";
+	if (strlen(text) != sizeof(form) - 1)
+		return false;
+	for (size_t i = 0; i < sizeof(form) - 1; i++)
+		if (form[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9')
+			return false;
+	/* As every time: from 1970 on, and whether it has such a day. */
+	char midnight[TIMESTAMP_TEXT_SIZE];
+	int64_t time_us;
+	snprintf(midnight, sizeof(midnight), "%sT00:00:00Z", text);
+	return timestamp_parse(midnight, &time_us) == OK;
+}
+
+static void read_end(struct reading *reading, struct stats_query_end *end)
+{
+	end->is_given = true;
+	if (timestamp_parse(reading->value, &end->time_us) == OK)
+		return;
+	if (is_date(reading->value))
+		snprintf(end->date, sizeof(end->date), "%s", reading->value);
+	else
+		WRONG(reading, "must be a time like 2026-11-20T08:00:00Z or a date like 2026-11-20");
+}
+
+static void read_from(struct reading *reading)
+{
+	read_end(reading, &reading->out->from);
+}
+
+static void read_to(struct reading *reading)
+{
+	read_end(reading, &reading->out->to);
+}
+
+static void read_zone(struct reading *reading)
+{
+	size_t len = strlen(reading->value);
+	if (len == 0 || len >= sizeof(reading->out->zone))
+		WRONG(reading, "must be an IANA time zone like Europe/Berlin");
+	else
+		memcpy(reading->out->zone, reading->value, len + 1);
+}
+
+static void read_interval(struct reading *reading)
+{
+	for (enum local_calendar_interval i = LOCAL_CALENDAR_HOUR; i <= LOCAL_CALENDAR_MONTH; i++) {
+		if (strcmp(reading->value, local_calendar_interval_name(i)) == 0) {
+			reading->out->interval = i;
+			return;
+		}
+	}
+	WRONG(reading, "must be hour, day, week or month");
+}
+
+static void read_limit(struct reading *reading)
+{
+	reading->out->has_limit = true;
+	if (number_parse(reading->value, 1, reading->terms->limit_max, &reading->out->limit) != OK)
+		WRONG(reading, "must be a number from 1 to %" PRId64, reading->terms->limit_max);
+}
+
+static void read_bots(struct reading *reading)
+{
+	if (strcmp(reading->value, "include") == 0)
+		reading->out->filter.who = VISIT_FILTER_EVERYBODY;
+	else if (strcmp(reading->value, "only") == 0)
+		reading->out->filter.who = VISIT_FILTER_BOTS;
+	else
+		WRONG(reading, "must be include or only");
+}
+
+static void read_cursor(struct reading *reading)
+{
+	if (visit_cursor_parse(reading->value, &reading->out->behind) != OK)
+		WRONG(reading, "is no next_cursor of an earlier answer");
+}
+
+static const struct parameter {
+	const char *name;
+	unsigned part; /* 0: everywhere */
+	void (*read)(struct reading *reading);
+} parameters[] = {
+	{ "from", 0, read_from },
+	{ "to", 0, read_to },
+	{ "tz", 0, read_zone },
+	{ "interval", STATS_QUERY_INTERVAL, read_interval },
+	{ "limit", STATS_QUERY_LIMIT, read_limit },
+	{ "bots", STATS_QUERY_BOTS, read_bots },
+	{ "cursor", STATS_QUERY_CURSOR, read_cursor },
+};
+#define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
+
+/* --- all of them --- */
+
+/* False: the name is none of a dimension. */
+static bool read_filter(struct reading *reading, const char *name)
+{
+	char dimension_name[NAME_SIZE];
+	enum visit_dimension dimension;
+	size_t len = strlen(name);
+	bool is_not = len > 0 && name[len - 1] == '!';
+	snprintf(dimension_name, sizeof(dimension_name), "%.*s", (int)(len - is_not), name);
+	if (!(reading->terms->parts & STATS_QUERY_FILTERS) || visit_dimension_parse(dimension_name, &dimension) != OK)
+		return false;
+	enum err err = visit_filter_add(&reading->out->filter, dimension, is_not, reading->value);
+	if (err == ERR_LIMIT)
+		WRONG(reading, "is one filter too many: there may be %d", VISIT_FILTER_TERMS_MAX);
+	else if (err != OK)
+		WRONG(reading, "must have at most %d bytes", VISIT_FILTER_VALUE_SIZE - 1);
+	return true;
+}
+
+static void read_pair(struct reading *reading, const char *name, bool seen[static PARAMETER_COUNT])
+{
+	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
+		const struct parameter *parameter = &parameters[i];
+		if (strcmp(name, parameter->name) != 0)
+			continue;
+		if (parameter->part != 0 && !(reading->terms->parts & parameter->part))
+			break;
+		if (seen[i])
+			WRONG(reading, "is there twice");
+		else
+			parameter->read(reading);
+		seen[i] = true;
+		return;
+	}
+	if (!read_filter(reading, name))
+		WRONG(reading, "is no query parameter here");
+}
+
+enum err stats_query_read(const char *query, const struct stats_query_terms *terms, struct stats_query *out,
+                          struct http_problem_fields *wrong)
+{
+	char name[NAME_SIZE], value[VALUE_SIZE];
+	bool seen[PARAMETER_COUNT] = { false };
+	struct stats_query read = { .zone = "UTC", .interval = LOCAL_CALENDAR_DAY, .limit = terms->limit_default };
+	if (terms->parts & STATS_QUERY_LAST_DAY)
+		read.interval = LOCAL_CALENDAR_HOUR;
+	struct reading reading = { .terms = terms, .out = &read, .wrong = wrong, .value = value };
+	for (;;) {
+		const char *raw = query + strspn(query, "&");
+		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
+		if (err == ERR_NOT_FOUND)
+			break;
+		if (err != OK)
+			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
+		member_pointer(name, reading.pointer);
+		if (err == OK)
+			read_pair(&reading, name, seen);
+		else
+			WRONG(&reading, "is no query parameter here, or cannot be read");
+	}
+	if (wrong->count > 0)
+		return ERR_INVALID;
+	*out = read;
+	return OK;
+}

@@ -1,0 +1,16 @@
+/*
+ * Pure. A place in the list of a link's visits as text that clients hand back: "1763625600123456_018f…".
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_STATS_VISIT_CURSOR_H
+#define WAYMARK_SERVICES_LINKS_API_STATS_VISIT_CURSOR_H
+
+#include "lib/clicks/visit_page.h"
+
+#define VISIT_CURSOR_SIZE 64
+
+void visit_cursor_format(const struct visit_page_place *place, char out[static VISIT_CURSOR_SIZE]);
+
+/* ERR_INVALID: not what visit_cursor_format writes. */
+enum err visit_cursor_parse(const char *text, struct visit_page_place *out) MUST_CHECK;
+
+#endif
