@@ -1,6 +1,6 @@
 /*
  * Filters of strangers: whatever is understood becomes a condition that is balanced, names no parameter that is not
- * there, and holds nothing but words of our own: with every value of the same length changed, the SQL is the same.
+ * there, and holds nothing but words of our own: with every character of every value changed, the SQL is the same.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,22 +51,22 @@ static void compile(const struct nql *filter, struct strbuf *sql)
 	sql_texts_clear(&texts);
 }
 
-static bool is_ascii(const char *text)
+/* Another character of the same kind: how a text is searched for depends on what its words are made of. */
+static char other_of_kind(char c)
 {
-	while (*text && (uint8_t)*text < 0x80)
-		text++;
-	return *text == '\0';
+	if ((uint8_t)c >= 0x80)
+		return c;
+	if (c >= '0' && c <= '9')
+		return c == '7' ? '8' : '7';
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+		return c == 'x' ? 'y' : 'x';
+	return c == ';' ? ':' : ';';
 }
 
-/* As long as before and of the same kind: what is ASCII alone is compared in another way than what is not. */
 static void overwrite(char *text)
 {
-	static const char letter[] = "\xc3\xa9";
-	size_t len = strlen(text);
-	bool was_ascii = is_ascii(text);
-	memset(text, ';', len);
-	for (size_t i = 0; !was_ascii && i + 2 <= len; i += 2)
-		memcpy(text + i, letter, 2);
+	for (; *text; text++)
+		*text = other_of_kind(*text);
 }
 
 static void require_no_value_in_sql(const struct nql *filter, const struct strbuf *sql)
