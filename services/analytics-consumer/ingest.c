@@ -191,8 +191,8 @@ static bool find_caught_up(struct ingest *in)
 }
 
 /*
- * After store_batch. When all that was polled is stored, says in the store of which partitions nothing else waits, however busy the others are,
- * so that statistics can tell "no clicks" from "not counted yet".
+ * After store_batch. When all that was polled is stored, says in the store of which partitions nothing else waits,
+ * however busy the others are, so that statistics can tell "no clicks" from "not counted yet".
  */
 static void note_caught_up(struct ingest *in)
 {
