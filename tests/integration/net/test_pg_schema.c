@@ -27,18 +27,9 @@ static bool works(void *pool)
 
 #define SCHEMA_URL_SIZE 640
 
-/* A pool that needs version 3 of a schema that is this test's own; that stands at before, or has no table at 0. */
-static struct pg_pool *new_pool_for_schema(const struct net_fixture *f, struct pg_conn *owner, int64_t before,
-                                           char *url)
+/* That needs version 3 of the schema. */
+static struct pg_pool *new_pool(const struct net_fixture *f, const char *url)
 {
-	char sql[256];
-	snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", f->unique);
-	assert_int_equal(pg_conn_script(owner, sql), OK);
-	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT %d AS version", f->unique, (int)before);
-	if (before > 0)
-		assert_int_equal(pg_conn_script(owner, sql), OK);
-	snprintf(url, SCHEMA_URL_SIZE, "%s%coptions=-csearch_path%%3D%s", f->pg_url, strchr(f->pg_url, '?') ? '&' : '?',
-	         f->unique);
 	return pg_pool_new(&(struct pg_pool_config){
 		.url = url,
 		.application_name = f->unique,
@@ -50,6 +41,21 @@ static struct pg_pool *new_pool_for_schema(const struct net_fixture *f, struct p
 		.clock = clock_system(),
 		.log = f->log,
 	});
+}
+
+/* The same, of a schema that is this test's own; that stands at before, or has no table at 0. */
+static struct pg_pool *new_pool_for_schema(const struct net_fixture *f, struct pg_conn *owner, int64_t before,
+                                           char *url)
+{
+	char sql[256];
+	snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", f->unique);
+	assert_int_equal(pg_conn_script(owner, sql), OK);
+	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT %d AS version", f->unique, (int)before);
+	if (before > 0)
+		assert_int_equal(pg_conn_script(owner, sql), OK);
+	snprintf(url, SCHEMA_URL_SIZE, "%s%coptions=-csearch_path%%3D%s", f->pg_url, strchr(f->pg_url, '?') ? '&' : '?',
+	         f->unique);
+	return new_pool(f, url);
 }
 
 static bool schema_will_not_do(void *pool)
@@ -110,17 +116,7 @@ static void does_not_call_a_schema_too_old_that_it_has_not_seen(void **state)
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
-	struct pg_pool *pool = pg_pool_new(&(struct pg_pool_config){
-		.url = f->pg_url,
-		.application_name = f->unique,
-		.max = 1,
-		.wait_ms = WAIT_MS,
-		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
-		.statement_timeout_ms = STATEMENT_TIMEOUT_MS,
-		.schema_version = 3,
-		.clock = clock_system(),
-		.log = f->log,
-	});
+	struct pg_pool *pool = new_pool(f, f->pg_url);
 	assert_false(works(pool));
 	assert_true(pg_pool_schema_will_do(pool));
 	pg_pool_free(pool);
