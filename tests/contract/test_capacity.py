@@ -79,12 +79,17 @@ def test_rows_of_roll_ups_are_those_that_the_benchmark_counted():
 
 @pytest.mark.parametrize("links", [100, 1000, 10_000])
 def test_counting_costs_what_the_benchmark_measured(links):
-    cost = model.count_us(links / model.MEASURED_PARTITIONS, figures.of.batch_events)
-    assert cost == pytest.approx(getattr(figures.of, f"count_{links}_us"), rel=0.05)
+    cost = model.count_us(model.measured_rows(links)) / model.HISTORY
+    assert cost == pytest.approx(getattr(figures.of, f"count_{links}_us"), rel=0.1)
 
 
 def test_a_cache_for_the_benchmarks_hits_is_as_large_as_the_benchmarks():
     assert needs(links=1_000_000, hits=figures.of.hits_million).cached_links == pytest.approx(100_000, rel=0.01)
+
+
+@pytest.mark.parametrize("count", [1, 49, 50, 51, 1000, 123_456])
+def test_the_harmonic_number_is_the_sum(count):
+    assert zipf.harmonic(count) == pytest.approx(sum(1 / rank for rank in range(1, count + 1)), rel=1e-4)
 
 
 def test_shares_of_links_add_up():

@@ -68,8 +68,8 @@ def redirector_memory(pod):
 
 
 def consumer_memory(pod):
-    """Of what was measured, and what two batches of each lane may take more."""
-    return of.consumer_memory + pod.number("LANES") * pod.number("BATCH_EVENTS") * of.event_memory
+    """As measured, for each lane."""
+    return of.consumer_memory * pod.number("LANES") / of.lanes
 
 
 def api_memory(pod):

@@ -9,11 +9,8 @@ from .figures import DIMENSIONS, of
 
 DAY_S = 86400
 YEAR_DAYS = 365
-# Least squares through the three measured costs, by rows by hour per click (0.16, 0.87, 2.13): 9.6, 13.5 and 20.4 µs.
-COUNT_BASE_US = 8.7
-COUNT_ROW_US = 5.5
-# A batch of a backlog is of one partition, nearly: 4 MB of it are read at a time.
-MEASURED_PARTITIONS = 12
+# Behind many visits the rows of an hour are found in larger indexes.
+HISTORY = of.count_history_us / of.count_1000_us
 # The measured cache needs about twice the room of one that knows the future.
 CACHE_SLACK = 100_000 / zipf.links_for(1_000_000, of.hits_million)
 VALUES = zipf.Values(DIMENSIONS)
@@ -54,9 +51,24 @@ def rows_per_click(links, clicks):
     return zipf.expected(max(1, links), clicks, VALUES.rows) / clicks
 
 
-def count_us(links, clicks):
-    """CPU of PostgreSQL to count a click in a batch of so many clicks of so many links."""
-    return COUNT_BASE_US + COUNT_ROW_US * rows_per_click(round(links), clicks)
+def measured_rows(links):
+    """Per click of the benchmark's backlog. A batch is of one partition, nearly: 4 MB of it are read at a time."""
+    return rows_per_click(round(links / of.partitions), of.batch_events)
+
+
+@functools.cache
+def count_line():
+    """(µs, µs per row) of a click in empty tables: least squares through what was measured with 100, 1,000 and 10,000 links."""
+    points = [(measured_rows(links), cost) for links, cost in ((100, of.count_100_us), (1000, of.count_1000_us), (10_000, of.count_10000_us))]
+    mean_rows, mean_cost = (sum(column) / len(points) for column in zip(*points))
+    slope = sum((rows - mean_rows) * (cost - mean_cost) for rows, cost in points) / sum((rows - mean_rows) ** 2 for rows, _ in points)
+    return mean_cost - slope * mean_rows, slope
+
+
+def count_us(rows):
+    """CPU of PostgreSQL to count a click that brings so many rows by hour."""
+    base, slope = count_line()
+    return (base + slope * rows) * HISTORY
 
 
 def lane_duty():
@@ -145,7 +157,7 @@ class Needs:
 
     def count_us_with(self, lanes):
         clicks = min(of.batch_events, self.demand.redirects * of.batch_s / lanes)
-        return count_us(self.demand.links / lanes, clicks)
+        return count_us(rows_per_click(round(self.demand.links / lanes), clicks))
 
     @property
     def count_us(self):
@@ -161,8 +173,7 @@ class Needs:
 
     @property
     def consumer_memory(self):
-        """The second batch of each lane came after the measurement."""
-        return of.consumer_memory + of.lanes * of.batch_events * of.event_memory
+        return of.consumer_memory
 
     @property
     def hottest(self):
