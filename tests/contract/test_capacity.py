@@ -22,7 +22,7 @@ BENCH_VALUES = zipf.Values({name: (count, 0.9) for name, count in answers.VALUES
 
 
 def capacity(*arguments):
-    return subprocess.run([ROOT / "tools/capacity", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([ROOT / "tools/capacity", *arguments], capture_output=True, text=True, timeout=300)
 
 
 def needs(redirects=10_000, links=1_000_000, hits=0.8, retention=400):
