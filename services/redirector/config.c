@@ -55,7 +55,10 @@ static const struct env_var vars[] = {
 	        "size of the journal's files; beyond, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is brought to the disk: what a power cut may cost; 0 = when the kernel likes"),
-	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after SIGTERM"),
+	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
+	        "how long requests are still taken after SIGTERM, while /readyz says no and each answer ends its connection: "
+	        "more than proxies need to see it"),
+	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after that"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 

@@ -46,6 +46,7 @@ struct config {
 	char journal_dir[200];
 	int64_t journal_max_bytes;
 	int64_t journal_fsync_ms; /* 0 = when the kernel likes */
+	int64_t drain_notice_ms;
 	int64_t drain_s;
 	enum log_level log_level;
 };

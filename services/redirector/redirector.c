@@ -321,8 +321,9 @@ static enum err serve_visitors(struct redirector *r)
 
 enum err redirector_serve(struct redirector *r)
 {
-	enum err e = serve_operators(r);
-	return e == OK ? serve_visitors(r) : e;
+	/* Whoever is told that we are ready must find the door open. */
+	enum err e = serve_visitors(r);
+	return e == OK ? serve_operators(r) : e;
 }
 
 uint16_t redirector_http_port(const struct redirector *r)
@@ -337,9 +338,11 @@ uint16_t redirector_ops_port(const struct redirector *r)
 
 enum err redirector_drain(struct redirector *r)
 {
-	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
 	if (r->ops)
 		ops_server_set_draining(r->ops);
+	if (r->http)
+		http_server_give_notice(r->http, r->config->drain_notice_ms);
+	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
 	if (r->http)
 		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);
 	r->http = NULL;
