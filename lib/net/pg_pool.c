@@ -30,8 +30,9 @@ static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn, bool qu
 	}
 	/* Another thread may just have seen that the migrations are done. */
 	enum schema unknown = SCHEMA_UNKNOWN;
-	atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
-	if (!quiet)
+	bool is_news = atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
+	/* Also when the attempt before failed for another reason. */
+	if (is_news || !quiet)
 		log_warning(pool->config.log, "postgres_schema_is_too_old", LOG_INT("version", found),
 		            LOG_INT("needed", wanted));
 	return ERR_UNAVAILABLE;

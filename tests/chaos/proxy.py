@@ -12,8 +12,12 @@ MODES = ("http", "tcp")
 HEAD = """\
 global
   maxconn 4096
+  log stdout format raw local0
   stats socket {socket} mode 600 level admin
 defaults
+  log global
+  option httplog
+  option dontlog-normal
   timeout connect 5s
   timeout client 60s
   timeout server 60s
@@ -22,6 +26,7 @@ defaults
   option httpchk GET /readyz
   http-check expect status 200
   # Refused or told that it is not ready, a replica gets nothing more; one that is slow to say so is no reason.
+  errorfile 503 {folder}/nobody.http
   default-server check inter 100ms fall 1 rise 1
 """
 POOL = """\
@@ -38,7 +43,9 @@ class Proxy:
     def __init__(self, folder, pools, ports):
         self.socket = str(folder / "haproxy.sock")
         self.doors = {(name, mode): ports.take() for name in pools for mode in MODES}
-        text = HEAD.format(socket=self.socket)
+        text = HEAD.format(socket=self.socket, folder=folder)
+        # Its own, so that it cannot be taken for a redirector's.
+        (folder / "nobody.http").write_bytes(b"HTTP/1.1 599 Nobody\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
         for (name, mode), port in self.doors.items():
             lines = (f"  server {replica} 127.0.0.1:{at} port {ops}" for replica, at, ops in pools[name])
             text += POOL.format(name=f"{name}-{mode}", port=port, mode=mode, servers="\n".join(lines))
