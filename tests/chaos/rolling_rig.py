@@ -31,7 +31,7 @@ VARIABLES = {"DRAIN_NOTICE_MS": NOTICE_MS, "LINKS_PER_DAY": 0, "UNKNOWN_SLUGS_PE
 REPLICAS = 2
 KINDS = ("redirector", "links-api", "consumer", "janitor")
 SLUGS = 200
-RATE = int(os.environ.get("CHAOS_RATE", "400"))  # of each crowd
+RATE = int(os.environ.get("CHAOS_RATE", size(100, 200)))  # of each crowd
 WRITES = 20  # a second, of each writer
 ANSWERS = {"visitors": 302, "newcomers": 302, "links made": 201, "links read": 200, "links followed": 302}
 

@@ -11,7 +11,7 @@ from redirector_rig import Events, load_messages, size
 from rolling_rig import KINDS, NOTICE_MS, REPLICAS, Fleet
 
 ROUNDS = int(os.environ.get("CHAOS_ROUNDS", size(1, 20)))
-BETWEEN = size(500, 3000)  # answers
+BETWEEN = size(300, 1500)  # answers
 
 
 @pytest.fixture
