@@ -43,9 +43,9 @@ static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
 	struct pg_pool *pool = ctx;
 	const struct pg_pool_config *c = &pool->config;
 	struct pg_conn *conn = NULL;
-	enum err err =
-		pg_conn_open(c->url, c->application_name, c->connect_timeout_ms,
-	                     for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
+	enum err err = (c->is_pooled ? pg_conn_open_pooled : pg_conn_open)(
+		c->url, c->application_name, c->connect_timeout_ms,
+		for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
 	if (err != OK)
 		return err;
 	err = check_schema(pool, conn, quiet);

@@ -14,6 +14,8 @@ static const struct env_var vars[] = {
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; needs SELECT on links and salts"),
+	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
+	        "1 = PG_URL leads to a pooler in transaction mode: nothing is prepared or set for a session"),
 	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "redis://[user:password@]host:port[/db]"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL, "where short links begin: https://sho.rt"),

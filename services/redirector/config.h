@@ -20,6 +20,7 @@ struct config {
 	int64_t http_port;
 	int64_t ops_port;
 	char pg_url[1024];
+	int64_t pg_pooled; /* 1: by a pooler in transaction mode */
 	char redis_url[512];
 	struct kafka_config kafka;
 
