@@ -14,7 +14,7 @@ help:
 	@echo '                DEMO_ONCE=1 ends after the last step, BROKER=embedded does without Apache Kafka'
 	@echo '  make test     set up, build with sanitizers, run every test'
 	@echo '  make build    release binaries in build/release/bin'
-	@echo '  make lint     format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, protos, asyncapi, openapi, manifests'
+	@echo '  make lint     format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
 	@echo '  make clean    remove build/'

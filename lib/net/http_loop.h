@@ -28,6 +28,7 @@ struct http_service {
 	struct worker_pool *workers; /* NULL: no handler may block */
 	struct http_metrics metrics;
 	struct http_body_budget bodies;
+	_Atomic bool is_leaving; /* each answer ends its connection */
 	_Atomic bool draining;
 	_Atomic int64_t drain_ms;
 	_Atomic bool given_up; /* the time for draining is over: jobs that still wait are not begun */

@@ -32,7 +32,8 @@ static void tell(struct http_exchange *x)
 
 static bool send_answer(struct http_exchange *x)
 {
-	x->closes = x->closes || x->loop->draining;
+	x->closes = x->closes || x->loop->draining ||
+	            atomic_load_explicit(&x->loop->service->is_leaving, memory_order_relaxed);
 	if (http_answer_queue(x) != OK) {
 		log_error(config_of(x)->log, "http_answer_failed", LOG_INT("status", x->status),
 		          LOG_TEXT("request_id", x->request_id));

@@ -1,6 +1,8 @@
 #include "lib/net/http_server.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
@@ -91,6 +93,14 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 uint16_t http_server_port(const struct http_server *s)
 {
 	return s->port;
+}
+
+void http_server_give_notice(struct http_server *s, int64_t notice_ms)
+{
+	atomic_store(&s->service.is_leaving, true);
+	struct timespec left = { .tv_sec = notice_ms / 1000, .tv_nsec = notice_ms % 1000 * 1000000 };
+	while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+	}
 }
 
 void http_server_stop(struct http_server *s, int64_t drain_ms)

@@ -106,6 +106,13 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 uint16_t http_server_port(const struct http_server *s);
 
 /*
+ * For the time between telling proxies that we go and going. From here on each answer ends its connection
+ * (Connection: close), so that whoever asks often asks elsewhere and no connection is closed under a request;
+ * connections and requests are taken as before. Returns after notice_ms.
+ */
+void http_server_give_notice(struct http_server *s, int64_t notice_ms);
+
+/*
  * Stops in order: no new connections, waits up to drain_ms for requests under way (each answered with
  * Connection: close), ends the threads and frees s. What is not done by then is cut off, and jobs that still wait for a
  * worker are not begun; but handlers that run are waited for, and so is each HTTP_PENDING until it is resumed.

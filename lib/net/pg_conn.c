@@ -153,6 +153,15 @@ static enum err pg_conn_prepare(struct pg_conn *conn, const char *sql, char *nam
 	return err;
 }
 
+/* As if prepared: the server finds the types of the parameters. */
+static enum err pg_conn_query_whole(struct pg_conn *conn, const char *sql, const struct pg_params *p,
+                                    struct pg_result **rows)
+{
+	enum err err = pg_conn_sent(
+		conn, PQsendQueryParams(conn->wire, sql, p->count, NULL, p->values, p->lengths, p->formats, 0));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
 enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct pg_result **rows)
 {
 	static const struct pg_params none;
@@ -160,6 +169,8 @@ enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_pa
 	enum err err = pg_conn_ready(conn, p);
 	if (err != OK)
 		return err;
+	if (conn->is_pooled)
+		return pg_conn_query_whole(conn, sql, p, rows);
 	if (conn->prepared_count == PG_CONN_PREPARED_MAX)
 		return pg_conn_query_once(conn, sql, params, rows);
 	char name[24];

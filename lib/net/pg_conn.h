@@ -38,6 +38,12 @@ bool pg_conn_url_is_valid(const char *url);
  */
 enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms, int64_t statement_timeout_ms,
                       const struct log *log, struct pg_conn **out) MUST_CHECK;
+/*
+ * The same through a pooler that gives each transaction another connection of the server (PgBouncer in transaction mode):
+ * nothing is prepared, and nothing is set, so the login itself needs these settings. No LISTEN.
+ */
+enum err pg_conn_open_pooled(const char *url, const char *application_name, int64_t timeout_ms,
+                             int64_t statement_timeout_ms, const struct log *log, struct pg_conn **out) MUST_CHECK;
 void pg_conn_close(struct pg_conn *conn);
 
 /* NULL: nothing is logged. */

@@ -17,6 +17,7 @@ struct pg_conn {
 	bool broken;
 	bool timed_out;
 	bool in_transaction;
+	bool is_pooled;
 	size_t prepared_count;
 	const char *prepared[PG_CONN_PREPARED_MAX]; /* statement "s<i>" has the text at prepared[i] */
 	char constraint[64];

@@ -30,8 +30,9 @@ static enum err check_schema(struct pg_pool *pool, struct pg_conn *conn, bool qu
 	}
 	/* Another thread may just have seen that the migrations are done. */
 	enum schema unknown = SCHEMA_UNKNOWN;
-	atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
-	if (!quiet)
+	bool is_news = atomic_compare_exchange_strong(&pool->schema, &unknown, SCHEMA_TOO_OLD);
+	/* Also when the attempt before failed for another reason. */
+	if (is_news || !quiet)
 		log_warning(pool->config.log, "postgres_schema_is_too_old", LOG_INT("version", found),
 		            LOG_INT("needed", wanted));
 	return ERR_UNAVAILABLE;
@@ -42,9 +43,9 @@ static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
 	struct pg_pool *pool = ctx;
 	const struct pg_pool_config *c = &pool->config;
 	struct pg_conn *conn = NULL;
-	enum err err =
-		pg_conn_open(c->url, c->application_name, c->connect_timeout_ms,
-	                     for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
+	enum err err = (c->is_pooled ? pg_conn_open_pooled : pg_conn_open)(
+		c->url, c->application_name, c->connect_timeout_ms,
+		for_watch ? c->connect_timeout_ms : c->statement_timeout_ms, quiet ? NULL : c->log, &conn);
 	if (err != OK)
 		return err;
 	err = check_schema(pool, conn, quiet);

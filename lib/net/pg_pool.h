@@ -26,6 +26,7 @@ struct pg_pool_config {
 	int64_t wait_ms; /* for a free connection */
 	int64_t connect_timeout_ms;
 	int64_t statement_timeout_ms;
+	bool is_pooled; /* url leads to a pooler in transaction mode: pg_conn_open_pooled */
 	/*
 	 * The first migration that will do (pg_schema.h): as long as the database has not come to it, the server counts as
 	 * one that cannot be reached. Asked per connection until it was seen once, since schemas only grow. 0 = any.

@@ -14,6 +14,7 @@
 struct config {
 	int64_t ops_port;
 	char pg_url[1024];
+	int64_t pg_pooled; /* 1: by a pooler in transaction mode */
 	int64_t pg_statement_timeout_ms;
 	struct kafka_config kafka;
 	char consumer_group[128];

@@ -39,6 +39,7 @@ int main(int argc, char **argv)
 		                           .wait_ms = 1000,
 		                           .connect_timeout_ms = 5000,
 		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
+		                           .is_pooled = config.pg_pooled == 1,
 		                           .schema_version = WAYMARK_SCHEMA_VERSION,
 		                           .clock = clock_system(),
 		                           .log = log,

@@ -28,6 +28,8 @@ static const struct env_var vars[] = {
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; needs the rights of waymark_janitor"),
+	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
+	        "1 = PG_URL leads to a pooler in transaction mode: nothing is prepared or set for a session"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100, 600000,
 	        "how long one statement may take"),
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,

@@ -23,6 +23,7 @@ struct task_times {
 struct config {
 	int64_t ops_port;
 	char pg_url[1024];
+	int64_t pg_pooled; /* 1: by a pooler in transaction mode */
 	int64_t pg_statement_timeout_ms;
 
 	struct task_times expiry;

@@ -40,8 +40,11 @@ static const struct env_var vars[] = {
 	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "1024", 1, 65536, "open connections at most"),
 	ENV_INT("HTTP_BODIES_MAX_BYTES", struct config, http_bodies_max_bytes, "67108864", 4194304, 68719476736,
 	        "memory for bodies of more than 16 KiB, of all requests at once; beyond: 503"),
+	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
+	        "how long requests are still taken after SIGTERM, while /readyz says no and each answer ends its connection: "
+	        "more than proxies need to see it"),
 	ENV_INT("DRAIN_MS", struct config, drain_ms, "10000", 0, 600000,
-	        "how long requests under way may take after SIGTERM"),
+	        "how long requests under way may take after that"),
 	ENV_TEXT(
 		"OWN_HOSTS", struct config, own_hosts, "",
 		"other hosts that lead to this service, refused as destinations as well: example.com, .example.com, …"),

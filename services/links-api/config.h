@@ -19,6 +19,7 @@ struct config {
 	int64_t http_worker_queue;
 	int64_t http_connections;
 	int64_t http_bodies_max_bytes;
+	int64_t drain_notice_ms;
 	int64_t drain_ms;
 	char pg_url[1024];
 	int64_t pg_connections;

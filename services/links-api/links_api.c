@@ -121,6 +121,8 @@ void links_api_drain(struct links_api *service)
 {
 	if (service->ops)
 		ops_server_set_draining(service->ops);
+	if (service->http && service->ops)
+		http_server_give_notice(service->http, service->api->config->drain_notice_ms);
 	if (service->http)
 		http_server_stop(service->http, service->api->config->drain_ms);
 	service->http = NULL;

@@ -14,6 +14,8 @@ static const struct env_var vars[] = {
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
 	           "libpq connection string; needs SELECT on links and salts"),
+	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
+	        "1 = PG_URL leads to a pooler in transaction mode: nothing is prepared or set for a session"),
 	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "redis://[user:password@]host:port[/db]"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL, "where short links begin: https://sho.rt"),
@@ -55,7 +57,10 @@ static const struct env_var vars[] = {
 	        "size of the journal's files; beyond, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is brought to the disk: what a power cut may cost; 0 = when the kernel likes"),
-	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after SIGTERM"),
+	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
+	        "how long requests are still taken after SIGTERM, while /readyz says no and each answer ends its connection: "
+	        "more than proxies need to see it"),
+	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after that"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 

@@ -20,6 +20,7 @@ struct config {
 	int64_t http_port;
 	int64_t ops_port;
 	char pg_url[1024];
+	int64_t pg_pooled; /* 1: by a pooler in transaction mode */
 	char redis_url[512];
 	struct kafka_config kafka;
 
@@ -46,6 +47,7 @@ struct config {
 	char journal_dir[200];
 	int64_t journal_max_bytes;
 	int64_t journal_fsync_ms; /* 0 = when the kernel likes */
+	int64_t drain_notice_ms;
 	int64_t drain_s;
 	enum log_level log_level;
 };

@@ -71,6 +71,7 @@ static enum err make_stores(struct redirector *r)
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
+		.is_pooled = r->config->pg_pooled == 1,
 		.schema_version = WAYMARK_SCHEMA_VERSION,
 		.clock = r->clock,
 		.log = r->log,
@@ -321,8 +322,9 @@ static enum err serve_visitors(struct redirector *r)
 
 enum err redirector_serve(struct redirector *r)
 {
-	enum err e = serve_operators(r);
-	return e == OK ? serve_visitors(r) : e;
+	/* Whoever is told that we are ready must find the door open. */
+	enum err e = serve_visitors(r);
+	return e == OK ? serve_operators(r) : e;
 }
 
 uint16_t redirector_http_port(const struct redirector *r)
@@ -337,9 +339,11 @@ uint16_t redirector_ops_port(const struct redirector *r)
 
 enum err redirector_drain(struct redirector *r)
 {
-	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
 	if (r->ops)
 		ops_server_set_draining(r->ops);
+	if (r->http)
+		http_server_give_notice(r->http, r->config->drain_notice_ms);
+	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
 	if (r->http)
 		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);
 	r->http = NULL;

@@ -32,7 +32,8 @@ uint16_t redirector_http_port(const struct redirector *redirector);
 uint16_t redirector_ops_port(const struct redirector *redirector);
 
 /*
- * After serve: not ready, requests under way are answered, events flushed, all within DRAIN_S, the ports closed.
+ * After serve: not ready; DRAIN_NOTICE_MS later requests under way are answered and events flushed, all within DRAIN_S,
+ * and the ports closed.
  * ERR_UNAVAILABLE: Kafka did not take all events in time.
  */
 enum err redirector_drain(struct redirector *redirector) MUST_CHECK;

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -244,23 +245,33 @@ def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started
 
 
 def test_services_start_in_numbers_and_come_back_with_their_ports(folder):
-    wishes = ["--redirectors", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
+    wishes = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
     stack("up", "--build", BUILD, "--state", folder, *wishes)
     found = addresses(folder)
     redirectors = found["REDIRECTOR_URLS"].split()
     assert len(set(redirectors)) == 2
     assert redirectors[0] == found["REDIRECTOR_URL"]
     before = listing(folder)
-    assert {"redirector-1", "redirector-2", "links-api-1", "consumer-1", "consumer-2", "janitor-1"} < before.keys()
+    assert len(set(found["LINKS_API_URLS"].split())) == 2
+    assert {"redirector-1", "redirector-2", "links-api-1", "links-api-2", "consumer-1", "consumer-2", "janitor-1"} < before.keys()
 
     stack("kill", "-9", "redirector-2", "--state", folder)
     stack("stop", "consumer-1", "--state", folder)
     stack("start", "redirector-2", "--state", folder)
-    stack("start", "consumer-1", "--state", folder)
+    there = another_build(folder)
+    stack("start", "consumer-1", "--state", folder, "--build", there)
     wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0)
     assert ports_of(listing(folder)) == ports_of(before)
+    assert folder in pathlib.Path(os.readlink(f"/proc/{listing(folder)['consumer-1'][0]}/exe")).parents
     for url in redirectors:  # the variable that was set has reached both, also after the restart
         assert get_location(url + "/") == "https://example.com/home"
+
+
+def another_build(folder):
+    """With a copy of one program."""
+    (folder / "another/bin").mkdir(parents=True)
+    shutil.copy(f"{BUILD}/bin/analytics-consumer", folder / "another/bin")
+    return folder / "another"
 
 
 def ports_of(processes):

@@ -139,12 +139,15 @@ def check_drain(rendering):
         drain = value_of(program, values, "DRAIN_S") or int(value_of(program, values, "DRAIN_MS") or 0) / 1000
         statement = int(value_of(program, values, "PG_STATEMENT_TIMEOUT_MS") or 0) / 1000
         sleep = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
-        needed = sleep + max(float(drain), statement) + ENDING_S
+        notice = int(value_of(program, values, "DRAIN_NOTICE_MS") or 0) / 1000
+        needed = sleep + notice + max(float(drain), statement) + ENDING_S
         grace = workload.pod.get("terminationGracePeriodSeconds", 30)
         if workload.thing["kind"] == "Deployment" and grace < needed:
             yield f"{workload.where}: it may need {needed:g} s to end and is given {grace}"
         if "HTTP_PORT" in programs.table(program) and not sleep:
             yield f"{workload.where}: no preStop: proxies still send requests while it ends"
+        if "DRAIN_NOTICE_MS" in programs.table(program) and not notice:
+            yield f"{workload.where}: no DRAIN_NOTICE_MS: connections that are kept are closed under requests"
 
 
 def check_hosts(rendering):

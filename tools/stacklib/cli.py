@@ -55,7 +55,7 @@ def parse(arguments):
     up = command("up", "start everything and return when it is ready")
     up.add_argument("--build", default=os.path.join(paths.TREE, "build", "release"), metavar="DIR", help="build folder")
     up.add_argument("--services", choices=("all", "none"), default="all", help="none: PostgreSQL, Redis and Kafka only")
-    for noun in ("redirectors", "consumers", "janitors"):
+    for noun in ("redirectors", "links-apis", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
     up.add_argument(
         "--set", action="append", default=[], type=variable, metavar="NAME=VALUE", help="a variable for the services"
@@ -71,6 +71,7 @@ def parse(arguments):
         ("start", "start one process again, with the same ports and data"),
     ):
         command(name, help_text).add_argument("name", metavar="NAME")
+    commands.choices["start"].add_argument("--build", metavar="DIR", help="from another build folder, from now on")
     commands.choices["kill"].add_argument("--signal", type=signal_number, default=signal.SIGTERM, help="name or number")
     return parser.parse_args(with_long_signal(arguments))
 
@@ -113,6 +114,7 @@ def up(options):
         "services": services,
         "tied_to": options.tied_to,
         "redirectors": options.redirectors if services else 0,
+        "links_apis": options.links_apis if services else 0,
         "consumers": options.consumers if services else 0,
         "janitors": options.janitors if services else 0,
     }
@@ -228,8 +230,12 @@ def act(options):
     ask(options, name=options.name)
 
 
+def start(options):
+    ask(options, name=options.name, build=options.build and os.path.abspath(options.build))
+
+
 def kill(options):
     ask(options, name=options.name, number=options.signal)
 
 
-COMMANDS = {"up": up, "down": down, "status": status, "ps": ps, "env": env, "start": act, "stop": act, "kill": kill}
+COMMANDS = {"up": up, "down": down, "status": status, "ps": ps, "env": env, "start": start, "stop": act, "kill": kill}

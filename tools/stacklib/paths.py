@@ -18,12 +18,23 @@ def program(build, name):
     return path
 
 
-def has_thread_sanitizer(build):
+def settings_of(build):
+    """NAME:TYPE=VALUE lines, as CMake keeps them; none of a folder that was not built by it."""
     try:
         with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as settings:
-            return any(line.startswith("WAYMARK_SANITIZE:") and "thread" in line for line in settings)
+            return settings.read().splitlines()
     except FileNotFoundError:
-        return False
+        return []
+
+
+def has_thread_sanitizer(build):
+    return any(line.startswith("WAYMARK_SANITIZE:") and "thread" in line for line in settings_of(build))
+
+
+def source_tree(build):
+    """The tree that was built there: another version's programs want their own schema."""
+    trees = [line.partition("=")[2] for line in settings_of(build) if line.startswith("CMAKE_HOME_DIRECTORY:")]
+    return trees[0] if trees and os.path.isdir(trees[0]) else TREE
 
 
 def cache():

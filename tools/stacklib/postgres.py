@@ -114,7 +114,7 @@ class Postgres(Member):
         if not (await self._sql(f"SELECT 1 FROM pg_database WHERE datname = '{DATABASE}'", "postgres")).strip():
             await self._sql(f"CREATE DATABASE {DATABASE}", "postgres")
         migrate = paths.program(self.build, "migrate")
-        migrations = os.path.join(paths.TREE, "db", "migrations")
+        migrations = os.path.join(paths.source_tree(self.build), "db", "migrations")
         environment = {**os.environ, "PG_URL": self.url(), "MIGRATIONS_DIR": migrations}
         await tool.run([migrate], environment=environment, log=self.state.log("migrate"))
         for login, role in LOGINS.items():

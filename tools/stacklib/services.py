@@ -17,13 +17,14 @@ class Service(Member):
     def __init__(self, name, stack):
         super().__init__(name, stack.state)
         self.stack = stack
+        self.build = stack.build
 
     def command(self):
-        return [paths.program(self.stack.build, self.program)]
+        return [paths.program(self.build, self.program)]
 
     def launch(self):
         """ThreadSanitizer needs its addresses where it expects them."""
-        return super().launch() + (["setarch", "-R"] if paths.has_thread_sanitizer(self.stack.build) else [])
+        return super().launch() + (["setarch", "-R"] if paths.has_thread_sanitizer(self.build) else [])
 
     @property
     def url(self):

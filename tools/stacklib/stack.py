@@ -27,7 +27,7 @@ class Stack:
         self.kafka = kafka.choose(options["broker"], state, self.build, tell)
         self.backends = [self.postgres, self.redis, self.kafka]
         self.redirectors = [Redirector(f"redirector-{n}", self) for n in range(1, options["redirectors"] + 1)]
-        self.links_apis = [LinksApi("links-api-1", self)] if options["services"] else []
+        self.links_apis = [LinksApi(f"links-api-{n}", self) for n in range(1, options["links_apis"] + 1)]
         self.consumers = [Consumer(f"consumer-{n}", self) for n in range(1, options["consumers"] + 1)]
         self.janitors = [Janitor(f"janitor-{n}", self) for n in range(1, options["janitors"] + 1)]
         self.services = self.redirectors + self.links_apis + self.consumers + self.janitors
@@ -90,8 +90,13 @@ class Stack:
                 return member
         raise StackError(f"there is no {name}; there are {', '.join(m.name for m in self.members)}")
 
-    async def start(self, name):
+    async def start(self, name, build=None):
+        """build: where a service's program comes from, from now on."""
         member = self.member(name)
+        if build and member not in self.services:
+            raise StackError(f"{name} is no service")
+        if build:
+            member.build = build
         async with self._locks[name]:
             await member.start()
 
@@ -142,4 +147,5 @@ class Stack:
             values["REDIRECTOR_URLS"] = " ".join(member.url for member in self.redirectors)
         if self.links_apis:
             values["LINKS_API_URL"] = self.links_apis[0].url
+            values["LINKS_API_URLS"] = " ".join(member.url for member in self.links_apis)
         return values

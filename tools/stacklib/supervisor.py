@@ -137,7 +137,7 @@ class Supervisor:
         except OSError:
             pass  # nobody waits for the answer any more
 
-    async def _obey(self, command, name=None, number=None):
+    async def _obey(self, command, name=None, number=None, build=None):
         if command == "down":
             self.over.set()
             await self.ended.wait()
@@ -149,7 +149,7 @@ class Supervisor:
         if command == "env":
             return list(self.stack.environment().items())
         if command == "start":
-            await self.stack.start(name)
+            await self.stack.start(name, build)
         if command == "stop":
             await self.stack.stop(name)
         if command == "kill":

@@ -124,6 +124,47 @@ static void answers_connections_that_the_kernel_had_accepted_before_the_stop(voi
 	assert_int_equal(atomic_load(&f.calls), WAITING);
 }
 
+static void *give_notice(void *arg)
+{
+	http_server_give_notice(((struct http_fixture *)arg)->server, 1000);
+	return NULL;
+}
+
+static void ask_until_told_to_leave(int fd)
+{
+	struct http_fixture_answer answer;
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	do {
+		assert_true(http_fixture_now_ms() < until_ms);
+		assert_true(http_fixture_send_text(fd, ASK));
+		http_fixture_read_answer(fd, true, &answer);
+		assert_int_equal(answer.status, 200);
+	} while (strstr(answer.head, "Connection: close") == NULL);
+	char rest[16];
+	assert_true(http_fixture_read_to_end(fd, rest, sizeof(rest), HTTP_FIXTURE_DEADLINE_MS));
+}
+
+static void takes_requests_until_the_end_of_its_notice_and_ends_each_connection_with_an_answer(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	http_fixture_start(&f, http_fixture_config(), NULL);
+	int kept = http_fixture_connect(&f);
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, give_notice, &f), 0);
+	ask_until_told_to_leave(kept);
+	struct http_fixture_answer answer;
+	int fresh = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fresh, ASK));
+	http_fixture_read_answer(fresh, true, &answer);
+	assert_int_equal(answer.status, 200);
+	assert_non_null(strstr(answer.head, "Connection: close"));
+	pthread_join(thread, NULL);
+	http_fixture_stop(&f, 1000);
+	close(kept);
+	close(fresh);
+}
+
 /* The redirector's way: each request waits for another thread; the last ones come when the server stops. */
 struct batch_fixture {
 	struct http_fixture f; /* first: it is the handler's ctx */
@@ -204,6 +245,7 @@ int main(void)
 		cmocka_unit_test(finishes_requests_under_way_when_it_stops),
 		cmocka_unit_test(cuts_off_what_is_not_done_when_the_time_for_draining_is_over),
 		cmocka_unit_test(answers_connections_that_the_kernel_had_accepted_before_the_stop),
+		cmocka_unit_test(takes_requests_until_the_end_of_its_notice_and_ends_each_connection_with_an_answer),
 		cmocka_unit_test(waits_for_pending_requests_when_it_stops),
 		cmocka_unit_test(refuses_to_start_on_a_port_that_is_taken),
 	};

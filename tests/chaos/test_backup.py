@@ -1,0 +1,148 @@
+"""The database comes back from a copy that was made under load, and counting goes on exactly where the copy says; then Kafka is
+lost as well, which is told loudly. With the operator's own steps (docs/operations.md, Backup and restore)."""
+
+import json
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+import psycopg2
+import pytest
+from redirector_rig import size
+from rig import ROOT, wait_until
+from rolling_rig import REPLICAS, Fleet
+from stacklib import paths
+from stacklib.postgres import LOGINS
+from topics import REDIRECTS, ends
+
+ANSWERS = size(1500, 20_000)  # before the copy, between copy and loss, and after
+
+
+@pytest.fixture
+def fleet(request):
+    made = Fleet("backup")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down(getattr(request.node, "passed", False))
+
+
+def backup(fleet, *words):
+    command = [ROOT / "tools/backup", *words]
+    environment = {**os.environ, "PG_URL": fleet.doors["ADMIN_PG_URL"]}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def counted_clicks(fleet, answers):
+    """Those of a time with load: all asked, none failed, all stored."""
+    fleet.ask_everywhere()
+    fleet.wait_for_answers(answers)
+    return end_of_load(fleet)
+
+
+def end_of_load(fleet):
+    outcome = fleet.stop_asking()
+    outcome.assert_none_failed()
+    return outcome
+
+
+def lose_postgres(fleet):
+    """What comes up instead knows neither the database nor our roles."""
+    fleet.run("down")
+    shutil.rmtree(fleet.folder / "postgres")
+    fleet.run("up", "--services", "none", "--build", fleet.build, "--tied-to", os.getpid())
+    fleet.doors = fleet.addresses()
+    server = psycopg2.connect(fleet.doors["ADMIN_PG_URL"].rpartition("/")[0] + "/postgres")
+    server.autocommit = True
+    with server.cursor() as cursor:
+        cursor.execute("DROP DATABASE waymark WITH (FORCE)")
+        for role in (*LOGINS, *LOGINS.values()):
+            cursor.execute(f"DROP ROLE {role}")
+    server.close()
+
+
+def test_counts_go_on_exactly_from_the_offsets_of_a_copy(fleet, record_property):
+    copy = fleet.folder / "copy"
+    fleet.ask_everywhere()
+    fleet.wait_for_answers(ANSWERS)
+    backup(fleet, "dump", copy)
+    fleet.wait_for_answers(ANSWERS)
+    before = end_of_load(fleet)
+    fleet.assert_counted(before.redirects())
+    stored_after_the_copy = sum(ends(fleet.doors["KAFKA_BROKERS"], REDIRECTS).values())
+
+    lose_postgres(fleet)
+    told = backup(fleet, "restore", copy)
+    restored = fleet.books.counted()
+    assert 0 < restored < before.redirects() + fleet.warmed, "the copy was not made under load"
+    assert told.count(f"{REDIRECTS} ") == len(ends(fleet.doors["KAFKA_BROKERS"], REDIRECTS)), told
+    fleet.run("down")
+    fleet.start()
+    fleet.assert_counted(before.redirects())
+
+    after = counted_clicks(fleet, ANSWERS)
+    fleet.assert_counted(before.redirects() + after.redirects())
+    given = max(link["id"] for link in before.links)
+    assert min(link["id"] for link in after.links) > given, "ids that events know are given again"
+    ids = ",".join(str(link["id"]) for link in after.links)
+    visits = fleet.books.rows(f"SELECT DISTINCT visit_count + bot_count FROM link_statistics WHERE link_id IN ({ids})")
+    assert visits == [(1,)], "each new link was followed once"
+
+    record_property("did", "pg_dump under load, PostgreSQL lost, restored on a new server; Kafka goes on")
+    record_property("clicks in the copy", restored)
+    record_property("counted again from Kafka", stored_after_the_copy - restored)
+    record_property("clicks after it", after.redirects())
+    record_property("lost", 0)
+    record_property("counted twice", 0)
+
+
+def readiness(url):
+    try:
+        with urllib.request.urlopen(url + "/readyz", timeout=10) as answer:
+            return answer.status, json.load(answer)["failing"]
+    except urllib.error.HTTPError as answer:
+        return answer.code, json.load(answer)["failing"]
+    except OSError:
+        return 0, []
+
+
+def lose_kafka(fleet):
+    """And with it all topics, which are made anew."""
+    fleet.run("stop", "kafka")
+    shutil.rmtree(fleet.folder / "kafka/data")
+    fleet.run("start", "kafka")
+    environment = {**os.environ, "KAFKA_BROKERS": fleet.doors["KAFKA_BROKERS"], "TOPICS_FILE": paths.TOPICS}
+    command = [paths.program(fleet.build, "waymark-topics")]
+    wait_until(lambda: subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0, 120, "the topics")
+
+
+def test_a_lost_kafka_is_told_and_counting_goes_on_with_the_new_one(fleet, record_property):
+    consumers = [f"consumer-{n}" for n in range(1, REPLICAS + 1)]
+    before = counted_clicks(fleet, ANSWERS).redirects()
+    fleet.assert_counted(before)
+
+    lose_kafka(fleet)
+    urls = fleet.doors["CONSUMER_OPS_URLS"].split()
+    wait_until(lambda: any("partitions" in readiness(url)[1] for url in urls), 120, "a consumer to say that partitions stand still")
+    logs = "".join((fleet.folder / f"logs/{name}.log").read_text(errors="replace") for name in consumers)
+    assert "partition_stranded" in logs
+
+    for name in consumers:
+        fleet.run("stop", name)
+    assert "partitions are counted from their beginning" in backup(fleet, "kafka-lost")
+    after = counted_clicks(fleet, ANSWERS).redirects()
+    for name in consumers:
+        fleet.run("start", name)
+    fleet.wait_until_whole()
+    fleet.assert_counted(before + after)
+
+    record_property("did", "Kafka lost with all topics after everything was counted; kafka-lost while the consumers were stopped")
+    record_property("clicks before", before)
+    record_property("clicks after", after)
+    record_property("lost", 0)
+    record_property("counted twice", 0)

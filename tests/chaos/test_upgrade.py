@@ -1,0 +1,106 @@
+"""Version N serves under load, the database is migrated, N+1 takes over replica by replica; then back to N, and on again.
+
+No version has been released yet: N is the commit BASE, the last with another schema (0021) whose successors only add to it. It is
+built once, in a tree of its own below the build folder. CHAOS_BASE takes another commit.
+"""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+from redirector_rig import size
+from rig import BUILD, ROOT, wait_until
+from rolling_rig import KINDS, REPLICAS, Fleet
+from stacklib import paths
+
+BASE = os.environ.get("CHAOS_BASE", "6650ed92701c")
+PROGRAMS = ("redirector", "links-api", "analytics-consumer", "janitor", "migrate", "waymark-topics")
+ANSWERS = size(1000, 10_000)  # at each stage
+
+
+def git(*words):
+    return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def build_base():
+    """The build folder of BASE, made once."""
+    tree = BUILD / f"upgrade-from-{BASE}"
+    if not (tree / "CMakeLists.txt").exists():
+        git("worktree", "prune")
+        git("worktree", "add", "--detach", str(tree), BASE)
+    build = tree / "build/release"
+    for command in (["cmake", "--preset", "release"], ["cmake", "--build", str(build), "--target", *PROGRAMS]):
+        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return build
+
+
+@pytest.fixture
+def fleet(request):
+    made = Fleet("upgrade", build_base())
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down(getattr(request.node, "passed", False))
+
+
+def schema(fleet):
+    return fleet.books.ask("SELECT max(version) FROM schema_migrations")
+
+
+def migrate(fleet):
+    environment = {**os.environ, "PG_URL": fleet.doors["ADMIN_PG_URL"], "MIGRATIONS_DIR": str(ROOT / "db/migrations")}
+    done = subprocess.run([paths.program(BUILD, "migrate")], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def replace(fleet, name, build):
+    """As Kubernetes does: nobody new is sent there, what is under way ends (preStop), and only then SIGTERM: N gives no notice."""
+    fleet.proxy.take_out(name)
+    wait_until(lambda: fleet.proxy.sessions(name) == 0, 60, f"{name} to have no session left")
+    fleet.restart(name, build)
+    fleet.proxy.let_in(name)
+    fleet.wait_until_whole()
+
+
+def roll(fleet, build):
+    """One after the other; after each first replica both versions serve side by side for a while."""
+    for n in range(1, REPLICAS + 1):
+        for kind in KINDS:
+            replace(fleet, f"{kind}-{n}", build)
+        fleet.wait_for_answers(ANSWERS)
+
+
+def programs(fleet):
+    """Where the services' programs come from."""
+    pids = [line.split()[1] for line in fleet.run("ps").splitlines() if line.startswith(tuple(f"{kind}-" for kind in KINDS))]
+    return {pathlib.Path(os.readlink(f"/proc/{pid}/exe")).parents[1] for pid in pids}
+
+
+def test_versions_take_over_from_each_other_under_load(fleet, record_property):
+    old, new = pathlib.Path(fleet.build), BUILD
+    old_schema = schema(fleet)
+    fleet.ask_everywhere(("http",))
+    fleet.wait_for_answers(ANSWERS)
+
+    migrate(fleet)
+    assert schema(fleet) > old_schema
+    fleet.wait_for_answers(ANSWERS)
+    for build in (new, old, new):
+        roll(fleet, build)
+        assert programs(fleet) == {build}
+
+    outcome = fleet.stop_asking()
+    outcome.assert_none_failed()
+    clicks = outcome.redirects()
+    fleet.assert_counted(clicks)
+    assert fleet.books.ask("SELECT count(*) FROM links WHERE owner_id IS NOT NULL") == len(outcome.links)
+
+    record_property("did", f"{BASE} (schema {old_schema}) → now (schema {schema(fleet)}) → {BASE} → now, replica by replica, under load")
+    record_property("requests", outcome.requests())
+    record_property("failed", outcome.failed())
+    record_property("redirects", clicks)
+    record_property("lost", 0)
+    record_property("counted twice", 0)
