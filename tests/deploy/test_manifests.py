@@ -155,6 +155,7 @@ SERVICES = [
     ("a job that is missing", "production", lambda b: b.drop("Job", "migrate"), "migrate is missing"),
     ("a container of another name", "local", lambda b: put(b.container("janitor"), "name", "main"), "container main is no program's name"),
     ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
+    ("an image that nobody builds", "production", lambda b: put(b.pod("redirector")["initContainers"][0], "image", "registry.example.com/waymark/haproxy:0.1.0"), "nobody builds the image"),
     ("another program", "local", lambda b: put(b.container("topics", "Job"), "command", ["/bin/topics"]), "runs /bin/topics"),
     ("no Service", "local", lambda b: b.drop("Service", "janitor"), "janitor: has no Service"),
     ("no budget", "local", lambda b: b.drop("PodDisruptionBudget", "janitor"), "janitor: has no PodDisruptionBudget"),
