@@ -24,7 +24,7 @@ TEXT = (ROOT / containerfile.FILE).read_text()
 ASSEMBLE = ROOT / "deploy/images/assemble"
 # What an image may hold, beside the licences in usr/share/doc: programs, libraries, and what they read.
 PLACES = re.compile(
-    r"service$|bin/[a-z-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
+    r"service$|bin/[a-z-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9a-z]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
     r"etc/(passwd|group|nsswitch\.conf)$|etc/ssl/certs/ca-certificates\.crt$|usr/lib/ssl/cert\.pem$|usr/share/sbom/[a-z-]+\.spdx\.json$|usr/share/doc/[^/]+/(copyright|LICENSE|NOTICE)$|"
     r"usr/share/uap-core/regexes\.yaml$|usr/share/waymark/(country\.mmdb|NOTICE)$|deploy/topics\.conf$|db/migrations/[0-9]{4}_[a-z0-9_]+\.sql$"
 )  # fmt: skip

@@ -35,7 +35,7 @@ async def sweep():
 
 
 class Container:
-    """One `podman run`, whose output goes to a file."""
+    """A container whose output goes to a file."""
 
     def __init__(self, name, arguments, log):
         self.name = name
@@ -46,9 +46,12 @@ class Container:
         self.address = None
 
     async def start(self, network):
+        """Made and wired first: what podman itself has to say of that is not for the log."""
+        await podman("create", *self.arguments)
+        await podman("init", self.name)
         with open(self.log, "ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                "podman", *self.arguments, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                "podman", "start", "--attach", self.name, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         async with asyncio.timeout(60):
             while not await self._look(network):
@@ -57,13 +60,11 @@ class Container:
                 await asyncio.sleep(0.05)
 
     async def _look(self, network):
-        text = await podman("container", "inspect", self.name, check=False)
-        found = json.loads(text or "[]")
-        if not found or not found[0]["State"]["Running"]:
-            return False
-        self.pid = found[0]["State"]["Pid"]
-        self.address = found[0]["NetworkSettings"]["Networks"][network]["IPAddress"]
-        return True
+        text = await podman("container", "inspect", self.name)
+        found = json.loads(text)[0]
+        self.pid = found["State"]["Pid"]
+        self.address = found["NetworkSettings"]["Networks"][network]["IPAddress"]
+        return found["State"]["Running"]
 
     def tail(self):
         return "".join(pathlib.Path(self.log).read_text(errors="replace").splitlines(keepends=True)[-15:])
@@ -77,8 +78,8 @@ class Container:
         return await self.process.wait()
 
     async def remove(self):
+        await podman("rm", "--force", "--ignore", "--time=0", self.name, check=False)
         if self.process is not None:
-            await podman("rm", "--force", "--time=0", self.name, check=False)
             await self.process.wait()
 
 
@@ -98,8 +99,8 @@ class Network:
         await podman("network", "rm", "--force", self.name)
 
     def container(self, name, aliases, arguments, log):
-        """arguments: of `podman run`, without the word itself."""
-        wires = ["run", f"--network={self.name}", "--hostname", name, "--label", f"{LABEL}={os.getpid()}", "--log-driver=none"]
+        """arguments: of `podman create`, beside name and network."""
+        wires = [f"--network={self.name}", "--hostname", name, "--label", f"{LABEL}={os.getpid()}", "--log-driver=none"]
         wires += [f"--network-alias={alias}" for alias in aliases]
         self.containers.append(Container(f"{self.name}-{name}", [*wires, "--name", f"{self.name}-{name}", *arguments], log))
         return self.containers[-1]

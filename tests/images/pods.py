@@ -84,7 +84,7 @@ class Pod:
         return found
 
     def arguments(self, container):
-        """What `podman run` needs for one of its containers, beside a name and a network."""
+        """What `podman create` needs for one of its containers, beside a name and a network."""
         refuse_unknown("container", container)
         arguments = ["--pull=never", f"--stop-timeout={self.grace_s}"]
         arguments += self._rights(container) + self._resources(container) + self._mounts(container)
