@@ -86,7 +86,7 @@ def test_what_is_copied_is_enough_to_build(tmp_path):
 @pytest.fixture(scope="module", params=PROGRAMS)
 def root(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("images") / request.param
-    run = subprocess.run([ASSEMBLE, request.param, "0.0.0", BUILD, folder], capture_output=True, text=True)
+    run = subprocess.run([ASSEMBLE, request.param, "0.0.0", "a commit", BUILD, folder], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     return folder
 
@@ -123,6 +123,7 @@ def test_its_list_of_parts_names_each_library_s_package(root):
     assert len(libraries) > 5 and libraries <= files_of(set(packages) - {f"waymark-{root.name}", *FOREIGN})
     for name, package in packages.items():
         assert re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", package["SPDXID"]) and package["versionInfo"], name
+    assert packages[f"waymark-{root.name}"]["sourceInfo"] == "built from commit a commit"
     own = {relation["relatedSpdxElement"] for relation in document["relationships"]}
     assert own == {package["SPDXID"] for package in document["packages"]}
     assert {name for name, package in packages.items() if name in FOREIGN} == FOREIGN_IN.get(root.name, set())
@@ -138,7 +139,7 @@ def files_of(packages):
 
 
 def test_a_service_that_is_none_is_refused(tmp_path):
-    run = subprocess.run([ASSEMBLE, "shell", "0", BUILD, tmp_path / "x"], capture_output=True, text=True)
+    run = subprocess.run([ASSEMBLE, "shell", "0", "0", BUILD, tmp_path / "x"], capture_output=True, text=True)
     assert run.returncode == 64 and "there is no image of shell" in run.stderr
 
 
