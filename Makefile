@@ -32,7 +32,7 @@ test: build
 	@tools/setup test
 	@cmake --preset dev -DWAYMARK_DEMO_BUILD='$(CURDIR)/build/release'
 	@cmake --build build/dev
-	@ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+	@tests/all build/dev $(JOBS)
 
 images:
 	@tools/setup images

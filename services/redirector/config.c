@@ -51,7 +51,7 @@ static const struct env_var vars[] = {
 	        "slugs a second that PostgreSQL is asked about although the filter lacks them, to answer 404 sooner"),
 	ENV_TEXT("JOURNAL_DIR", struct config, journal_dir, NULL,
 	         "folder of the journal, where events wait for Kafka; one redirector each; its parent must exist"),
-	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 31,
+	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 36,
 	        "size of the journal's files; beyond, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is brought to the disk: what a power cut may cost; 0 = when the kernel likes"),

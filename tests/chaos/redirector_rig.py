@@ -102,7 +102,7 @@ class RedirectorStack(Stack):
         except urllib.error.HTTPError as answer:
             return answer.code, answer.read().decode()
 
-    def wait_until_shipped(self, seconds=60):
+    def wait_until_shipped(self, seconds=120):
         wait_until(lambda: self.metrics()["waymark_events_queued"] == 0, seconds, "all events to be acked by Kafka")
 
     def wait_until_redis_is_trusted(self, seconds=60):
@@ -170,7 +170,7 @@ class Clicker:
         """How many requests have come to an end so far."""
         return os.path.getsize(self.path) // ClickLog.ROW if self.path.exists() else 0
 
-    def wait_for_rows(self, more, seconds=30):
+    def wait_for_rows(self, more, seconds=60):
         wanted = self.rows() + more
         wait_until(lambda: self.rows() >= wanted, seconds, f"{more} more clicks of {self.run}")
 

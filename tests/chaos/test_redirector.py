@@ -34,6 +34,7 @@ HOT_SLUGS = 5000
 # Together they are more than the journal has room for; one fills about half a segment of each lane.
 DISK_ROUNDS, DISK_ROUND = 12, 1500
 HOUR_MS = 3_600_000
+COME_BACK_SHARE_MAX = 0.02  # of the requests to processes that start again and again
 # What a p99 may be whatever happens, on a machine that does nothing else; on a busy one it may be twice what it was before.
 P99_MS = 50
 # How much worse a hit's p99 may become without Kafka. Below so many ms neither is the worse one: the scheduler differs.
@@ -107,7 +108,11 @@ class TestKills:
         record_property("torn tails", torn)
         _, lost = books(stack, log, event_type, record_property)
         assert lost == 0
-        assert set(log.counts()) <= {0, 302}
+        # Whoever asks a new process first on a busy machine may be told to come back: nobody is led astray.
+        told_to_come_back = log.counts()[503]
+        record_property("told to come back", told_to_come_back)
+        assert set(log.counts()) <= {0, 302, 503}
+        assert told_to_come_back <= len(log) * COME_BACK_SHARE_MAX
         assert recovered > 0, "each kill came when nothing was in the journal: this proves nothing"
 
     def test_loses_no_click_to_kill_9_while_kafka_is_away(self, stack, event_type, record_property):

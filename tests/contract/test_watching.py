@@ -20,7 +20,7 @@ LABELS_OF_PROMETHEUS = {"job", "instance", "le", "alertstate", "alertname"}
 
 
 def promtool(*arguments):
-    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

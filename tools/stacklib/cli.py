@@ -4,15 +4,18 @@ import argparse
 import json
 import os
 import re
+import select
 import shlex
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 
 from . import paths
 from .errors import StackError
+from .member import PATIENCE_S
 from .state import State
 from .supervisor import CONTROL
 
@@ -182,11 +185,23 @@ def connect(state):
     return connection
 
 
+def peer_of(connection):
+    """The process at the other end of a Unix socket."""
+    pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid
+
+
 def down(options):
-    if connect(State(options.state)) is None:
+    """Returns when the supervisor has ended too: who starts or removes the folder next, finds nobody in it."""
+    connection = connect(State(options.state))
+    if connection is None:
         print(f"no stack is up in {os.path.abspath(options.state)}")
         return 0
+    with connection:
+        supervisor = os.pidfd_open(peer_of(connection))
     (complaints,) = ask(options)
+    select.select([supervisor], [], [], PATIENCE_S)
+    os.close(supervisor)
     for line in complaints:
         print(line, file=sys.stderr)
     return 1 if complaints else 0

@@ -307,6 +307,7 @@ static void answers_every_one_of_many_connections_at_once(void **state)
 	config.connections = 300;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
+	int64_t first_ms = 0; /* what a machine that may be busy needs for 127, which never stall */
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
 		int fds[256];
 		for (unsigned i = 0; i < counts[c]; i++)
@@ -321,9 +322,12 @@ static void answers_every_one_of_many_connections_at_once(void **state)
 				assert_int_equal(answer.status, 200);
 			}
 		}
-		if (http_fixture_now_ms() - began_ms > 8000)
-			fail_msg("%u connections took %lld ms", counts[c],
-			         (long long)(http_fixture_now_ms() - began_ms));
+		int64_t took_ms = http_fixture_now_ms() - began_ms;
+		if (c == 0)
+			first_ms = took_ms;
+		else if (took_ms > 8000 + 4 * first_ms)
+			fail_msg("%u connections took %lld ms, %u took %lld", counts[c], (long long)took_ms, counts[0],
+			         (long long)first_ms);
 		for (unsigned i = 0; i < counts[c]; i++)
 			close(fds[i]);
 	}

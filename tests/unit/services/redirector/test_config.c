@@ -67,6 +67,19 @@ static void names_each_variable_whose_form_is_wrong(void **state)
 	assert_refuses("MEMORY_CACHE_BYTES", "1");
 }
 
+static void takes_a_journal_of_many_gigabytes(void **state)
+{
+	(void)state;
+	struct strbuf problems;
+	strbuf_init(&problems, 65536);
+	set_required();
+	setenv("JOURNAL_MAX_BYTES", "17179869184", 1);
+	assert_int_equal(program_read(&config_program, &config, &problems), 0);
+	assert_int_equal(config.journal_max_bytes, INT64_C(17179869184));
+	strbuf_clear(&problems);
+	assert_refuses("JOURNAL_MAX_BYTES", "137438953472");
+}
+
 static void reads_the_networks_of_proxies(void **state)
 {
 	(void)state;
@@ -84,6 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(needs_the_stores_the_brokers_its_public_address_and_a_journal_only),
 		cmocka_unit_test(names_each_variable_whose_form_is_wrong),
+		cmocka_unit_test(takes_a_journal_of_many_gigabytes),
 		cmocka_unit_test(reads_the_networks_of_proxies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -399,6 +399,36 @@ static void an_appender_and_a_shipper_need_no_lock_between_them(void **state)
 	journal_free(j);
 }
 
+/* JOURNAL_TEST_BYTES=4831838208, more than 32 bits count, is the long form: it takes so much disk and page cache. */
+static uint64_t bytes_of_an_outage(void)
+{
+	const char *text = getenv("JOURNAL_TEST_BYTES");
+	return text ? strtoull(text, NULL, 10) : (uint64_t)4 * 1024 * 1024;
+}
+
+static void holds_what_a_long_outage_leaves(void **state)
+{
+	struct fixture *f = *state;
+	static const char filler[60000];
+	const uint64_t bytes = bytes_of_an_outage(), records = bytes / sizeof(filler);
+	f->config.segment_bytes = (size_t)8 * 1024 * 1024;
+	f->config.bytes_max = bytes + 4 * f->config.segment_bytes;
+	struct journal *j = journal_new(&f->config);
+	for (uint64_t n = 1; n <= records; n++) {
+		char record[sizeof(filler)];
+		memcpy(record, filler, sizeof(filler));
+		snprintf(record, sizeof(record), "%llu", (unsigned long long)n);
+		assert_int_equal(OK, journal_append(j, record, sizeof(record)));
+	}
+	assert_true(journal_count(j).bytes >= records * sizeof(filler));
+	journal_free(j);
+	j = journal_new(&f->config);
+	assert_int_equal(records, journal_count(j).appended);
+	expect_numbers(j, 1, records, true);
+	expect_nothing(j);
+	journal_free(j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -420,6 +450,7 @@ int main(void)
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(a_folder_that_another_journal_has_is_not_touched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_appender_and_a_shipper_need_no_lock_between_them, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(holds_what_a_long_outage_leaves, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

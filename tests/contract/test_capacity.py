@@ -1,0 +1,149 @@
+"""docs/scaling.md is what the model says, the model what was measured."""
+
+import dataclasses
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tests/bench"))
+
+from benchlib import answers  # noqa: E402
+from capacitylib import document, figures, limits, model, zipf  # noqa: E402
+
+SOURCED = {name: figure for name, figure in figures.FIGURES.items() if figure.saying}
+# The statistics benchmark, as docs/performance.md tells of it: a day's rows by hour stand in one hour there, but for the last day's and two.
+BENCH_LINKS, BENCH_VISITS, BENCH_DAYS = 1000, 101_042_283, 31
+BENCH_ROWS = {"quarter": 2_960_000, "hour": 16_555_554, "day": 12_217_821}
+BENCH_VALUES = zipf.Values({name: (count, 0.9) for name, count in answers.VALUES.items()})
+
+
+def capacity(*arguments):
+    return subprocess.run([ROOT / "tools/capacity", *arguments], capture_output=True, text=True, timeout=300)
+
+
+def needs(redirects=10_000, links=1_000_000, hits=0.8, retention=400):
+    return model.Needs(model.Demand(redirects, links, hits, retention))
+
+
+def numbers(each):
+    names = (name for name, member in vars(model.Needs).items() if not name.startswith("_") and not callable(member))
+    return {name: getattr(each, name) for name in names if name != "rows_a_day"}
+
+
+def test_the_document_and_the_sources_say_what_the_model_says():
+    run = capacity("--check")
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("name", SOURCED)
+def test_a_figure_that_its_source_does_not_say_is_noticed(name):
+    figure = SOURCED[name]
+    assert figure.agrees()
+    assert not dataclasses.replace(figure, value=figure.value * 1.2).agrees()
+    assert not dataclasses.replace(figure, value=figure.value * 0.8).agrees()
+    assert not dataclasses.replace(figure, saying="nothing of the kind {}").agrees()
+
+
+def test_a_table_that_was_changed_by_hand_is_put_right():
+    text = document.DOCUMENT.read_text()
+    spoilt = text.replace("| links | 10,000 |", "| links | 10,001 |")
+    assert spoilt != text
+    assert document.written(spoilt) == text
+
+
+def test_a_document_without_the_place_of_a_table_is_refused():
+    with pytest.raises(ValueError, match="limits"):
+        document.written(document.DOCUMENT.read_text().replace("<!-- limits: end -->", ""))
+
+
+def test_dimensions_have_as_many_values_as_the_benchmark_gives_them():
+    assert {name: count for name, (count, _) in figures.DIMENSIONS.items()} == answers.VALUES
+
+
+def test_rows_of_roll_ups_are_those_that_the_benchmark_counted():
+    daily = BENCH_VISITS / (BENCH_DAYS - 0.5)
+    text = (ROOT / figures.PERFORMANCE).read_text()
+    assert all(f"{rows:,} rows by {each}" in text for each, rows in BENCH_ROWS.items()), "the benchmark was repeated"
+    days = (BENCH_DAYS - 1) * zipf.expected(BENCH_LINKS, daily, BENCH_VALUES.rows)
+    assert days == pytest.approx(BENCH_ROWS["day"], rel=0.1)
+    # Between noon and midnight of the last day, and two.
+    hours = (BENCH_ROWS["hour"] - BENCH_ROWS["day"]) / zipf.expected(BENCH_LINKS, daily / 24, BENCH_VALUES.rows)
+    assert 14 <= hours <= 28
+    quarters = 96 * (BENCH_DAYS - 0.5) * zipf.expected(BENCH_LINKS, daily / 96, zipf.is_there)
+    assert quarters == pytest.approx(BENCH_ROWS["quarter"], rel=0.05)
+
+
+@pytest.mark.parametrize("links", [100, 1000, 10_000])
+def test_counting_costs_what_the_benchmark_measured(links):
+    cost = model.count_us(model.measured_rows(links)) / model.HISTORY
+    assert cost == pytest.approx(getattr(figures.of, f"count_{links}_us"), rel=0.1)
+
+
+def test_a_cache_for_the_benchmarks_hits_is_as_large_as_the_benchmarks():
+    assert needs(links=1_000_000, hits=figures.of.hits_million).cached_links == pytest.approx(100_000, rel=0.01)
+
+
+@pytest.mark.parametrize("count", [1, 49, 50, 51, 1000, 123_456])
+def test_the_harmonic_number_is_the_sum(count):
+    assert zipf.harmonic(count) == pytest.approx(sum(1 / rank for rank in range(1, count + 1)), rel=1e-4)
+
+
+def test_shares_of_links_add_up():
+    for links in (1, 10, 49, 50, 51, 12_345, 10**9):
+        groups = zipf.groups(links)
+        assert sum(count for count, _ in groups) == links
+        assert sum(count * share for count, share in groups) == pytest.approx(1, rel=1e-6)
+        assert groups[0][1] == pytest.approx(zipf.hottest(links))
+
+
+def test_more_redirects_never_need_less():
+    costs = {"count_us"}  # larger batches are cheaper
+    before = numbers(needs(redirects=1))
+    for power in range(1, 15):
+        after = numbers(needs(redirects=3**power))
+        less = [name for name in after if name not in costs and after[name] < before[name] * 0.999 and name != "each_rate"]
+        assert less == []
+        before = after
+
+
+def test_memory_spares_redis():
+    few, many = needs(hits=0.5), needs(hits=0.95)
+    assert many.busy_redis < few.busy_redis / 9
+    assert many.cache_bytes > few.cache_bytes * 5
+    assert many.busy_redirectors < few.busy_redirectors
+
+
+def test_lanes_come_through_the_peak():
+    for redirects in (100, 10_000, 100_000, 1_000_000):
+        each = needs(redirects=redirects, links=redirects * 100)
+        can = each.lanes * model.lane_duty() / each.count_us * 1e6
+        assert can * figures.of.utilisation >= redirects * 0.999
+
+
+def test_a_limit_is_reached_where_it_is_said_to_be():
+    for limit in limits.LIMITS:
+        reached = limits.first_reached(limit)
+        if reached is None:
+            assert not limit.is_reached(needs(redirects=limits.MOST, links=limits.MOST * 100))
+            continue
+        assert limit.is_reached(needs(redirects=reached, links=round(reached * 100)))
+        assert not limit.is_reached(needs(redirects=reached * 0.9, links=round(reached * 90)))
+
+
+def test_other_numbers_can_be_asked_for():
+    run = capacity("--redirects", "1000000", "--links", "100000000", "--hits", "0.8", "--retention", "8")
+    assert run.returncode == 0, run.stderr
+    lines = [line.split() for line in run.stdout.splitlines()]
+    assert ["pods:", "redirectors,", "for", "one", "core", "each", "28"] in lines
+    assert "beyond its limit" in run.stdout
+
+
+@pytest.mark.parametrize("wrong", [["--redirects", "0"], ["--redirects", "1", "--hits", "1.5"], ["--redirects", "1", "--retention", "7"], ["--redirects", "x"], []])
+def test_what_makes_no_sense_is_refused(wrong):
+    run = capacity(*wrong)
+    assert run.returncode == 2
+    assert "error:" in run.stderr

@@ -1,0 +1,136 @@
+"""overlays/production gives each pod what docs/scaling.md's model says it needs."""
+
+import copy
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from capacitylib import limits, model  # noqa: E402
+from capacitylib.figures import MiB, of  # noqa: E402
+from manifestlib import description, rendering, tree  # noqa: E402
+
+if not tree.kustomize().exists():
+    pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
+
+# What a program itself takes; nobody has measured it.
+PROGRAM_BYTES = 16 * MiB
+# For an allocator's holes: beyond the limit a pod is killed.
+SLACK = 1.2
+BULK_BYTES = 20_000_000  # docs/decisions/0027-writing-links.md
+
+
+@pytest.fixture(scope="module")
+def production():
+    return rendering.render(tree.MANIFESTS / "overlays/production")
+
+
+def cores_of(quantity):
+    text = str(quantity)
+    return int(text[:-1]) / 1000 if text.endswith("m") else float(text)
+
+
+class Pod:
+    """A service's container and its environment, and who scales it."""
+
+    def __init__(self, rendered, name):
+        self.container, self.program, self.values = next(
+            (container, program, values) for _, container, program, values in description.containers(rendered) if container["name"] == name
+        )
+        self.scaler = next(
+            (each["spec"] for kind in ("HorizontalPodAutoscaler", "ScaledObject") for each in rendered.all(kind) if each["spec"]["scaleTargetRef"]["name"] == name), {}
+        )
+
+    def number(self, name):
+        return int(description.value_of(self.program, self.values, name))
+
+    def bytes(self, kind):
+        return description.bytes_of(self.container["resources"][kind]["memory"])
+
+    @property
+    def cores(self):
+        return cores_of(self.container["resources"]["requests"]["cpu"])
+
+    @property
+    def busy(self):
+        """The part of a core at which another pod is started."""
+        return self.cores * self.scaler["metrics"][0]["resource"]["target"]["averageUtilization"] / 100
+
+
+def redirector_memory(pod):
+    return (
+        pod.number("MEMORY_CACHE_BYTES") + pod.number("SLUG_FILTER_SLUGS") * of.filter_bytes + of.producer_bytes
+        + pod.number("HTTP_CONNECTIONS") * of.connection_bytes + PROGRAM_BYTES
+    )  # fmt: skip
+
+
+def consumer_memory(pod):
+    """As measured, for each lane."""
+    return of.consumer_memory * pod.number("LANES") / of.lanes
+
+
+def api_memory(pod):
+    return (
+        pod.number("HTTP_BODIES_MAX_BYTES") + pod.number("HTTP_WORKERS") * BULK_BYTES
+        + pod.number("HTTP_CONNECTIONS") * of.connection_bytes + PROGRAM_BYTES
+    )  # fmt: skip
+
+
+def outage_s(pod):
+    """How long a redirector's journal lasts at what the autoscaler gives to a pod."""
+    rate = pod.busy * 1e6 / model.Needs(model.Demand(1, 1_000_000)).redirect_us
+    return pod.number("JOURNAL_MAX_BYTES") / of.journal_bytes / rate
+
+
+def problems(rendered):
+    redirector, consumer, api = (Pod(rendered, name) for name in ("redirector", "analytics-consumer", "links-api"))
+    if redirector_memory(redirector) * SLACK > redirector.bytes("limits"):
+        yield "redirector: memory"
+    if consumer_memory(consumer) > consumer.bytes("requests"):
+        yield "analytics-consumer: memory"
+    if api_memory(api) * SLACK > api.bytes("limits"):
+        yield "links-api: memory"
+    if outage_s(redirector) < 900:
+        yield "redirector: journal"
+    if redirector.busy > redirector.number("HTTP_LOOPS"):
+        yield "redirector: loops"
+    if redirector.number("JOURNAL_MAX_BYTES") != limits.JOURNAL_BYTES or redirector.scaler["maxReplicas"] != of.pods_max or redirector.cores != 1:
+        yield "redirector: the model's pod is another one"
+
+
+def test_production_gives_each_pod_what_the_model_says(production):
+    assert list(problems(production)) == []
+
+
+def spoilt(original, change):
+    rendered = rendering.Rendering(original.name, copy.deepcopy(original.things))
+    change(rendered)
+    return list(problems(rendered))
+
+
+def config(rendered, name):
+    return next(each for each in rendered.all("ConfigMap") if each["metadata"]["name"].startswith(f"{name}-") and "api" not in each["metadata"]["name"])["data"]
+
+
+def resources(rendered, name):
+    return next(container for _, container, _, _ in description.containers(rendered) if container["name"] == name)["resources"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [
+        ("redirector: memory", lambda r: resources(r, "redirector")["limits"].update(memory="256Mi")),
+        ("redirector: memory", lambda r: config(r, "redirector").update(SLUG_FILTER_SLUGS="200000000")),
+        ("redirector: memory", lambda r: config(r, "redirector").update(MEMORY_CACHE_BYTES="1073741824")),
+        ("analytics-consumer: memory", lambda r: resources(r, "analytics-consumer")["requests"].update(memory="512Mi")),
+        ("links-api: memory", lambda r: resources(r, "links-api")["limits"].update(memory="256Mi")),
+        ("redirector: journal", lambda r: config(r, "redirector").update(JOURNAL_MAX_BYTES="2147483648")),
+        ("redirector: loops", lambda r: resources(r, "redirector")["requests"].update(cpu="4")),
+        ("redirector: the model's pod is another one", lambda r: resources(r, "redirector")["requests"].update(cpu="900m")),
+    ],
+)
+def test_what_is_too_little_is_noticed(production, problem, change):
+    assert problem in spoilt(production, change)
