@@ -133,6 +133,7 @@ static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
 		finish(p, entry, OK);
 		return;
 	}
+	(void)kafka_client_is_refused(&p->client, message->err, entry->record.topic);
 	pthread_mutex_lock(&p->mutex);
 	bool over = p->closing || is_refused_for_good(message->err) || is_expired(p, entry) ||
 	            (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
@@ -195,7 +196,7 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 }
 
 /* librdkafka borrows the payload until its report; everything else it copies. */
-static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
+static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_entry *entry)
 {
 	const struct kafka_record *r = &entry->record;
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
@@ -203,11 +204,13 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
 		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
 	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
 	rd_kafka_resp_err_t code = rd_kafka_producev(
-		rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
+		p->rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len), RD_KAFKA_V_HEADERS(headers),
 		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
-	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_headers_destroy(headers);
+		(void)kafka_client_is_refused(&p->client, code, r->topic);
+	}
 	return code;
 }
 
@@ -267,7 +270,7 @@ static void resend_some(struct kafka_producer *p, struct kafka_entry_list *expir
 			return;
 		}
 		bool old = is_expired(p, entry);
-		rd_kafka_resp_err_t code = old ? RD_KAFKA_RESP_ERR_NO_ERROR : produce(p->rk, entry);
+		rd_kafka_resp_err_t code = old ? RD_KAFKA_RESP_ERR_NO_ERROR : produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return;
 		if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -297,7 +300,7 @@ static void count_partitions(struct kafka_producer *p)
 		return;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->rk, name, NULL);
 	int32_t count = 0;
-	enum err err = topic ? kafka_client_count_partitions(p->rk, topic, METADATA_TIMEOUT_MS, &count) : ERR_INVALID;
+	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic, METADATA_TIMEOUT_MS, &count) : ERR_INVALID;
 	if (err == OK)
 		atomic_store(&p->partitions, count);
 	if (topic)
@@ -376,7 +379,7 @@ static enum err take_in(struct kafka_producer *p, struct kafka_entry *entry)
 	if (p->queued > p->config.queue_max || p->queued_bytes > p->config.queue_bytes_max)
 		return ERR_LIMIT;
 	if (!p->diverting) {
-		rd_kafka_resp_err_t code = produce(p->rk, entry);
+		rd_kafka_resp_err_t code = produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return ERR_LIMIT;
 		if (is_refused_for_good(code))
