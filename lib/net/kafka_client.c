@@ -123,8 +123,8 @@ bool kafka_client_is_refused(struct kafka_client *client, int code, const char *
 		return false;
 	int64_t now_us = clock_steady_us(clock_system());
 	int64_t again_us = atomic_load(&client->refusal_again_us);
-	if (now_us >= again_us && atomic_compare_exchange_strong(&client->refusal_again_us, &again_us,
-	                                                         now_us + REFUSAL_AGAIN_US))
+	if (now_us >= again_us &&
+	    atomic_compare_exchange_strong(&client->refusal_again_us, &again_us, now_us + REFUSAL_AGAIN_US))
 		log_error(client->log, "kafka_right_missing", LOG_TEXT("to", what),
 		          LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
 	return true;
@@ -161,7 +161,6 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 		{ "client.id", config->client_id },           { "reconnect.backoff.ms", "50" },
 		{ "reconnect.backoff.max.ms", "1000" }, /* the default of 10 s would make every recovery as slow */
 		{ "socket.keepalive.enable", "true" },        { "statistics.interval.ms", "1000" },
-		{ "log.connection.close", "false" },
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_conf_set_opaque(conf, client);

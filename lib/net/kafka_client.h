@@ -25,9 +25,9 @@ struct kafka_client {
 	const struct log *log;
 	atomic_bool reachable; /* a broker is connected and answers; told once a second */
 	atomic_bool silent; /* a connected broker owes an answer for too long: what it told last may be old; likewise */
-	struct metric *shows_reachable; /* a gauge; may be NULL */
-	atomic_bool outage;             /* it was there, or was tried, and is not; logged once */
-	atomic_int told;                /* why the brokers do not let us in, librdkafka's code; logged once */
+	struct metric *shows_reachable;   /* a gauge; may be NULL */
+	atomic_bool outage;               /* it was there, or was tried, and is not; logged once */
+	atomic_int told;                  /* why the brokers do not let us in, librdkafka's code; logged once */
 	_Atomic int64_t refusal_again_us; /* steady; when the next missing right is worth a line */
 	char trouble[256];                /* the poll's: librdkafka's last words about a connection */
 	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */

@@ -232,8 +232,8 @@ static void take_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 	}
 	bool of_group = m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
 	if (kafka_client_is_refused(&c->client, m->err, of_group ? c->config.group : c->config.topic)) {
-		/* Of one partition nobody tells when it is over. */
-		if (m->partition < 0)
+		/* Of what is read already nobody tells when it is over. */
+		if (of_group || c->position_count == 0)
 			atomic_store(&c->refused, true);
 		return;
 	}

@@ -300,7 +300,8 @@ static void count_partitions(struct kafka_producer *p)
 		return;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->rk, name, NULL);
 	int32_t count = 0;
-	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic, METADATA_TIMEOUT_MS, &count) : ERR_INVALID;
+	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic, METADATA_TIMEOUT_MS, &count)
+	                     : ERR_INVALID;
 	if (err == OK)
 		atomic_store(&p->partitions, count);
 	if (topic)

@@ -147,7 +147,7 @@ class Kafka(Member):
                 return
             except StackError as error:
                 # Rights that were just given reach the parts of a broker one after the other.
-                if "authorization failed" not in str(error) or time.monotonic() > deadline:
+                if "authorization failed" not in str(error).lower() or time.monotonic() > deadline:
                     raise
             await asyncio.sleep(0.1)
 
