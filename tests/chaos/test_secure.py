@@ -11,6 +11,7 @@ import pathlib
 import socket
 import ssl
 import subprocess
+import tempfile
 import urllib.error
 import urllib.request
 
@@ -19,7 +20,7 @@ import psycopg2
 import pytest
 import redis
 from rig import BUILD, ROOT, wait_until
-from secure_rig import Beside, SecureStack, changed_url, sql, stranger
+from secure_rig import PROGRAMS, Beside, SecureStack, changed_url, sql, stranger
 
 FULL = os.environ.get("CHAOS_FULL") == "1"
 E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "readme"] if FULL else ["visitors"]
@@ -322,7 +323,7 @@ def test_no_password_stands_in_a_log_on_a_command_line_or_in_a_file_that_others_
 def readable_files_with(stack, needles):
     """Those that others than their owner may read. Kafka's indexes are large, and hold numbers."""
     others = ["find", stack.state, "-type", "f", "-perm", "/077", "-not", "-name", "*index"]
-    search = ["-exec", "grep", "-lF", "-f", "/dev/fd/0", "{}", ";"]
+    search = ["-exec", "grep", "-lF", "-f", "/dev/fd/0", "{}", "+"]
     with tempfile.TemporaryFile("w+") as file:
         file.write("\n".join(needles))
         file.flush()
@@ -332,6 +333,21 @@ def readable_files_with(stack, needles):
 def found_in(path, needles):
     text = path.read_bytes()
     return {needle for needle in needles if needle.encode() in text}
+
+
+@pytest.mark.skipif(not FULL, reason="CHAOS_FULL=1")
+@pytest.mark.parametrize("name", ["postgres", "redis", "kafka", "stunnel-redirector-1"])
+def test_what_was_killed_comes_back_and_is_as_closed_as_before(stack, name):
+    stack.run("kill", "-9", name)
+    stack.run("start", name)
+    wait_until(lambda: all(ready(stack, each) == 200 for each in PROGRAMS.values()), 120, "all services to be ready")
+    wait_until(lambda: metric(stack, "redirector-1", "waymark_redis_reachable") == "1", 60, "the redirector to have Redis")
+    with pytest.raises(psycopg2.OperationalError, match="no encryption"):
+        sql(changed_url(stack.doors["PG_URL"], sslmode="disable"), "SELECT 1")
+    with pytest.raises(AssertionError, match="brokers are down"):
+        ask_kafka(stack, **{"security.protocol": "plaintext"})
+    with pytest.raises(redis.ConnectionError):
+        redis.Redis(port=stack.ports("redis")[0]).ping()
 
 
 # --- certificates that change while services run ---

@@ -32,3 +32,9 @@ def topics():
     """{name: partitions}, by deploy/topics.conf."""
     lines = (line.split("#")[0].split() for line in (ROOT / "deploy/topics.conf").read_text().splitlines())
     return {words[0]: int(words[1]) for words in lines if words}
+
+
+def kafka_rights():
+    """(user, operation, kind, name, pattern) of each line of deploy/kafka-rights.conf."""
+    lines = (line.split("#")[0].split() for line in (ROOT / "deploy/kafka-rights.conf").read_text().splitlines())
+    return [tuple(words) for words in lines if words]
