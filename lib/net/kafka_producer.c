@@ -19,6 +19,7 @@
 #define POLL_MS 100
 #define RESEND_POLL_MS 1
 #define RENEWAL_PAUSE_MS 500
+#define REFUSED_PAUSE_US (5 * CLOCK_US_PER_S)
 #define PURGE_WAIT_MS 1000
 #define RESEND_BATCH 1000
 #define COUNT_PARTITIONS_MS 5000
@@ -37,6 +38,7 @@ struct kafka_producer {
 	rd_kafka_t *rk;                                      /* changed by the thread only */
 	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; the thread's */
 	bool broken;                                         /* rk has to be replaced */
+	int64_t renew_after_us;                              /* steady; not before */
 	bool diverting;                                      /* accepted entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
@@ -60,6 +62,13 @@ static void give_instance_up(struct kafka_producer *p)
 {
 	p->broken = true;
 	p->diverting = true;
+}
+
+/* With the mutex held. A right that is missing will not be there in a moment, and each new instance logs in anew. */
+static void take_refusal(struct kafka_producer *p, rd_kafka_resp_err_t code, const char *topic)
+{
+	if (kafka_client_is_refused(&p->client, code, topic))
+		p->renew_after_us = clock_steady_us(clock_system()) + REFUSED_PAUSE_US;
 }
 
 static void take_fatal(struct kafka_client *client)
@@ -133,8 +142,8 @@ static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
 		finish(p, entry, OK);
 		return;
 	}
-	(void)kafka_client_is_refused(&p->client, message->err, entry->record.topic);
 	pthread_mutex_lock(&p->mutex);
+	take_refusal(p, message->err, entry->record.topic);
 	bool over = p->closing || is_refused_for_good(message->err) || is_expired(p, entry) ||
 	            (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
 	if (!over) {
@@ -195,7 +204,7 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 	return OK;
 }
 
-/* librdkafka borrows the payload until its report; everything else it copies. */
+/* With the mutex held. librdkafka borrows the payload until its report; everything else it copies. */
 static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_entry *entry)
 {
 	const struct kafka_record *r = &entry->record;
@@ -209,7 +218,7 @@ static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_entry 
 		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_headers_destroy(headers);
-		(void)kafka_client_is_refused(&p->client, code, r->topic);
+		take_refusal(p, code, r->topic);
 	}
 	return code;
 }
@@ -314,14 +323,14 @@ static void *serve(void *arg)
 	struct kafka_producer *p = arg;
 	pthread_mutex_lock(&p->mutex);
 	while (!p->closing) {
-		bool broken = p->broken;
+		bool is_due = p->broken && clock_steady_us(clock_system()) >= p->renew_after_us;
 		struct kafka_entry_list expired = { 0 };
-		if (p->diverting && !broken)
+		if (p->diverting && !p->broken)
 			resend_some(p, &expired);
-		int wait_ms = p->diverting ? RESEND_POLL_MS : POLL_MS;
+		int wait_ms = p->diverting && p->broken == is_due ? RESEND_POLL_MS : POLL_MS;
 		pthread_mutex_unlock(&p->mutex);
 		give_up_all(p, &expired);
-		if (broken)
+		if (is_due)
 			renew(p);
 		count_partitions(p);
 		rd_kafka_poll(p->rk, wait_ms);

@@ -385,7 +385,9 @@ def test_services_leave_a_postgres_that_shows_a_strangers_certificate_and_come_b
 @pytest.mark.skipif(not FULL, reason="CHAOS_FULL=1")
 def test_a_tunnel_refuses_a_redis_that_shows_a_strangers_certificate(stack, tmp_path, record_property):
     strangers_files(tmp_path, "redis")
-    admin = redis.Redis.from_url(stack.doors["REDIS_URL"], single_connection_client=True)
+    # One connection, from before: it is not let in later.
+    pool = redis.ConnectionPool.from_url(stack.doors["REDIS_URL"])
+    admin = redis.Redis(connection_pool=pool, single_connection_client=True)
 
     def show(folder, name):
         admin.execute_command("CONFIG", "SET", "tls-cert-file", f"{folder}/{name}.pem", "tls-key-file", f"{folder}/{name}.key")
