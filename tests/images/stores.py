@@ -63,7 +63,7 @@ class Stores:
 
     def __init__(self, state):
         self.state = state
-        self.postgres, self.redis, self.kafka = Postgres(state, None), Redis(state), ClusterKafka(state, None)
+        self.postgres, self.redis, self.kafka = Postgres(state, None, None), Redis(state, None), ClusterKafka(state, None, None)
         self.members = (self.postgres, self.redis, self.kafka)
         self.servers = []
 
