@@ -108,4 +108,4 @@ class Stores:
 
     def environment(self):
         """How those on this machine reach them."""
-        return {"PG_URL": self.postgres.url(), "REDIS_URL": self.redis.url, "KAFKA_BROKERS": self.kafka.bootstrap, "BROKER": self.kafka.kind}
+        return {"PG_URL": self.postgres.url(), "REDIS_URL": self.redis.url(), "KAFKA_BROKERS": self.kafka.bootstrap, "BROKER": self.kafka.kind}
