@@ -4,7 +4,7 @@ PROGRAMS := redirector links-api analytics-consumer janitor migrate rebuild-stat
 # One more than cores: most tests wait most of the time.
 JOBS := $(shell echo $$(($$(nproc) + 1)))
 
-.PHONY: help build test demo lint bench chaos fuzz memcheck format clean
+.PHONY: help build test demo images e2e-images lint bench chaos fuzz memcheck format clean
 .NOTPARALLEL:
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo '                DEMO_ONCE=1 ends after the last step, BROKER=embedded does without Apache Kafka'
 	@echo '  make test     set up, build with sanitizers, run every test'
 	@echo '  make build    release binaries in build/release/bin'
+	@echo '  make images   build the container images, without a registry; make e2e-images runs all of Waymark on them (as root)'
 	@echo '  make lint     format, size, clang-tidy, cppcheck, shellcheck, layers, symbols, headers, migrations, protos, asyncapi, openapi, manifests'
 	@echo '  make bench    measure; make chaos, make fuzz, make memcheck (valgrind, ThreadSanitizer): the long runs'
 	@echo '  make format   rewrite the code in the project'"'"'s format'
@@ -32,6 +33,14 @@ test: build
 	@cmake --preset dev -DWAYMARK_DEMO_BUILD='$(CURDIR)/build/release'
 	@cmake --build build/dev
 	@tests/all build/dev $(JOBS)
+
+images:
+	@tools/setup images
+	@tools/images
+
+e2e-images: images
+	@tools/setup test
+	@tests/images/run
 
 lint:
 	@tools/setup lint

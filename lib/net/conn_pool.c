@@ -5,6 +5,8 @@
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
+#define TELL_AGAIN_US (60 * CLOCK_US_PER_S)
+
 /* A connection that nobody uses, and since when (steady). */
 struct idle_conn {
 	void *conn;
@@ -95,7 +97,7 @@ static void open_ahead(struct conn_pool *pool)
 	}
 }
 
-/* With the mutex held. Logs the change only: an outage is one line, not one per attempt. */
+/* With the mutex held. Logs the change only. */
 static void set_reachable(struct conn_pool *pool, bool reachable)
 {
 	if (reachable && pool->failing)
@@ -135,12 +137,12 @@ static enum err reconnect(struct conn_pool *pool, bool quiet, void **watch, bool
 }
 
 /*
- * quiet: the last attempt failed. Then an old connection that still works proves nothing, nor ever does one that broke.
+ * failing: the last attempt failed. Then an old connection that still works proves nothing, nor ever does one that broke.
  */
-static enum err probe(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
+static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **watch, bool *hung)
 {
 	*hung = false;
-	if (*watch && !quiet && pool->config.kind->is_alive(*watch)) {
+	if (*watch && !failing && pool->config.kind->is_alive(*watch)) {
 		enum err err = ask(pool, watch, hung);
 		if (err == OK || *hung)
 			return err;
@@ -163,10 +165,21 @@ static void rest(struct conn_pool *pool)
 	}
 }
 
+/* An outage is a line when it begins and one a minute: what it is may change, from no server to one that is not ours. */
+static bool is_told(struct conn_pool *pool, bool failing, int64_t *told_us)
+{
+	int64_t now_us = clock_steady_us(pool->config.clock);
+	if (failing && now_us < *told_us + TELL_AGAIN_US)
+		return true;
+	*told_us = now_us;
+	return false;
+}
+
 static void *watch_server(void *arg)
 {
 	struct conn_pool *pool = arg;
 	void *watch = NULL;
+	int64_t told_us = 0;
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->closing) {
 		pool->suspicious = false;
@@ -174,7 +187,7 @@ static void *watch_server(void *arg)
 		bool failing = pool->failing;
 		bool hung = false;
 		pthread_mutex_unlock(&pool->mutex);
-		enum err err = probe(pool, failing, &watch, &hung);
+		enum err err = probe(pool, failing, is_told(pool, failing, &told_us), &watch, &hung);
 		pthread_mutex_lock(&pool->mutex);
 		set_reachable(pool, err == OK);
 		pool->is_away = err != OK;

@@ -23,7 +23,7 @@
 struct conn_pool;
 
 struct conn_pool_kind {
-	/* quiet: the outage has been logged already. for_watch: nobody but probe will use it. */
+	/* quiet: the outage has been logged within the last minute. for_watch: nobody but probe will use it. */
 	enum err (*open)(void *ctx, bool quiet, bool for_watch, void **conn);
 	void (*close)(void *conn); /* must not wait for the server */
 	/* Looks, without waiting, whether an idle connection still stands. */

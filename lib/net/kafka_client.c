@@ -2,7 +2,10 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "lib/base/clock.h"
+
 #define ERROR_TEXT_SIZE 512
+#define REFUSAL_AGAIN_US (60 * CLOCK_US_PER_S)
 #define SILENCE_MAX_US 5000000
 /* Longer than a broker keeps a fetch that finds nothing (500 ms). */
 #define SILENCE_DOUBT_US 1500000
@@ -24,6 +27,7 @@ void kafka_client_answered(struct kafka_client *client)
 	if (atomic_load_explicit(&client->reachable, memory_order_relaxed))
 		return;
 	atomic_store(&client->reachable, true);
+	atomic_store(&client->told, RD_KAFKA_RESP_ERR_NO_ERROR);
 	metrics_set(client->shows_reachable, 1);
 	if (atomic_exchange(&client->outage, false))
 		log_info(client->log, "kafka_reachable_again");
@@ -73,21 +77,57 @@ static int take_stats(rd_kafka_t *rk, char *json, size_t len, void *opaque)
 	return 0;
 }
 
+/* The broker is there, and will not have us: nothing will change until somebody does something. */
+static void tell_once(struct kafka_client *client, int code, const char *event, const char *reason)
+{
+	if (atomic_exchange(&client->told, code) != code)
+		log_error(client->log, event, LOG_TEXT("message", reason));
+}
+
+static void tell_outage(struct kafka_client *client, const char *reason)
+{
+	set_unreachable(client);
+	if (!atomic_exchange(&client->outage, true))
+		log_warning(client->log, "kafka_unreachable", LOG_TEXT("message", reason),
+		            LOG_TEXT_IF("last", client->trouble));
+}
+
 static void take_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 {
 	(void)rk;
 	struct kafka_client *client = opaque;
-	if (code == RD_KAFKA_RESP_ERR__FATAL) {
+	switch (code) {
+	case RD_KAFKA_RESP_ERR__FATAL:
 		if (client->fatal)
 			client->fatal(client);
-		return;
+		break;
+	case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+		tell_once(client, code, "kafka_login_refused", reason);
+		break;
+	case RD_KAFKA_RESP_ERR__SSL:
+		tell_once(client, code, "kafka_tls_failed", reason);
+		break;
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+		tell_outage(client, reason);
+		break;
+	default:
+		snprintf(client->trouble, sizeof(client->trouble), "%s", reason);
 	}
-	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-		set_unreachable(client);
-	bool fault = code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL ||
-	             code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
-	if (fault && !atomic_exchange(&client->outage, true))
-		log_warning(client->log, "kafka_unreachable", LOG_TEXT("message", reason));
+}
+
+bool kafka_client_is_refused(struct kafka_client *client, int code, const char *what)
+{
+	if (code != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
+	    code != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED &&
+	    code != RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		return false;
+	int64_t now_us = clock_steady_us(clock_system());
+	int64_t again_us = atomic_load(&client->refusal_again_us);
+	if (now_us >= again_us &&
+	    atomic_compare_exchange_strong(&client->refusal_again_us, &again_us, now_us + REFUSAL_AGAIN_US))
+		log_error(client->log, "kafka_right_missing", LOG_TEXT("to", what),
+		          LOG_TEXT("message", rd_kafka_err2str((rd_kafka_resp_err_t)code)));
+	return true;
 }
 
 static enum err set(rd_kafka_conf_t *conf, const char *name, const char *value, const struct log *log)
@@ -121,7 +161,6 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 		{ "client.id", config->client_id },           { "reconnect.backoff.ms", "50" },
 		{ "reconnect.backoff.max.ms", "1000" }, /* the default of 10 s would make every recovery as slow */
 		{ "socket.keepalive.enable", "true" },        { "statistics.interval.ms", "1000" },
-		{ "log.connection.close", "false" },
 	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_conf_set_opaque(conf, client);
@@ -138,8 +177,8 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 	return err;
 }
 
-enum err kafka_client_count_partitions(struct rd_kafka_s *rk, struct rd_kafka_topic_s *topic, int64_t timeout_ms,
-                                       int32_t *count)
+enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
+                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms, int32_t *count)
 {
 	const struct rd_kafka_metadata *told = NULL;
 	if (rd_kafka_metadata(rk, 0, topic, &told, (int)timeout_ms) != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -148,6 +187,8 @@ enum err kafka_client_count_partitions(struct rd_kafka_s *rk, struct rd_kafka_to
 	             told->topics[0].partition_cnt > 0;
 	if (known)
 		*count = told->topics[0].partition_cnt;
+	else if (told->topic_cnt == 1)
+		(void)kafka_client_is_refused(client, told->topics[0].err, rd_kafka_topic_name(topic));
 	rd_kafka_metadata_destroy(told);
 	return known ? OK : ERR_UNAVAILABLE;
 }

@@ -25,8 +25,11 @@ struct kafka_client {
 	const struct log *log;
 	atomic_bool reachable; /* a broker is connected and answers; told once a second */
 	atomic_bool silent; /* a connected broker owes an answer for too long: what it told last may be old; likewise */
-	struct metric *shows_reachable; /* a gauge; may be NULL */
-	atomic_bool outage;             /* it was there, or was tried, and is not; logged once */
+	struct metric *shows_reachable;   /* a gauge; may be NULL */
+	atomic_bool outage;               /* it was there, or was tried, and is not; logged once */
+	atomic_int told;                  /* why the brokers do not let us in, librdkafka's code; logged once */
+	_Atomic int64_t refusal_again_us; /* steady; when the next missing right is worth a line */
+	char trouble[256];                /* the poll's: librdkafka's last words about a connection */
 	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */
 	void (*fatal)(struct kafka_client *client);
 };
@@ -45,10 +48,16 @@ enum err kafka_client_configure(struct kafka_client *client, const struct kafka_
 void kafka_client_answered(struct kafka_client *client);
 
 /*
+ * code is librdkafka's. If it says that our user has no right to what (a topic, a group), that is logged, at most once a
+ * minute, and true is given.
+ */
+bool kafka_client_is_refused(struct kafka_client *client, int code, const char *what);
+
+/*
  * Asks the brokers how many partitions a topic has; waits at most timeout_ms. ERR_UNAVAILABLE: nobody answered, or
  * there is no such topic yet.
  */
-enum err kafka_client_count_partitions(struct rd_kafka_s *rk, struct rd_kafka_topic_s *topic, int64_t timeout_ms,
-                                       int32_t *count) MUST_CHECK;
+enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
+                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms, int32_t *count) MUST_CHECK;
 
 #endif

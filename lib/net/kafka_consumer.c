@@ -33,6 +33,7 @@ struct kafka_consumer {
 	rd_kafka_topic_t *topic;
 	rd_kafka_message_t *borrowed;
 	bool failed;
+	atomic_bool refused;                      /* the group's coordinator, or the topic, is closed to our user */
 	rd_kafka_topic_partition_list_t *pending; /* assigned to us, start offsets not known yet */
 	int64_t retry_us;                         /* steady; when to ask for them again */
 	struct position *positions;               /* what is read, by the order of the assignment */
@@ -121,6 +122,7 @@ static void take_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_to
 		return;
 	}
 	kafka_client_answered(&c->client);
+	atomic_store(&c->refused, false);
 	forget_pending(c);
 	if (list->cnt == 0) {
 		rd_kafka_assign(rk, list);
@@ -227,6 +229,13 @@ static void take_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 		          LOG_INT("offset", offset));
 		if (position)
 			c->config.events.stranded(c->config.ctx, m->partition, offset);
+		return;
+	}
+	bool of_group = m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+	if (kafka_client_is_refused(&c->client, m->err, of_group ? c->config.group : c->config.topic)) {
+		/* Of what is read already nobody tells when it is over. */
+		if (of_group || c->position_count == 0)
+			atomic_store(&c->refused, true);
 		return;
 	}
 	/* Passing trouble (a topic not made yet, a coordinator that moves): librdkafka goes on by itself. */
@@ -413,5 +422,5 @@ void kafka_consumer_free(struct kafka_consumer *c)
 bool kafka_consumer_is_reachable(void *ctx)
 {
 	const struct kafka_consumer *c = ctx;
-	return atomic_load(&c->client.reachable);
+	return atomic_load(&c->client.reachable) && !atomic_load(&c->refused);
 }

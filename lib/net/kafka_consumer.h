@@ -98,7 +98,10 @@ void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition,
 /* Leaves the group (revoked is told) and frees. */
 void kafka_consumer_free(struct kafka_consumer *c);
 
-/* As kafka_producer_is_reachable; told while kafka_consumer_poll is called. Safe from any thread. */
+/*
+ * As kafka_producer_is_reachable; told while kafka_consumer_poll is called. Also false while the brokers do not let our
+ * user into the group, or see the topic (logged). Safe from any thread.
+ */
 bool kafka_consumer_is_reachable(void *c);
 
 #endif

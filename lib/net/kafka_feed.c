@@ -114,7 +114,7 @@ static void look_for_partitions(struct kafka_feed *feed)
 	if (now_us < feed->look_again_us)
 		return;
 	int32_t count = 0;
-	enum err err = kafka_client_count_partitions(feed->rk, feed->topic, METADATA_TIMEOUT_MS, &count);
+	enum err err = kafka_client_count_partitions(&feed->client, feed->rk, feed->topic, METADATA_TIMEOUT_MS, &count);
 	int64_t pause_ms = err == OK || feed->partitions > 0 ? LOOK_MS : LOOK_RETRY_MS;
 	feed->look_again_us = now_us + pause_ms * CLOCK_US_PER_MS;
 	if (err != OK || count <= feed->partitions)
@@ -152,6 +152,8 @@ static void take_error(struct kafka_feed *feed, const rd_kafka_message_t *m)
 			lose(feed, m->partition);
 		break;
 	default:
+		if (kafka_client_is_refused(&feed->client, m->err, feed->config.topic))
+			break;
 		/* Passing trouble: librdkafka goes on by itself, where it stopped. */
 		log_debug(feed->client.log, "kafka_feed_trouble", LOG_TEXT("message", rd_kafka_message_errstr(m)));
 		break;

@@ -19,6 +19,7 @@
 #define POLL_MS 100
 #define RESEND_POLL_MS 1
 #define RENEWAL_PAUSE_MS 500
+#define REFUSED_PAUSE_US (5 * CLOCK_US_PER_S)
 #define PURGE_WAIT_MS 1000
 #define RESEND_BATCH 1000
 #define COUNT_PARTITIONS_MS 5000
@@ -37,6 +38,7 @@ struct kafka_producer {
 	rd_kafka_t *rk;                                      /* changed by the thread only */
 	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; the thread's */
 	bool broken;                                         /* rk has to be replaced */
+	int64_t renew_after_us;                              /* steady; not before */
 	bool diverting;                                      /* accepted entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
@@ -60,6 +62,13 @@ static void give_instance_up(struct kafka_producer *p)
 {
 	p->broken = true;
 	p->diverting = true;
+}
+
+/* With the mutex held. A right that is missing will not be there in a moment, and each new instance logs in anew. */
+static void take_refusal(struct kafka_producer *p, rd_kafka_resp_err_t code, const char *topic)
+{
+	if (kafka_client_is_refused(&p->client, code, topic))
+		p->renew_after_us = clock_steady_us(clock_system()) + REFUSED_PAUSE_US;
 }
 
 static void take_fatal(struct kafka_client *client)
@@ -134,6 +143,7 @@ static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
 		return;
 	}
 	pthread_mutex_lock(&p->mutex);
+	take_refusal(p, message->err, entry->record.topic);
 	bool over = p->closing || is_refused_for_good(message->err) || is_expired(p, entry) ||
 	            (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
 	if (!over) {
@@ -194,8 +204,8 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 	return OK;
 }
 
-/* librdkafka borrows the payload until its report; everything else it copies. */
-static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
+/* With the mutex held. librdkafka borrows the payload until its report; everything else it copies. */
+static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_entry *entry)
 {
 	const struct kafka_record *r = &entry->record;
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
@@ -203,11 +213,13 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, struct kafka_entry *entry)
 		rd_kafka_header_add(headers, r->headers[i].name, -1, r->headers[i].value, -1);
 	int32_t partition = r->has_partition ? r->partition : RD_KAFKA_PARTITION_UA;
 	rd_kafka_resp_err_t code = rd_kafka_producev(
-		rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
+		p->rk, RD_KAFKA_V_TOPIC(r->topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_KEY(r->key, r->key_len),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value, r->value_len), RD_KAFKA_V_HEADERS(headers),
 		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
-	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_headers_destroy(headers);
+		take_refusal(p, code, r->topic);
+	}
 	return code;
 }
 
@@ -267,7 +279,7 @@ static void resend_some(struct kafka_producer *p, struct kafka_entry_list *expir
 			return;
 		}
 		bool old = is_expired(p, entry);
-		rd_kafka_resp_err_t code = old ? RD_KAFKA_RESP_ERR_NO_ERROR : produce(p->rk, entry);
+		rd_kafka_resp_err_t code = old ? RD_KAFKA_RESP_ERR_NO_ERROR : produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return;
 		if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -297,7 +309,8 @@ static void count_partitions(struct kafka_producer *p)
 		return;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(p->rk, name, NULL);
 	int32_t count = 0;
-	enum err err = topic ? kafka_client_count_partitions(p->rk, topic, METADATA_TIMEOUT_MS, &count) : ERR_INVALID;
+	enum err err = topic ? kafka_client_count_partitions(&p->client, p->rk, topic, METADATA_TIMEOUT_MS, &count)
+	                     : ERR_INVALID;
 	if (err == OK)
 		atomic_store(&p->partitions, count);
 	if (topic)
@@ -310,14 +323,14 @@ static void *serve(void *arg)
 	struct kafka_producer *p = arg;
 	pthread_mutex_lock(&p->mutex);
 	while (!p->closing) {
-		bool broken = p->broken;
+		bool is_due = p->broken && clock_steady_us(clock_system()) >= p->renew_after_us;
 		struct kafka_entry_list expired = { 0 };
-		if (p->diverting && !broken)
+		if (p->diverting && !p->broken)
 			resend_some(p, &expired);
-		int wait_ms = p->diverting ? RESEND_POLL_MS : POLL_MS;
+		int wait_ms = p->diverting && p->broken == is_due ? RESEND_POLL_MS : POLL_MS;
 		pthread_mutex_unlock(&p->mutex);
 		give_up_all(p, &expired);
-		if (broken)
+		if (is_due)
 			renew(p);
 		count_partitions(p);
 		rd_kafka_poll(p->rk, wait_ms);
@@ -376,7 +389,7 @@ static enum err take_in(struct kafka_producer *p, struct kafka_entry *entry)
 	if (p->queued > p->config.queue_max || p->queued_bytes > p->config.queue_bytes_max)
 		return ERR_LIMIT;
 	if (!p->diverting) {
-		rd_kafka_resp_err_t code = produce(p->rk, entry);
+		rd_kafka_resp_err_t code = produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return ERR_LIMIT;
 		if (is_refused_for_good(code))

@@ -36,6 +36,17 @@ static bool is_over(const struct admin *a)
 static void pause_a_moment(const struct admin *a)
 {
 	rd_kafka_event_destroy(rd_kafka_queue_poll(a->answers, PAUSE_MS));
+	rd_kafka_poll(a->client, 0);
+}
+
+/* Each request ends by its own time. Meanwhile it is told why the brokers do not let us in. */
+static rd_kafka_event_t *wait_for_answer(const struct admin *a)
+{
+	rd_kafka_event_t *answer;
+	while ((answer = rd_kafka_queue_poll(a->answers, PAUSE_MS)) == NULL)
+		rd_kafka_poll(a->client, 0);
+	rd_kafka_poll(a->client, 0);
+	return answer;
 }
 
 static enum err admin_open(struct admin *a, const struct kafka_topics_config *config)
@@ -135,7 +146,7 @@ static enum err create_once(const struct admin *a, rd_kafka_NewTopic_t **wanted,
 {
 	rd_kafka_AdminOptions_t *options = options_new(a, RD_KAFKA_ADMIN_OP_CREATETOPICS);
 	rd_kafka_CreateTopics(a->client, wanted, count, options, a->answers);
-	rd_kafka_event_t *answer = rd_kafka_queue_poll(a->answers, -1);
+	rd_kafka_event_t *answer = wait_for_answer(a);
 	enum err result = judge_creations(a, answer);
 	rd_kafka_event_destroy(answer);
 	rd_kafka_AdminOptions_destroy(options);
@@ -279,7 +290,7 @@ static enum err compare_settings(const struct admin *a, const struct kafka_topic
 	rd_kafka_AdminOptions_t *options = options_new(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
 	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
 	rd_kafka_DescribeConfigs(a->client, &resource, 1, options, a->answers);
-	rd_kafka_event_t *answer = rd_kafka_queue_poll(a->answers, -1);
+	rd_kafka_event_t *answer = wait_for_answer(a);
 	enum err result = compare_answer(a, topic, answer);
 	rd_kafka_event_destroy(answer);
 	rd_kafka_ConfigResource_destroy(resource);

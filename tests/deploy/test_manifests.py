@@ -155,6 +155,7 @@ SERVICES = [
     ("a job that is missing", "production", lambda b: b.drop("Job", "migrate"), "migrate is missing"),
     ("a container of another name", "local", lambda b: put(b.container("janitor"), "name", "main"), "container main is no program's name"),
     ("another's image", "local", lambda b: put(b.container("janitor"), "image", "localhost/waymark/redirector:0.1.0"), "runs the image of redirector"),
+    ("an image that nobody builds", "production", lambda b: put(b.pod("redirector")["initContainers"][0], "image", "registry.example.com/waymark/haproxy:0.1.0"), "nobody builds the image"),
     ("another program", "local", lambda b: put(b.container("topics", "Job"), "command", ["/bin/topics"]), "runs /bin/topics"),
     ("no Service", "local", lambda b: b.drop("Service", "janitor"), "janitor: has no Service"),
     ("no budget", "local", lambda b: b.drop("PodDisruptionBudget", "janitor"), "janitor: has no PodDisruptionBudget"),
@@ -188,6 +189,7 @@ DESCRIPTION = [
     ("no preStop", "local", "drain", lambda b: take(b.container("links-api"), "lifecycle"), "no preStop"),
     ("no notice before the end", "local", "drain", lambda b: b.without(b.container("redirector"), "DRAIN_NOTICE_MS"), "redirector: no DRAIN_NOTICE_MS"),
     ("a proxy that nobody trusts", "local", "hosts", lambda b: take(b.get("ConfigMap", "links"), "data.TRUSTED_PROXIES"), "TRUSTED_PROXIES names no proxy"),
+    ("a user of Kafka without rights", "production", "kafka_rights", lambda b: b.variable(b.container("redirector"), "KAFKA_SASL_USERNAME", "nobody"), "gives the user nobody nothing"),
     ("another host than PUBLIC_BASE_URL", "local", "hosts", lambda b: put(b.get("Ingress", "redirector")["spec"]["rules"][0], "host", "x.localhost"), "PUBLIC_BASE_URL is at waymark.localhost"),
     ("a host of the API that links may lead to", "gateway", "hosts", lambda b: put(b.get("HTTPRoute", "links-api"), "spec.hostnames", ["x.rt"]), "OWN_HOSTS lacks one of x.rt"),
     ("an image of another version", "local", "versions", lambda b: put(b.container("janitor"), "image", "localhost/waymark/janitor:0.0.9"), "and this is version"),
@@ -216,6 +218,21 @@ def test_notices(check, overlay, spoil, words, renderings):
 def test_each_check_of_the_description_is_tried():
     tried = {f"check_{case[2]}" for case in DESCRIPTION}
     assert {check.__name__ for check in description.CHECKS} == tried
+
+
+@pytest.mark.parametrize(
+    "right, words",
+    [
+        (("redirector", "write", "topic", "waymark.redirects.v2", "literal"), "there is no topic waymark.redirects.v2"),
+        (("analytics-consumer", "read", "group", "waymark-other", "literal"), "there is no group waymark-other"),
+        (("redirector", "read", "topic", "waymark.visits.v1", "literal"), "differ: redirector read topic waymark.visits.v1"),
+    ],
+)
+def test_notices_a_right_to_nothing_and_one_that_the_document_does_not_name(right, words, renderings, monkeypatch):
+    rights = tree.kafka_rights()
+    monkeypatch.setattr(tree, "kafka_rights", lambda: [*rights, right])
+    found = list(description.check_kafka_rights(renderings["production"]))
+    assert [problem for problem in found if words in problem], found
 
 
 def test_says_what_kustomize_refuses(tmp_path):

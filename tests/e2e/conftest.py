@@ -64,7 +64,7 @@ def topic(env):
     opened = []
 
     def open_topic(name):
-        opened.append(Topic(env["KAFKA_BROKERS"], name))
+        opened.append(Topic(env, name))
         return opened[-1]
 
     yield open_topic

@@ -113,16 +113,28 @@ class Visitor:
         return ask(self.base, method, path or f"/{slug}", {k: v for k, v in sent.items() if v is not None})
 
 
+def kafka_settings(env):
+    """How a client of librdkafka reaches the stack's Kafka, whether that is secure or not."""
+    names = {
+        "bootstrap.servers": "KAFKA_BROKERS",
+        "security.protocol": "KAFKA_SECURITY_PROTOCOL",
+        "sasl.mechanism": "KAFKA_SASL_MECHANISM",
+        "sasl.username": "KAFKA_SASL_USERNAME",
+        "sasl.password": "KAFKA_SASL_PASSWORD",
+        "ssl.ca.location": "KAFKA_SSL_CA_FILE",
+    }
+    return {name: env[variable] for name, variable in names.items() if variable in env}
+
+
 class Topic:
     """A topic, read from its end as of now by an independent client."""
 
-    def __init__(self, brokers, name):
+    def __init__(self, env, name):
         import confluent_kafka
 
         self.kafka = confluent_kafka
-        self.consumer = confluent_kafka.Consumer(
-            {"bootstrap.servers": brokers, "group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
-        )
+        own = {"group.id": f"e2e-{secrets.token_hex(6)}", "enable.auto.commit": False}
+        self.consumer = confluent_kafka.Consumer(kafka_settings(env) | own)
         partitions = self.consumer.list_topics(name, timeout=10).topics[name].partitions
         self.consumer.assign(
             [

@@ -12,7 +12,7 @@ import uuid
 
 import confluent_kafka
 import pytest
-from doors import CHROME, FIREFOX, GOOGLEBOT, IPHONE, wait_until
+from doors import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -84,7 +84,8 @@ def start(env, programs):
     def start_all():
         running = {}
         for language, (argv, own) in programs.items():
-            settings = {"KAFKA_BROKERS": env["KAFKA_BROKERS"], "KAFKA_GROUP": f"{group}-{language}", "PATH": os.environ["PATH"]}
+            kafka = {name: value for name, value in env.items() if name.startswith("KAFKA_")}
+            settings = {**kafka, "KAFKA_GROUP": f"{group}-{language}", "PATH": os.environ["PATH"]}
             running[language] = Subscriber(argv, {**settings, **own})
         started.extend(running.values())
         return running
@@ -115,9 +116,9 @@ def as_printed(visit):
     return {**fields, "event_id": str(uuid.UUID(bytes=visit.event_id))}
 
 
-def tell_again(brokers, records, foreign):
+def tell_again(env, records, foreign):
     """What a crash of the consumer does; with records of another type, and of none that decodes, between them."""
-    producer = confluent_kafka.Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random"})
+    producer = confluent_kafka.Producer(kafka_settings(env) | {"partitioner": "murmur2_random"})
     key = records[0].key()
     for record in records:
         producer.produce(TOPIC, key=key, value=record.value(), headers=record.headers())
@@ -137,7 +138,7 @@ def test_each_example_prints_each_visit_once(env, user, visitor, topic, messages
 
     foreign = messages.VisitEvent.FromString(records[0].value())
     foreign.event_id = secrets.token_bytes(16)
-    tell_again(env["KAFKA_BROKERS"], records[:5], foreign.SerializeToString())
+    tell_again(env, records[:5], foreign.SerializeToString())
     click(user, visitor, link, [CHROME] * 3)
     wait_for(running, slug, 15)
     for language, each in running.items():

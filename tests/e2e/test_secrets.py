@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 import redis
-from doors import Api, unique_email, wait_until
+from doors import Api, kafka_settings, unique_email, wait_until
 
 ADDRESSES = 1000
 USERS = 3
@@ -32,13 +32,12 @@ def addresses(count):
 class Kafka:
     """All topics, from their ends as of now on."""
 
-    def __init__(self, brokers):
+    def __init__(self, env):
         import confluent_kafka
 
         self.kafka = confluent_kafka
-        self.consumer = confluent_kafka.Consumer(
-            {"bootstrap.servers": brokers, "group.id": secrets.token_hex(6), "enable.auto.commit": False}
-        )
+        own = {"group.id": secrets.token_hex(6), "enable.auto.commit": False}
+        self.consumer = confluent_kafka.Consumer(kafka_settings(env) | own)
         topics = self.consumer.list_topics(timeout=10).topics
         places = [(name, p) for name, topic in topics.items() if not name.startswith("__") for p in topic.partitions]
         self.places = [confluent_kafka.TopicPartition(name, p, self.end(name, p)) for name, p in places]
@@ -148,7 +147,7 @@ def searched(env, tmp_path_factory):
     """A folder with everything that is kept anywhere, one file per place, after the planting; and what was planted."""
     from doors import Visitor
 
-    kafka, planting = Kafka(env["KAFKA_BROKERS"]), Planting(env)
+    kafka, planting = Kafka(env), Planting(env)
     for api in planting.users():
         planting.keys(api)
         last = api

@@ -244,6 +244,19 @@ def test_the_embedded_broker_serves_the_topics_and_says_why_it_cannot_be_started
     assert "use BROKER=kafka" in stack("start", "kafka", "--state", folder, check=False).stderr
 
 
+def test_a_secure_stack_needs_a_broker_that_can_be_closed_and_stays_what_it_was_made_as(folder, monkeypatch):
+    """tests/chaos/test_secure.py has what it can do."""
+    with monkeypatch.context() as during:
+        during.setenv("BROKER", "embedded")
+        done = stack(*up_arguments(folder, "--secure"), check=False)
+        assert done.returncode == 1
+        assert "--secure needs BROKER=kafka" in done.stderr
+    done = stack(*up_arguments(folder), check=False)
+    assert done.returncode == 1
+    assert "was made with --secure: so it stays" in done.stderr
+    assert_all_gone(folder)
+
+
 def test_services_start_in_numbers_and_come_back_with_their_ports(folder):
     wishes = ["--redirectors", "2", "--links-apis", "2", "--consumers", "2", "--set", "ROOT_URL=https://example.com/home"]
     stack("up", "--build", BUILD, "--state", folder, *wishes)

@@ -99,6 +99,22 @@ def check_topics(rendering):
                 yield f"{name_of(scaler)}: bootstrapServers is not KAFKA_BROKERS, {brokers}"
 
 
+def check_kafka_rights(rendering):
+    """Who logs in to Kafka has rights there, to topics and groups that there are; and the document names the same."""
+    rights, group = tree.kafka_rights(), programs.table("analytics-consumer")["CONSUMER_GROUP"]
+    users = {right[0] for right in rights}
+    known = {"topic": set(tree.topics()), "group": {group, f"{group}-purges"}}
+    for workload, _, _, values in containers(rendering):
+        user = values.get("KAFKA_SASL_USERNAME")
+        if user and user not in users:
+            yield f"{workload.where}: deploy/kafka-rights.conf gives the user {user} nothing"
+    for user, operation, kind, name, pattern in rights:
+        if pattern == "literal" and name not in known[kind]:
+            yield f"deploy/kafka-rights.conf: {user} {operation}: there is no {kind} {name}"
+    for right in set(rights) ^ set(given.kafka_rights()):
+        yield f"deploy/kafka-rights.conf and {given.DOCUMENT} differ: {' '.join(right)}"
+
+
 def check_consumers(rendering):
     """A lane without a partition counts nothing."""
     partitions = tree.topics()["waymark.redirects.v1"]
@@ -181,7 +197,7 @@ def check_versions(rendering):
 
 
 CHECKS = (
-    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_consumers, check_journal, check_drain,
+    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_kafka_rights, check_consumers, check_journal, check_drain,
     check_hosts, check_versions,
 )  # fmt: skip
 

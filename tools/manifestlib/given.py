@@ -18,5 +18,13 @@ def table():
     return rows
 
 
+@functools.cache
+def kafka_rights():
+    """What the same document says of Kafka's users: (user, operation, kind, name, pattern) each."""
+    row = re.compile(r"\| `([a-z-]+)` \| ([a-z]+) \| (topic|group)( that begins with)? `([a-z0-9.-]+)` \|")
+    found = map(row.match, (tree.ROOT / DOCUMENT).read_text().splitlines())
+    return [(m[1], m[2], m[3], m[5], "prefixed" if m[4] else "literal") for m in found if m]
+
+
 def names():
     return set(table())

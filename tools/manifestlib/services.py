@@ -2,7 +2,7 @@
 
 import re
 
-from . import programs
+from . import programs, tree
 from .rendering import does_match
 
 SERVICES = ("redirector", "links-api", "analytics-consumer", "janitor")
@@ -12,6 +12,16 @@ NOT_SCALED = {"janitor"}
 # Images of ours that run no program of ours.
 SIDECARS = {"stunnel"}
 PROBES = {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
+
+
+def image_of(container):
+    """The name of our image that it runs, or None."""
+    image = re.search(r"waymark/([a-z-]+)", container["image"])
+    return image and image.group(1)
+
+
+def images(rendering):
+    return {image_of(container) for workload in rendering.workloads for container in workload.containers}
 
 
 def check_presence(rendering):
@@ -24,14 +34,16 @@ def check_presence(rendering):
 def check_programs(rendering):
     for workload in rendering.workloads:
         for container in workload.containers:
-            image = re.search(r"waymark/([a-z-]+)", container["image"])
-            if not image or image.group(1) in SIDECARS:
+            image = image_of(container)
+            if image and image not in tree.images():
+                yield f"{workload.where}: nobody builds the image {container['image']}"
+            if not image or image in SIDECARS:
                 continue
             program = programs.PROGRAMS.get(container["name"])
             if container["name"] != workload.app or not program:
                 yield f"{workload.where}: container {container['name']} is no program's name"
-            elif image.group(1) != ("migrate" if workload.app in JOBS else program):
-                yield f"{workload.where}: container {container['name']} runs the image of {image.group(1)}"
+            elif image != ("migrate" if workload.app in JOBS else program):
+                yield f"{workload.where}: container {container['name']} runs the image of {image}"
             elif container.get("command", [f"/bin/{program}"]) != [f"/bin/{program}"]:
                 yield f"{workload.where}: container {container['name']} runs {' '.join(container['command'])}"
 

@@ -1,8 +1,10 @@
 """Where things are: in the tree, in the build, and in the cache that tools/setup fills."""
 
+import functools
 import os
 import pathlib
 import re
+import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy/k8s"
@@ -32,3 +34,16 @@ def topics():
     """{name: partitions}, by deploy/topics.conf."""
     lines = (line.split("#")[0].split() for line in (ROOT / "deploy/topics.conf").read_text().splitlines())
     return {words[0]: int(words[1]) for words in lines if words}
+
+
+@functools.cache
+def images():
+    """The names of the images that are built."""
+    run = subprocess.run([ROOT / "deploy/images/assemble", "--list"], capture_output=True, text=True, check=True)
+    return frozenset(run.stdout.split())
+
+
+def kafka_rights():
+    """(user, operation, kind, name, pattern) of each line of deploy/kafka-rights.conf."""
+    lines = (line.split("#")[0].split() for line in (ROOT / "deploy/kafka-rights.conf").read_text().splitlines())
+    return [tuple(words) for words in lines if words]

@@ -55,6 +55,9 @@ def parse(arguments):
     up = command("up", "start everything and return when it is ready")
     up.add_argument("--build", default=os.path.join(paths.TREE, "build", "release"), metavar="DIR", help="build folder")
     up.add_argument("--services", choices=("all", "none"), default="all", help="none: PostgreSQL, Redis and Kafka only")
+    up.add_argument(
+        "--secure", action="store_true", help="TLS and passwords everywhere, certificates of an authority of its own"
+    )
     for noun in ("redirectors", "links-apis", "consumers", "janitors"):
         up.add_argument(f"--{noun}", type=count, default=1, metavar="N", help="how many (default 1)")
     up.add_argument(
@@ -112,6 +115,7 @@ def up(options):
         "broker": os.environ.get("BROKER") or None,
         "variables": dict(options.set),
         "services": services,
+        "secure": options.secure,
         "tied_to": options.tied_to,
         "redirectors": options.redirectors if services else 0,
         "links_apis": options.links_apis if services else 0,

@@ -3,29 +3,35 @@ The broker: Apache Kafka (one node, KRaft) from the jars that tools/setup fetche
 embedded broker, which keeps everything in memory.
 """
 
+import asyncio
 import base64
 import glob
 import os
 import secrets
 import shutil
+import time
 
 from . import paths, probe, tool
 from .errors import StackError
+from .kafka_security import KafkaSecurity
 from .member import Member
 
 JAVA = ["java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+RIGHTS_PATIENCE_S = 20
 
 
-def choose(wanted, state, build, tell):
+def choose(wanted, state, build, authority, tell):
     """wanted is "kafka", "embedded" or None; None takes Kafka if it is there, and says so if it is not."""
     if wanted not in (None, "kafka", "embedded"):
         raise StackError(f"BROKER={wanted}: only kafka and embedded are known")
+    if wanted == "embedded" and authority:
+        raise StackError("the embedded broker knows neither TLS nor passwords: --secure needs BROKER=kafka")
     if wanted == "embedded":
         return EmbeddedBroker(state, build)
     missing = missing_parts()
     if not missing:
-        return Kafka(state, build)
-    if wanted == "kafka":
+        return Kafka(state, build, authority)
+    if wanted == "kafka" or authority:
         raise StackError(f"{missing}: run tools/setup")
     tell(f"Apache Kafka is not here ({missing}): using the embedded broker, which keeps everything in memory")
     return EmbeddedBroker(state, build)
@@ -43,10 +49,12 @@ class Kafka(Member):
     kind = "kafka"
     port_names = ("broker", "controller")
 
-    def __init__(self, state, build):
+    def __init__(self, state, build, authority):
         super().__init__("kafka", state)
         self.build = build
         self.folder = state.path("kafka")
+        self.authority = authority
+        self.security = KafkaSecurity(state, authority) if authority else None
 
     @property
     def bootstrap(self):
@@ -85,18 +93,21 @@ class Kafka(Member):
 
     async def prepare(self):
         os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
-        self._write("server.properties", self.settings())
-        if not os.path.exists(os.path.join(self.folder, "data", "meta.properties")):
+        self._write("server.properties", self.settings() | (await self.security.settings() if self.security else {}))
+        if os.path.exists(os.path.join(self.folder, "data", "meta.properties")):
+            return
+        os.makedirs(os.path.join(self.folder, "data"), exist_ok=True)
+        if self.security:
+            properties = os.path.join(self.folder, "server.properties")
+            await self.security.format(self.java(), properties, self._cluster_id(), self.state.log("kafka-format"))
+        else:
             # What Kafka's own "storage format" would write with a JVM of its own.
-            os.makedirs(os.path.join(self.folder, "data"))
             identity = {"version": 1, "cluster.id": self._cluster_id(), "node.id": self.settings()["node.id"]}
             self._write(os.path.join("data", "meta.properties"), identity)
 
     def _write(self, name, properties):
-        path = os.path.join(self.folder, name)
-        with open(path + ".new", "w", encoding="utf-8") as file:
-            file.writelines(f"{name}={value}\n" for name, value in properties.items())
-        os.replace(path + ".new", path)
+        lines = (f"{name}={value}\n" for name, value in properties.items())
+        self.state.write_secret(os.path.join(self.folder, name), "".join(lines))
 
     @staticmethod
     def _cluster_id():
@@ -118,12 +129,31 @@ class Kafka(Member):
         archive = paths.kafka_class_archive()
         return [f"-XX:SharedArchiveFile={archive}"] if os.path.exists(archive) else []
 
+    def variables(self, user):
+        """What a client needs in its environment to come as this user."""
+        return {"KAFKA_BROKERS": self.bootstrap} | (self.security.variables(user) if self.security else {})
+
     async def probe(self):
-        return None if await probe.kafka_answers(self.ports[0]) else "no answer to ApiVersions"
+        tls = self.authority.context() if self.authority else None
+        return None if await probe.kafka_answers(self.ports[0], tls) else "no answer to ApiVersions"
 
     async def settle(self):
+        if self.security:
+            await self.security.give_rights(self.bootstrap)
+        deadline = time.monotonic() + RIGHTS_PATIENCE_S
+        while True:
+            try:
+                await self._make_topics()
+                return
+            except StackError as error:
+                # Rights that were just given reach the parts of a broker one after the other.
+                if "authorization failed" not in str(error).lower() or time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(0.1)
+
+    async def _make_topics(self):
         topics = paths.program(self.build, "waymark-topics")
-        environment = {**os.environ, "KAFKA_BROKERS": self.bootstrap, "TOPICS_FILE": paths.TOPICS}
+        environment = {**os.environ, **self.variables("topics"), "TOPICS_FILE": paths.TOPICS}
         await tool.run([topics], environment=environment, log=self.state.log("topics"))
 
 
@@ -141,6 +171,9 @@ class EmbeddedBroker(Member):
     @property
     def bootstrap(self):
         return f"127.0.0.1:{self.ports[0]}"
+
+    def variables(self, _user):
+        return {"KAFKA_BROKERS": self.bootstrap}
 
     async def prepare(self):
         if self.process is not None:

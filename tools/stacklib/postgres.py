@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import urllib.parse
 
 from . import paths, tool
 from .errors import StackError
@@ -27,13 +28,17 @@ LOGINS = {
 class Postgres(Member):
     stop_signal = signal.SIGINT  # "fast": ends sessions and writes a checkpoint
 
-    def __init__(self, state, build):
+    def __init__(self, state, build, authority):
         super().__init__("postgres", state)
         self.build = build
+        self.authority = authority
         self.data = state.path("postgres")
 
     def url(self, user=ADMIN, database=DATABASE):
-        return f"postgresql://{user}:{self.state.secret(user)}@127.0.0.1:{self.ports[0]}/{database}"
+        url = f"postgresql://{user}:{self.state.secret(user)}@127.0.0.1:{self.ports[0]}/{database}"
+        if not self.authority:
+            return url
+        return f"{url}?sslmode=verify-full&sslrootcert={urllib.parse.quote(self.authority.certificate, safe='/')}"
 
     def launch(self):
         """PostgreSQL refuses to run as root: then its process becomes the user postgres."""
@@ -62,18 +67,27 @@ class Postgres(Member):
         with contextlib.suppress(FileNotFoundError):
             # Nobody uses the data, so the lock is stale; PostgreSQL itself cannot tell when its owner is a zombie.
             os.remove(os.path.join(self.data, "postmaster.pid"))
-        if os.path.exists(os.path.join(self.data, "PG_VERSION")):
-            return
-        shutil.rmtree(self.data, ignore_errors=True)
-        os.makedirs(self.data, mode=0o700)
-        self._give_to_postgres(self.data)
-        with self._password_file() as password_file:
-            await self._initdb(password_file)
+        if not os.path.exists(os.path.join(self.data, "PG_VERSION")):
+            shutil.rmtree(self.data, ignore_errors=True)
+            os.makedirs(self.data, mode=0o700)
+            self._give_to_postgres(self.data)
+            with self._password_file() as password_file:
+                await self._initdb(password_file)
+        if self.authority:
+            await self._refuse_plaintext()
 
     async def _initdb(self, password_file):
         argv = [f"{BIN}/initdb", "-D", self.data, "-U", ADMIN, "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
         argv += ["-A", "scram-sha-256", f"--pwfile={password_file}", "--no-instructions"]
         await tool.run(argv, log=self.state.log("initdb"), launch=self.launch())
+
+    async def _refuse_plaintext(self):
+        """PostgreSQL believes a key only that is its own."""
+        _, key = await self.authority.sign("postgres")
+        self._give_to_postgres(key)
+        rules = os.path.join(self.data, "pg_hba.conf")
+        self.state.write_secret(rules, "hostssl all all 127.0.0.1/32 scram-sha-256\n")
+        self._give_to_postgres(rules)
 
     @staticmethod
     def _give_to_postgres(path):
@@ -101,6 +115,9 @@ class Postgres(Member):
             "log_timezone": "UTC",
             "log_line_prefix": "%m [%p] %q%u@%d ",
         }
+        if self.authority:
+            certificate, key = self.authority.path("postgres.pem"), self.authority.path("postgres.key")
+            settings |= {"ssl": "on", "ssl_cert_file": certificate, "ssl_key_file": key}
         return [f"{BIN}/postgres", "-D", self.data] + [f"--{name}={value}" for name, value in settings.items()]
 
     async def probe(self):
@@ -131,6 +148,8 @@ class Postgres(Member):
 
     async def _sql(self, text, database=DATABASE):
         connection = {"PGHOST": "127.0.0.1", "PGPORT": str(self.ports[0]), "PGUSER": ADMIN, "PGDATABASE": database}
+        if self.authority:
+            connection |= {"PGSSLMODE": "verify-full", "PGSSLROOTCERT": self.authority.certificate}
         environment = {**os.environ, **connection, "PGPASSWORD": self.state.secret(ADMIN)}
         argv = [f"{BIN}/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"]
         return await tool.run(argv, environment=environment, stdin=text)

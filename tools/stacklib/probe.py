@@ -6,18 +6,18 @@ import struct
 LIMIT_S = 2
 
 
-async def talk(port, question, enough):
-    """Sends question and reads until enough(answer) or the end. Gives b"" when nobody answers."""
+async def talk(port, question, enough, tls=None):
+    """Sends question and reads until enough(answer) or the end. Gives b"" when nobody answers. tls: an ssl.SSLContext."""
     writer = None
     try:
         async with asyncio.timeout(LIMIT_S):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
             writer.write(question)
             answer = b""
             while not enough(answer) and (part := await reader.read(4096)):
                 answer += part
             return answer
-    except (OSError, TimeoutError):
+    except (OSError, TimeoutError):  # what TLS complains of is an OSError too
         return b""
     finally:
         if writer:
@@ -32,12 +32,25 @@ async def http_status(port, path):
     return int(words[1]) if len(words) > 1 and words[1].isdigit() else None
 
 
-async def kafka_answers(port):
+async def kafka_answers(port, tls=None):
     """Kafka serves requests: it answers ApiVersions, which needs neither topics nor a session."""
     size, api_versions, version, correlation_id, no_client_id = 10, 18, 0, 1, -1
     request = struct.pack(">ihhih", size, api_versions, version, correlation_id, no_client_id)
-    return len(await talk(port, request, lambda bytes_: len(bytes_) >= 8)) >= 8
+    return len(await talk(port, request, lambda bytes_: len(bytes_) >= 8, tls)) >= 8
 
 
-async def redis_answers(port):
-    return (await talk(port, b"PING\r\n", lambda bytes_: b"\r\n" in bytes_)).startswith(b"+PONG")
+async def redis_answers(port, tls=None):
+    """With a password or without: one that asks for it serves."""
+    answer = await talk(port, b"PING\r\n", lambda bytes_: b"\r\n" in bytes_, tls)
+    return answer.startswith((b"+PONG", b"-NOAUTH"))
+
+
+async def is_open(port):
+    """Somebody listens there."""
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

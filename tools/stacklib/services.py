@@ -4,6 +4,7 @@ import os
 
 from . import paths, probe
 from .member import Member
+from .redis import RedisTunnel
 
 # Of the caller's environment only this reaches the services: what they read must come from the stack alone.
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
@@ -12,12 +13,15 @@ PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "ASAN_OPTIONS", "LSAN_OPTIONS", "
 class Service(Member):
     program = None
     login = None
+    asks_redis = False
+    asks_kafka = True
     port_names = ("http", "ops")
 
     def __init__(self, name, stack):
         super().__init__(name, stack.state)
         self.stack = stack
         self.build = stack.build
+        self.tunnel = RedisTunnel(f"stunnel-{name}", stack) if self.asks_redis and stack.authority else None
 
     def command(self):
         return [paths.program(self.build, self.program)]
@@ -38,13 +42,14 @@ class Service(Member):
         values = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         values |= {
             "PG_URL": self.stack.postgres.url(self.login),
-            "REDIS_URL": self.stack.redis.url,
-            "KAFKA_BROKERS": self.stack.kafka.bootstrap,
+            "REDIS_URL": self.tunnel.url if self.tunnel else self.stack.redis.url(),
             "OPS_PORT": self.ports[-1],
             "PUBLIC_BASE_URL": self.stack.redirectors[0].url,
             "REGION": "local",
             "LOG_LEVEL": "info",
         }
+        if self.asks_kafka:
+            values |= self.stack.kafka.variables(self.program)
         values |= self.own_environment() | self.stack.variables
         return {name: str(value) for name, value in values.items()}
 
@@ -64,6 +69,7 @@ class Service(Member):
 class Redirector(Service):
     program = "redirector"
     login = "redirector"
+    asks_redis = True
 
     async def prepare(self):
         os.makedirs(self.state.path("journal", self.name), exist_ok=True)
@@ -79,6 +85,7 @@ class Redirector(Service):
 class LinksApi(Service):
     program = "links-api"
     login = "links_api"
+    asks_redis = True
 
     def own_environment(self):
         return {
@@ -100,4 +107,5 @@ class Consumer(Service):
 class Janitor(Service):
     program = "janitor"
     login = "janitor"
+    asks_kafka = False
     port_names = ("ops",)

@@ -6,7 +6,9 @@ import re
 import signal
 
 from . import kafka
+from .authority import Authority
 from .errors import StackError
+from .kafka_security import ADMIN
 from .member import PATIENCE_S
 from .ports import Ports
 from .postgres import Postgres
@@ -22,16 +24,19 @@ class Stack:
         self.state = state
         self.build = options["build"]
         self.variables = options["variables"]
-        self.postgres = Postgres(state, self.build)
-        self.redis = Redis(state)
-        self.kafka = kafka.choose(options["broker"], state, self.build, tell)
+        state.stays_secure(options["secure"])
+        self.authority = Authority(state.path("authority")) if options["secure"] else None
+        self.postgres = Postgres(state, self.build, self.authority)
+        self.redis = Redis(state, self.authority)
+        self.kafka = kafka.choose(options["broker"], state, self.build, self.authority, tell)
         self.backends = [self.postgres, self.redis, self.kafka]
         self.redirectors = [Redirector(f"redirector-{n}", self) for n in range(1, options["redirectors"] + 1)]
         self.links_apis = [LinksApi(f"links-api-{n}", self) for n in range(1, options["links_apis"] + 1)]
         self.consumers = [Consumer(f"consumer-{n}", self) for n in range(1, options["consumers"] + 1)]
         self.janitors = [Janitor(f"janitor-{n}", self) for n in range(1, options["janitors"] + 1)]
         self.services = self.redirectors + self.links_apis + self.consumers + self.janitors
-        self.members = self.backends + self.services
+        self.tunnels = [service.tunnel for service in self.services if service.tunnel]
+        self.members = self.backends + self.tunnels + self.services
         self._locks = {member.name: asyncio.Lock() for member in self.members}
 
     async def up(self):
@@ -39,7 +44,10 @@ class Stack:
         self._ports = ports  # kept, for the reservations end with it
         for member in self.members:
             member.take_ports(ports)
+        if self.authority:
+            await self.authority.make()
         await self._together([self._start_backend(member) for member in self.backends])
+        await self._together([member.start() for member in self.tunnels])
         await self._together([self._start_service(member) for member in self.services])
         self.state.replace("environment", self.environment())
 
@@ -66,7 +74,7 @@ class Stack:
     async def down(self):
         """Services first, so that they can hand over what they still hold. Gives complaints, one line each."""
         complaints = []
-        for group in (self.services, self.backends):
+        for group in (self.services, self.tunnels + self.backends):
             ended = await asyncio.gather(*(member.stop() for member in group), return_exceptions=True)
             for member, result in zip(group, ended):
                 if result is False:
@@ -129,10 +137,10 @@ class Stack:
         values = {
             "PG_URL": self.postgres.url(),
             "ADMIN_PG_URL": self.postgres.url(),
-            "REDIS_URL": self.redis.url,
-            "KAFKA_BROKERS": self.kafka.bootstrap,
+            "REDIS_URL": self.redis.url(),
             "BROKER": self.kafka.kind,
         }
+        values |= self.kafka.variables(ADMIN)
         for name, members in (
             ("REDIRECTOR", self.redirectors),
             ("LINKS_API", self.links_apis),

@@ -53,11 +53,25 @@ class State:
         return self.get("secrets", name)
 
     def save(self):
-        temporary = self._file + ".new"
+        self.write_secret(self._file, json.dumps(self._values, indent=1))
+
+    @staticmethod
+    def write_secret(path, text):
+        """A file that its owner alone may read."""
+        temporary = path + ".new"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(self._values, file, indent=1)
-        os.replace(temporary, self._file)
+            file.write(text)
+        os.replace(temporary, path)
+
+    def stays_secure(self, secure):
+        """What was made with certificates and passwords cannot go on without them, nor the other way round."""
+        before = self.get("made", "secure")
+        if before is None:
+            before = secure if not self.get("ports") else False
+            self.set("made", "secure", before)
+        if before != secure:
+            raise StackError(f"the stack in {self.folder} was made {'with' if before else 'without'} --secure: so it stays")
 
     def must_exist(self):
         if not self._values:

@@ -1,0 +1,425 @@
+"""
+A stack of tools/stack up --secure: it works as any other, and nobody gets in without TLS, the right certificate, a password and
+a right. The short form follows one click; CHAOS_FULL=1 runs all of tests/e2e, and changes certificates under running services.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+
+import socket
+import ssl
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+
+import confluent_kafka
+import psycopg2
+import pytest
+import redis
+from rig import BUILD, ROOT, wait_until
+from secure_rig import PROGRAMS, Beside, SecureStack, changed_url, sql, stranger
+
+FULL = os.environ.get("CHAOS_FULL") == "1"
+E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "readme"] if FULL else ["visitors"]
+WRONG = "not-the-password-of-anybody"
+API_VERSIONS = b"\x00\x00\x00\x0a\x00\x12\x00\x00\x00\x00\x00\x01\xff\xff"
+WATCH_S = 150  # an outage is told once a minute
+
+
+@pytest.fixture(scope="module")
+def stack():
+    made = SecureStack()
+    yield made
+    made.down()
+
+
+@pytest.fixture(scope="module")
+def other_authority(tmp_path_factory):
+    return stranger(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.mark.parametrize("name", E2E)
+def test_the_end_to_end_tests_pass(stack, name, record_property):
+    environment = {**os.environ, **stack.doors, "STACK_STATE": stack.state, "WAYMARK_BUILD_DIR": str(BUILD)}
+    command = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / f"tests/e2e/test_{name}.py"]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    record_property("did", f"tests/e2e/test_{name}.py on the secure stack")
+    record_property("summary", done.stdout.splitlines()[-1])
+
+
+# --- the servers let nobody else in ---
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"sslmode": "disable"}, "no encryption"),
+        ({"password": WRONG}, "password authentication failed"),
+        ({"sslrootcert": "other"}, "certificate verify failed"),
+        ({"host": "postgres.example", "hostaddr": "127.0.0.1"}, 'does not match host name "postgres.example"'),
+    ],
+    ids=["no TLS", "a wrong password", "a stranger's certificate", "another name"],
+)
+def test_postgres_refuses(stack, other_authority, changes, words):
+    changes = {name: other_authority if value == "other" else value for name, value in changes.items()}
+    assert sql(stack.doors["PG_URL"], "SELECT 1") == (1,)
+    with pytest.raises(psycopg2.OperationalError) as refusal:
+        sql(changed_url(stack.doors["PG_URL"], **changes), "SELECT 1")
+    assert words in str(refusal.value)
+
+
+def test_postgres_tells_its_sessions_to_be_encrypted(stack):
+    assert sql(stack.doors["PG_URL"], "SELECT count(*) > 0, bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE client_port IS NOT NULL") == (True, True)
+
+
+def ask_kafka(stack, **changes):
+    """What a client is told of the topics; raises what went wrong first."""
+    errors = []
+    names = {
+        "bootstrap.servers": "KAFKA_BROKERS",
+        "security.protocol": "KAFKA_SECURITY_PROTOCOL",
+        "sasl.mechanism": "KAFKA_SASL_MECHANISM",
+        "sasl.username": "KAFKA_SASL_USERNAME",
+        "sasl.password": "KAFKA_SASL_PASSWORD",
+        "ssl.ca.location": "KAFKA_SSL_CA_FILE",
+    }
+    settings = {name: stack.doors[variable] for name, variable in names.items()} | changes
+    client = confluent_kafka.Producer({**settings, "error_cb": errors.append, "log_level": 0})
+    try:
+        return set(client.list_topics(timeout=5 if changes else 60).topics)
+    except confluent_kafka.KafkaException:
+        client.poll(0)
+        raise AssertionError(" ".join(error.str() for error in errors)) from None
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"security.protocol": "plaintext"}, "brokers are down"),
+        ({"security.protocol": "sasl_plaintext"}, "brokers are down"),
+        ({"sasl.mechanism": "PLAIN"}, "Unsupported SASL mechanism"),
+        ({"sasl.password": WRONG}, "invalid credentials"),
+        ({"sasl.username": "nobody"}, "invalid credentials"),
+        ({"ssl.ca.location": "other"}, "certificate verify failed"),
+    ],
+    ids=["no TLS", "no TLS, with a password", "another mechanism", "a wrong password", "nobody's name", "a stranger's certificate"],
+)
+def test_kafka_refuses(stack, other_authority, changes, words):
+    changes = {name: other_authority if value == "other" else value for name, value in changes.items()}
+    assert "waymark.redirects.v1" in ask_kafka(stack)
+    with pytest.raises(AssertionError) as refusal:
+        ask_kafka(stack, **changes)
+    assert words in str(refusal.value)
+
+
+def test_kafkas_own_listener_wants_a_certificate(stack):
+    """Who is not the node itself gets no answer there, with or without TLS."""
+    _, controller = stack.ports("kafka")
+    context = ssl.create_default_context(cafile=stack.doors["KAFKA_SSL_CA_FILE"])
+    with socket.create_connection(("127.0.0.1", controller), timeout=30) as plain:
+        plain.sendall(API_VERSIONS)
+        assert answer_of(plain)[:1] in (b"", b"\x15"), "an alert of TLS at most"
+    with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", controller), timeout=30) as plain:
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as ours:
+            ours.sendall(API_VERSIONS)
+            ours.recv(1)
+
+
+def answer_of(connection):
+    try:
+        return connection.recv(4096)
+    except ConnectionResetError:
+        return b""
+
+
+def test_redis_refuses(stack):
+    url = stack.doors["REDIS_URL"]
+    assert redis.Redis.from_url(url).ping()
+    (port,) = stack.ports("redis")
+    with pytest.raises(redis.ConnectionError):
+        redis.Redis(port=port).ping()
+    with pytest.raises(redis.ResponseError, match="invalid username-password pair"):
+        redis.Redis.from_url(changed_url(url, password=WRONG)).ping()
+    # Behind a tunnel nobody is anybody before he has said his password, and a service may do a service's work alone.
+    (door,) = stack.ports("stunnel-redirector-1")
+    with pytest.raises(redis.AuthenticationError):
+        redis.Redis(port=door).ping()
+    service = redis.Redis(port=door, username="waymark", password=stack.secrets()["redis waymark"])
+    assert service.ping()
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        service.flushall()
+    with pytest.raises(redis.exceptions.NoPermissionError):
+        service.get("somebody:else")
+
+
+# --- and our programs say why they are not let in ---
+
+
+@dataclasses.dataclass
+class Fault:
+    program: str
+    changes: object  # of (stack, a stranger's certificate): the variables that are other than the stack's own
+    told: list  # (event, words) each
+    failing: set
+
+
+def pg_url(stack, program, **changes):
+    return {"PG_URL": changed_url(stack.environment_of(program)["PG_URL"], **changes)}
+
+
+def login(stack, user):
+    return {"KAFKA_SASL_USERNAME": user, "KAFKA_SASL_PASSWORD": stack.secrets()[f"kafka {user}"]}
+
+
+NO_KAFKA_TLS = ("kafka_unreachable", "connecting to a SSL listener")
+NO_POSTGRES_TLS = ("postgres_cannot_connect", "no encryption")
+FAULTS = {
+    "nothing has TLS": Fault(
+        "redirector",
+        lambda s, _: {
+            **pg_url(s, "redirector", sslmode="disable"),
+            "KAFKA_SECURITY_PROTOCOL": "sasl_plaintext",
+            "REDIS_URL": f"redis://127.0.0.1:{s.ports('redis')[0]}",
+        },
+        [NO_POSTGRES_TLS, NO_KAFKA_TLS, ("redis_cannot_connect", "closed the connection|reset by peer")],
+        {"postgres_or_redis"},
+    ),
+    "strangers' certificates": Fault(
+        "analytics-consumer",
+        lambda s, other: {**pg_url(s, "analytics-consumer", sslrootcert=other), "KAFKA_SSL_CA_FILE": other},
+        [("postgres_cannot_connect", "certificate verify failed"), ("kafka_tls_failed", "certificate verify failed")],
+        {"postgres", "kafka"},
+    ),
+    "another name, and a wrong password": Fault(
+        "analytics-consumer",
+        lambda s, _: {
+            **pg_url(s, "analytics-consumer", host="postgres.example", hostaddr="127.0.0.1"),
+            "KAFKA_SASL_PASSWORD": WRONG,
+        },
+        [
+            ("postgres_cannot_connect", 'does not match host name "postgres.example"'),
+            ("kafka_login_refused", "invalid credentials"),
+        ],
+        {"postgres", "kafka"},
+    ),
+    "no right to the group": Fault(
+        "analytics-consumer",
+        lambda s, _: login(s, "topics"),
+        [("kafka_right_missing", "waymark-analytics .*authorization failed")],
+        {"kafka"},
+    ),
+    # It is ready: PostgreSQL is enough for redirects.
+    "no right to read the feed, and a wrong password of Redis": Fault(
+        "redirector",
+        lambda s, _: {
+            **login(s, "links-api"),
+            "REDIS_URL": changed_url(s.environment_of("redirector")["REDIS_URL"], password=WRONG),
+        },
+        [("kafka_right_missing", "waymark.links.v1 .*authorization failed"), ("redis_cannot_connect", "WRONGPASS")],
+        set(),
+    ),
+}
+FULL_FAULTS = {
+    "an API without TLS": Fault("links-api", lambda s, _: pg_url(s, "links-api", sslmode="disable"), [NO_POSTGRES_TLS], {"postgres"}),
+    "a janitor without TLS": Fault("janitor", lambda s, _: pg_url(s, "janitor", sslmode="disable"), [NO_POSTGRES_TLS], {"postgres"}),
+    "a janitor with a wrong password": Fault(
+        "janitor", lambda s, _: pg_url(s, "janitor", password=WRONG), [("postgres_cannot_connect", "password authentication failed")], {"postgres"}
+    ),
+}
+if FULL:
+    FAULTS |= FULL_FAULTS
+
+
+@pytest.fixture(scope="module")
+def started(stack, other_authority, tmp_path_factory):
+    """All at once, for most of the time each waits."""
+    running = {}
+    try:
+        for name, fault in FAULTS.items():
+            running[name] = Beside(stack, fault.program, tmp_path_factory.mktemp("beside"), **fault.changes(stack, other_authority))
+        yield running
+    finally:
+        for each in running.values():
+            each.process.terminate()
+        for each in running.values():
+            each.end()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_service_says_what_it_misses(started, name, record_property):
+    fault, service = FAULTS[name], started[name]
+    lines = [service.wait_for(*told) for told in fault.told]
+    wait_until(lambda: service.failing() == fault.failing, 60, f"/readyz to name {fault.failing}, not {service.failing()}")
+    record_property("did", f"{fault.program}: {name}")
+    shown = ("level", "event", "to", "message", "last")
+    record_property("log", "; ".join(" ".join(str(line[field]) for field in shown if field in line) for line in lines))
+
+
+def test_a_redirector_that_may_not_write_says_so_and_keeps_the_click(stack, started):
+    service = started["no right to read the feed, and a wrong password of Redis"]
+    sql(
+        stack.doors["PG_URL"],
+        "INSERT INTO links (slug, link_type, original_url, expires_at)"
+        " VALUES ('kept', 'TEMPORARY', 'https://example.com/', now() + interval '8 hours') RETURNING id",
+    )
+    wait_until(lambda: follow(service.http_port, "kept") == 302, 60, "the redirect")
+    service.wait_for("kafka_right_missing", "waymark.redirects.v1 .*authorization failed")
+    shown = urllib.request.urlopen(f"http://127.0.0.1:{service.ops_port}/metrics", timeout=10).read().decode()
+    assert "\nwaymark_events_queued 1\n" in shown and "\nwaymark_events_dropped_total 0\n" in shown
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def follow(port, slug):
+    try:
+        return urllib.request.build_opener(NoRedirects).open(f"http://127.0.0.1:{port}/{slug}", timeout=10).status
+    except urllib.error.HTTPError as answer:
+        return answer.code
+
+
+def make_a_topic(stack, folder, **changes):
+    """What the tool's log says, and its status. It makes another topic, for of one that is there nobody is asked."""
+    topics = folder / "topics.conf"
+    topics.write_text("waymark.other.v1 1\n")
+    environment = {**os.environ, **stack.doors, "TOPICS_FILE": str(topics), **changes}
+    done = subprocess.run([BUILD / "bin/waymark-topics"], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+
+
+def test_who_may_not_make_topics_is_told_so(stack, tmp_path):
+    status, lines = make_a_topic(stack, tmp_path, **login(stack, "redirector"))
+    assert (status, [line["event"] for line in lines]) == (1, ["topic_refused"]), lines
+    assert "authorization failed" in lines[0]["error"].lower()
+
+
+@pytest.mark.skipif(not FULL, reason="CHAOS_FULL=1")
+def test_who_makes_topics_with_a_wrong_password_is_told_so(stack, tmp_path):
+    """It tries for as long as it may: the password may be on its way to the brokers."""
+    status, lines = make_a_topic(stack, tmp_path, KAFKA_SASL_PASSWORD=WRONG)
+    assert (status, [line["event"] for line in lines]) == (75, ["kafka_login_refused", "kafka_unreachable", "topic_not_made"]), lines
+    assert "invalid credentials" in lines[0]["message"]
+
+
+def test_no_password_stands_in_a_log_on_a_command_line_or_in_a_file_that_others_may_read(stack, started):
+    needles = set(stack.secrets().values()) | {WRONG}
+    assert len(needles) > 12
+    logs = [*stack.path("logs").iterdir(), *(each.log for each in started.values())]
+    assert {"kafka.log", "postgres.log", "redis.log", "stunnel-redirector-1.log", "kafka-format.log"} <= {log.name for log in logs}
+    for log in logs:
+        assert found_in(log, needles) == set(), log
+    for name, pid in stack.pids().items():
+        assert found_in(pathlib.Path(f"/proc/{pid}/cmdline"), needles) == set(), name
+    assert readable_files_with(stack, needles | {"PRIVATE KEY"}) == []
+    assert readable_files_with(stack, {"BEGIN CERTIFICATE"}) != [], "the search finds what does stand there"
+
+
+def readable_files_with(stack, needles):
+    """Those that others than their owner may read. Kafka's indexes are large, and hold numbers."""
+    others = ["find", stack.state, "-type", "f", "-perm", "/077", "-not", "-name", "*index"]
+    search = ["-exec", "grep", "-lF", "-f", "/dev/fd/0", "{}", "+"]
+    with tempfile.TemporaryFile("w+") as file:
+        file.write("\n".join(needles))
+        file.flush()
+        return subprocess.run([*others, *search], stdin=file, capture_output=True, text=True, check=False).stdout.split()
+
+
+def found_in(path, needles):
+    text = path.read_bytes()
+    return {needle for needle in needles if needle.encode() in text}
+
+
+@pytest.mark.skipif(not FULL, reason="CHAOS_FULL=1")
+@pytest.mark.parametrize("name", ["postgres", "redis", "kafka", "stunnel-redirector-1"])
+def test_what_was_killed_comes_back_and_is_as_closed_as_before(stack, name):
+    stack.run("kill", "-9", name)
+    stack.run("start", name)
+    wait_until(lambda: all(ready(stack, each) == 200 for each in PROGRAMS.values()), 120, "all services to be ready")
+    wait_until(lambda: metric(stack, "redirector-1", "waymark_redis_reachable") == "1", 60, "the redirector to have Redis")
+    with pytest.raises(psycopg2.OperationalError, match="no encryption"):
+        sql(changed_url(stack.doors["PG_URL"], sslmode="disable"), "SELECT 1")
+    with pytest.raises(AssertionError, match="brokers are down"):
+        ask_kafka(stack, **{"security.protocol": "plaintext"})
+    with pytest.raises(redis.ConnectionError):
+        redis.Redis(port=stack.ports("redis")[0]).ping()
+
+
+# --- certificates that change while services run ---
+
+
+def swap(stack, server, files):
+    """Puts others in the place of a server's certificate and key; gives those that stood there."""
+    before = {}
+    for kind in ("pem", "key"):
+        path = stack.path("authority", f"{server}.{kind}")
+        before[kind] = path.read_text()
+        path.write_text(files[kind])  # the owner and the mode stay
+    return before
+
+
+@pytest.mark.skipif(not FULL, reason="CHAOS_FULL=1")
+def test_services_leave_a_postgres_that_shows_a_strangers_certificate_and_come_back(stack, tmp_path, record_property):
+    files = strangers_files(tmp_path, "postgres")
+    own = swap(stack, "postgres", files)
+    try:
+        stack.run("stop", "postgres")
+        stack.run("start", "postgres")
+        for name in ("links-api-1", "consumer-1", "janitor-1"):
+            wait_until(lambda name=name: ready(stack, name) == 503, 60, f"{name} not to be ready")
+        for name in ("links-api-1", "consumer-1", "janitor-1", "redirector-1"):
+            wait_until(lambda name=name: "certificate verify failed" in stack.log(name).read_text(), WATCH_S, f"{name} to say why")
+    finally:
+        swap(stack, "postgres", own)
+        stack.run("kill", "-HUP", "postgres")
+    for name in ("links-api-1", "consumer-1", "janitor-1"):
+        wait_until(lambda name=name: ready(stack, name) == 200, 60, f"{name} to be ready again")
+    record_property("did", "PostgreSQL came back with a stranger's certificate, then with its own")
+
+
+@pytest.mark.skipif(not FULL, reason="CHAOS_FULL=1")
+def test_a_tunnel_refuses_a_redis_that_shows_a_strangers_certificate(stack, tmp_path, record_property):
+    strangers_files(tmp_path, "redis")
+    # One connection, from before: it is not let in later.
+    pool = redis.ConnectionPool.from_url(stack.doors["REDIS_URL"])
+    admin = redis.Redis(connection_pool=pool, single_connection_client=True)
+
+    def show(folder, name):
+        admin.execute_command("CONFIG", "SET", "tls-cert-file", f"{folder}/{name}.pem", "tls-key-file", f"{folder}/{name}.key")
+        admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    show(tmp_path, "other")
+    try:
+        wait_until(lambda: metric(stack, "redirector-1", "waymark_redis_reachable") == "0", 60, "the redirector to do without")
+        wait_until(lambda: "certificate verify failed" in stack.log("stunnel-redirector-1").read_text(), 60, "stunnel to say why")
+    finally:
+        show(stack.path("authority"), "redis")
+    wait_until(lambda: metric(stack, "redirector-1", "waymark_redis_reachable") == "1", 60, "the redirector to have it again")
+    record_property("did", "Redis showed a stranger's certificate, then its own")
+
+
+def strangers_files(folder, server):
+    stranger(folder)
+    names = ["-subj", f"/CN={server}", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "9"]
+    signer = ["-CA", folder / "ca.pem", "-CAkey", folder / "ca.key"]
+    out = ["-keyout", folder / "other.key", "-out", folder / "other.pem"]
+    subprocess.run(["openssl", "req", "-x509", *made, *names, *signer, *out], check=True, capture_output=True)
+    return {kind: (folder / f"other.{kind}").read_text() for kind in ("pem", "key")}
+
+
+def ready(stack, name):
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{stack.ports(name)[-1]}/readyz", timeout=10).status
+    except urllib.error.HTTPError as answer:
+        return answer.code
+
+
+def metric(stack, name, wanted):
+    shown = urllib.request.urlopen(f"http://127.0.0.1:{stack.ports(name)[-1]}/metrics", timeout=10).read().decode()
+    return next(line.split()[1] for line in shown.splitlines() if line.split()[0] == wanted)

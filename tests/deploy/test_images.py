@@ -1,0 +1,185 @@
+"""deploy/images: what is copied is enough to build and no more than is needed to run; and a pod becomes what its manifest says. No container runs here
+(tests/images/run has them)."""
+
+import copy
+import json
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/images")]
+
+import pods  # noqa: E402
+from manifestlib import containerfile, rendering, tree  # noqa: E402
+
+BUILD = pathlib.Path(os.environ["IMAGES_BUILD"]).resolve()
+TEXT = (ROOT / containerfile.FILE).read_text()
+ASSEMBLE = ROOT / "deploy/images/assemble"
+# What an image may hold, beside the licences in usr/share/doc: programs, libraries, and what they read.
+PLACES = re.compile(
+    r"service$|bin/[a-z-]+$|lib64/ld-linux-x86-64\.so\.2$|(usr/)?lib/[a-z0-9_-]+-linux-gnu/lib[^/]+\.so[.0-9a-z]*$|lib/ld-linux[a-z0-9-]*\.so\.1$|usr/share/zoneinfo/|"
+    r"etc/(passwd|group|nsswitch\.conf)$|etc/ssl/certs/ca-certificates\.crt$|usr/lib/ssl/cert\.pem$|usr/share/sbom/[a-z-]+\.spdx\.json$|usr/share/doc/[^/]+/(copyright|LICENSE|NOTICE)$|"
+    r"usr/share/uap-core/regexes\.yaml$|usr/share/waymark/(country\.mmdb|NOTICE)$|deploy/topics\.conf$|db/migrations/[0-9]{4}_[a-z0-9_]+\.sql$"
+)  # fmt: skip
+PROGRAMS = {name: {name} for name in ("redirector", "links-api", "analytics-consumer", "janitor")} | {
+    "migrate": {"migrate", "waymark-topics", "rebuild-stats"}
+}
+# What is from elsewhere, and in which image.
+FOREIGN_IN = {"links-api": {"swagger-ui-dist"}, "analytics-consumer": {"ipfire-location-database"}}
+FOREIGN = set().union(*FOREIGN_IN.values())
+
+
+def test_the_containerfile_is_right():
+    assert list(containerfile.check()) == []
+
+
+BROKEN = [
+    ("a base below the image", "FROM scratch", "FROM debian:12-slim", "begins with debian:12-slim"),
+    ("a command in it", "USER 65532", "RUN [\"/service\"]\nUSER 65532", "takes more than what was assembled: RUN"),
+    ("a file from the tree in it", "USER 65532", "COPY LICENSE /\nUSER 65532", "takes more than what was assembled: COPY"),
+    ("root", "USER 65532:65532", "USER 0:0", "has no USER 65532:65532"),
+    ("a shell for the program", 'ENTRYPOINT ["/service"]', "ENTRYPOINT /service", "no ENTRYPOINT as a list"),
+    ("no licence", "org.opencontainers.image.licenses", "licences", "no label org.opencontainers.image.licenses"),
+    ("everything", "COPY lib lib", "COPY . .", "COPY .: name what is needed"),
+    ("a folder that is gone", "COPY lib lib", "COPY library lib", "COPY library: name"),
+    ("an undeclared variable", "ARG REVISION=unknown\n", "", "no ARG REVISION in this stage"),
+    ("a secret", "ARG REVISION=unknown", "ARG REVISION=unknown\nARG NPM_TOKEN", "NPM_TOKEN: what is secret"),
+    ("ADD", "COPY lib lib", "ADD lib lib", "ADD lib lib: COPY says"),
+    ("packages past the list", "RUN cmake", "RUN apt-get install -y curl && cmake", "what is needed stands in tools/packages.txt"),
+    ("a base of no version", "BASE=debian:12-slim", "BASE=debian:latest", "no version"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before, after, words", [pytest.param(*case[1:], id=case[0]) for case in BROKEN])
+def test_notices_in_the_containerfile(before, after, words):
+    assert TEXT.count(before) >= 1
+    found = list(containerfile.check(TEXT.replace(before, after)))
+    assert [problem for problem in found if words in problem], found or "nothing was found"
+
+
+def test_what_is_copied_is_enough_to_build(tmp_path):
+    """All but the compiling: CMake finds each folder, and Ninja each file."""
+    for source, target in containerfile.sources(TEXT):
+        place = tmp_path / target if not target.endswith("/") else tmp_path / target / pathlib.Path(source).name
+        if (ROOT / source).is_dir():
+            shutil.copytree(ROOT / source, place)
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / source, place)
+    (command,) = [rest for _, word, rest in containerfile.instructions(TEXT) if word == "RUN" and rest.startswith("cmake")]
+    configure, build = command.split(" && ")
+    run = subprocess.run(configure.split(), cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    targets = build.partition("--target ")[2].split()
+    run = subprocess.run(["ninja", "-C", "build/release", "-n", *targets], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert set(targets) == set().union(*PROGRAMS.values())
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def root(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images") / request.param
+    run = subprocess.run([ASSEMBLE, request.param, "0.0.0", "a commit", BUILD, folder], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return folder
+
+
+def files(root):
+    return [path for path in root.rglob("*") if path.is_symlink() or not path.is_dir()]
+
+
+def test_an_image_holds_what_is_needed_and_nothing_else(root):
+    names = [str(path.relative_to(root)) for path in files(root)]
+    assert [name for name in names if not PLACES.match(name)] == []
+    assert {path.name for path in (root / "bin").iterdir()} == PROGRAMS[root.name]
+    assert not [path for path in files(root) if path.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
+    elsewhere = [path for path in files(root) if path.is_symlink() and not (path.parent / os.readlink(path)).exists()]
+    assert elsewhere == []
+
+
+# A sanitizer reads /proc.
+INSIDE = 'mkdir -p "$0/proc" && mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
+
+
+def test_its_programs_find_their_libraries_there(root):
+    for program in (*sorted(PROGRAMS[root.name]), "../service"):
+        command = ["unshare", "--map-root-user", "--mount", "sh", "-c", INSIDE, root, f"/bin/{program}", "--help"]
+        run = subprocess.run(command, capture_output=True, text=True, env={"ASAN_OPTIONS": "detect_leaks=0"})
+        assert run.returncode == 0 and "configured by environment variables" in run.stdout, run.stderr
+
+
+def test_its_list_of_parts_names_each_library_s_package(root):
+    document = json.loads((root / f"usr/share/sbom/{root.name}.spdx.json").read_text())
+    packages = {package["name"]: package for package in document["packages"]}
+    assert {f"waymark-{root.name}", "libc6", "ca-certificates", "tzdata"} <= set(packages)
+    libraries = {path.name for path in files(root) if ".so" in path.name}
+    assert len(libraries) > 5 and libraries <= files_of(set(packages) - {f"waymark-{root.name}", *FOREIGN})
+    for name, package in packages.items():
+        assert re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", package["SPDXID"]) and package["versionInfo"], name
+    assert packages[f"waymark-{root.name}"]["sourceInfo"] == "built from commit a commit"
+    own = {relation["relatedSpdxElement"] for relation in document["relationships"]}
+    assert own == {package["SPDXID"] for package in document["packages"]}
+    assert {name for name, package in packages.items() if name in FOREIGN} == FOREIGN_IN.get(root.name, set())
+    copied = {path.parent.name for path in root.glob("usr/share/doc/*/copyright")}
+    assert copied == {name for name, package in packages.items() if package["supplier"] == "Organization: Debian"}
+    assert len(copied) > 5
+
+
+def files_of(packages):
+    """The names, without folders, of what these packages of Debian hold."""
+    run = subprocess.run(["dpkg-query", "--listfiles", *packages], capture_output=True, text=True, check=True)
+    return {line.rpartition("/")[2] for line in run.stdout.splitlines()}
+
+
+def test_a_service_that_is_none_is_refused(tmp_path):
+    run = subprocess.run([ASSEMBLE, "shell", "0", "0", BUILD, tmp_path / "x"], capture_output=True, text=True)
+    assert run.returncode == 64 and "there is no image of shell" in run.stderr
+
+
+@pytest.fixture(scope="module")
+def overlay():
+    if not tree.kustomize().exists():
+        pytest.skip("kustomize is missing: tools/setup test")
+    return rendering.render(ROOT / "tests/deploy/variants/e2e")
+
+
+def pod_of(overlay, tmp_path, spoil=lambda pod: None):
+    things = copy.deepcopy(overlay.things)
+    changed = rendering.Rendering("spoilt", things)
+    workload = next(each for each in changed.workloads if each.name == "redirector")
+    spoil(workload.pod)
+    return pods.Pod(changed, workload, str(tmp_path / "volumes"))
+
+
+def test_a_container_gets_what_its_manifest_says(overlay, tmp_path):
+    pod = pod_of(overlay, tmp_path)
+    arguments = pod.arguments(pod.workload.pod["containers"][0])
+    assert {"--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "65532:65532", "--stop-timeout=40"} <= set(arguments)
+    assert {f"--memory={512 * 2**20}", f"--memory-swap={512 * 2**20}", "--cpu-shares=512"} <= set(arguments)
+    assert {"KAFKA_BROKERS=kafka:9092", "PG_URL_FILE=/run/secrets/waymark/pg-url"} <= set(arguments)
+    assert arguments[-1] == f"localhost/waymark/redirector:{tree.version()}"
+    assert f"{tmp_path}/volumes/secrets:/run/secrets/waymark:ro" in arguments
+
+
+UNKNOWN = [
+    ("a field of the container", lambda pod: pod["containers"][0].update(workingDir="/"), "workingDir"),
+    ("a field of the pod", lambda pod: pod.update(hostNetwork=True), "hostNetwork"),
+    ("a limit of CPU", lambda pod: pod["containers"][0]["resources"]["limits"].update(cpu="1"), "resources"),
+    ("a part of a volume", lambda pod: pod["containers"][0]["volumeMounts"][0].update(subPath="a"), "volumeMounts"),
+    ("another profile of system calls", lambda pod: pod["securityContext"].update(seccompProfile={"type": "Unconfined"}), "securityContext"),
+    ("a value from elsewhere", lambda pod: pod["containers"][0]["env"].append({"name": "A", "valueFrom": {}}), "A has no value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil, words", [pytest.param(*case[1:], id=case[0]) for case in UNKNOWN])
+def test_what_is_not_known_of_a_manifest_is_refused(overlay, tmp_path, spoil, words):
+    with pytest.raises(pods.Unknown, match=words):
+        pod = pod_of(overlay, tmp_path, spoil)
+        pod.arguments(pod.workload.pod["containers"][0])

@@ -1,0 +1,106 @@
+"""podman: commands that end, containers that run, and nothing of either left behind."""
+
+import asyncio
+import json
+import os
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LABEL = "dev.waymark.run"
+os.environ["CONTAINERS_CONF"] = str(ROOT / "deploy/images/containers.conf")
+
+
+class EngineError(Exception):
+    pass
+
+
+async def podman(*arguments, check=True):
+    """What it printed."""
+    process = await asyncio.create_subprocess_exec(
+        "podman", *arguments, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, complaint = await process.communicate()
+    if check and process.returncode != 0:
+        raise EngineError(f"podman {' '.join(arguments[:2])}: {complaint.decode().strip()}")
+    return out.decode()
+
+
+async def sweep():
+    """Removes what runs have left whose process was killed."""
+    for kind in ("container", "network"):
+        for thing in json.loads(await podman(kind, "ls", *(["--all"] if kind == "container" else []), "--format=json", f"--filter=label={LABEL}")):
+            labels = {name.lower(): value for name, value in thing.items()}["labels"]
+            if not os.path.exists(f"/proc/{labels[LABEL]}"):
+                await podman(kind, "rm", "--force", thing["Id"] if kind == "container" else thing["name"])
+
+
+class Container:
+    """A container whose output goes to a file."""
+
+    def __init__(self, name, arguments, log):
+        self.name = name
+        self.arguments = arguments
+        self.log = log
+        self.process = None
+        self.pid = None
+        self.address = None
+
+    async def start(self, network):
+        """Made and wired first: what podman itself has to say of that is not for the log."""
+        await podman("create", *self.arguments)
+        await podman("init", self.name)
+        with open(self.log, "ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                "podman", "start", "--attach", self.name, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        async with asyncio.timeout(60):
+            while not await self._look(network):
+                if self.process.returncode is not None:
+                    raise EngineError(f"{self.name} ended with {self.process.returncode}\n{self.tail()}")
+                await asyncio.sleep(0.05)
+
+    async def _look(self, network):
+        text = await podman("container", "inspect", self.name)
+        found = json.loads(text)[0]
+        self.pid = found["State"]["Pid"]
+        self.address = found["NetworkSettings"]["Networks"][network]["IPAddress"]
+        return found["State"]["Running"]
+
+    def tail(self):
+        return "".join(pathlib.Path(self.log).read_text(errors="replace").splitlines(keepends=True)[-15:])
+
+    async def stop(self):
+        """Its exit status; more than 128 if it had to be killed."""
+        if self.process is None:
+            return None
+        if self.process.returncode is None:
+            await podman("stop", self.name, check=False)
+        return await self.process.wait()
+
+    async def remove(self):
+        await podman("rm", "--force", "--ignore", "--time=0", self.name, check=False)
+        if self.process is not None:
+            await self.process.wait()
+
+
+class Network:
+    """A network of its own with names in it, as long as the block lasts."""
+
+    def __init__(self, name):
+        self.name = name
+        self.containers = []
+
+    async def __aenter__(self):
+        await podman("network", "create", "--label", f"{LABEL}={os.getpid()}", self.name)
+        return self
+
+    async def __aexit__(self, *error):
+        await asyncio.gather(*(each.remove() for each in self.containers))
+        await podman("network", "rm", "--force", self.name)
+
+    def container(self, name, aliases, arguments, log):
+        """arguments: of `podman create`, beside name and network."""
+        wires = [f"--network={self.name}", "--hostname", name, "--label", f"{LABEL}={os.getpid()}", "--log-driver=none"]
+        wires += [f"--network-alias={alias}" for alias in aliases]
+        self.containers.append(Container(f"{self.name}-{name}", [*wires, "--name", f"{self.name}-{name}", *arguments], log))
+        return self.containers[-1]

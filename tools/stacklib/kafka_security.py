@@ -1,0 +1,115 @@
+"""
+Kafka that talks to nobody without TLS and a password: one listener for all clients (SASL_SSL, SCRAM-SHA-512), one for
+the node itself, which knows it by its certificate; and for each user the rights of deploy/kafka-rights.conf.
+"""
+
+import asyncio
+import base64
+import hashlib
+import os
+import secrets
+
+from . import paths, tool
+from .librdkafka import Client
+
+MECHANISM = "SCRAM-SHA-512"
+ADMIN = "admin"
+BROKER = "kafka"
+ITERATIONS = 4096
+
+
+def rights():
+    """(user, operation, kind, name, pattern) of each line."""
+    with open(paths.KAFKA_RIGHTS, encoding="utf-8") as file:
+        lines = (line.partition("#")[0].split() for line in file)
+        return [tuple(words) for words in lines if words]
+
+
+class KafkaSecurity:
+    def __init__(self, state, authority):
+        self.state = state
+        self.authority = authority
+        self.users = [ADMIN, BROKER, *dict.fromkeys(right[0] for right in rights())]
+
+    def password(self, user):
+        return self.state.secret(f"kafka {user}")
+
+    def variables(self, user):
+        """What a client of ours reads from its environment."""
+        return {
+            "KAFKA_SECURITY_PROTOCOL": "sasl_ssl",
+            "KAFKA_SASL_MECHANISM": MECHANISM,
+            "KAFKA_SASL_USERNAME": user,
+            "KAFKA_SASL_PASSWORD": self.password(user),
+            "KAFKA_SSL_CA_FILE": self.authority.certificate,
+        }
+
+    async def settings(self):
+        """Those of the broker that are other than without security."""
+        login = f'username="{BROKER}" password="{self.password(BROKER)}"'
+        return {
+            "listener.security.protocol.map": "BROKER:SASL_SSL,CONTROLLER:SSL",
+            "sasl.enabled.mechanisms": MECHANISM,
+            "sasl.mechanism.inter.broker.protocol": MECHANISM,
+            "listener.name.broker.scram-sha-512.sasl.jaas.config": f"org.apache.kafka.common.security.scram.ScramLoginModule required {login};",
+            "listener.name.controller.ssl.client.auth": "required",
+            "ssl.principal.mapping.rules": "RULE:^CN=([a-z]+)$/$1/",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": await self._key_store(),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": self.authority.certificate,
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": f"User:{BROKER};User:{ADMIN}",
+        }
+
+    async def _key_store(self):
+        """Java wants both in one file."""
+        path = self.authority.path(f"{BROKER}.keystore.pem")
+        text = ""
+        for part in reversed(await self.authority.sign(BROKER)):
+            with open(part, encoding="utf-8") as file:
+                text += file.read()
+        self.state.write_secret(path, text)
+        return path
+
+    async def format(self, java, properties, cluster_id, log):
+        """The first users have to be there before the broker is: they are laid into its empty store."""
+        arguments = ["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties]
+        for user in self.users:
+            arguments += ["--add-scram", self._credential(user)]
+        # Not on the command line, which everybody on this machine may read.
+        file = self.state.path("kafka", "format.arguments")
+        self.state.write_secret(file, "".join(f"{self._quoted(word)}\n" for word in [*java[1:], *arguments]))
+        try:
+            await tool.run([java[0], f"@{file}"], log=log)
+        finally:
+            os.remove(file)
+
+    @staticmethod
+    def _quoted(word):
+        return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    def _credential(self, user):
+        salt = secrets.token_bytes(24)
+        salted = hashlib.pbkdf2_hmac("sha512", self.password(user).encode(), salt, ITERATIONS)
+        shown = [base64.b64encode(part).decode() for part in (salt, salted)]
+        return f'{MECHANISM}=[name="{user}",iterations={ITERATIONS},salt="{shown[0]}",saltedpassword="{shown[1]}"]'
+
+    async def give_rights(self, bootstrap):
+        settings = {
+            "bootstrap.servers": bootstrap,
+            "security.protocol": "sasl_ssl",
+            "sasl.mechanism": MECHANISM,
+            "sasl.username": ADMIN,
+            "sasl.password": self.password(ADMIN),
+            "ssl.ca.location": self.authority.certificate,
+        }
+        await asyncio.to_thread(self._give, settings)
+
+    @staticmethod
+    def _give(settings):
+        client = Client(settings)
+        try:
+            client.give(rights())
+        finally:
+            client.close()
