@@ -14,7 +14,7 @@
 
 #define NOBODYS_ID INT64_C(-1)
 /* From when it was read until its last statement begins; meanwhile the caller's account is locked. */
-#define WRITE_US (5 * CLOCK_US_PER_S)
+#define WRITE_US (8 * CLOCK_US_PER_S)
 
 static const struct {
 	unsigned status;

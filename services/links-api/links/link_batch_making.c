@@ -234,12 +234,11 @@ enum err link_batch_making_run(struct link_batch *batch, struct pg_conn *conn)
 	enum err err = find_reusable(batch, conn);
 	if (err == OK && is_limited(batch) && batch->quota.state.left > 0)
 		err = find_taken(batch, conn);
-	do {
+	while (err == OK && (chosen = choose(batch)) > 0) {
+		err = link_batch_making_look_at_clock(batch);
 		if (err == OK)
-			err = link_batch_making_look_at_clock(batch);
-		if (err == OK && (chosen = choose(batch)) > 0)
 			err = create_chosen(batch, conn, chosen);
-	} while (err == OK && chosen > 0);
+	}
 	if (err == OK)
 		limit_rest(batch);
 	return err;

@@ -267,7 +267,7 @@ def test_the_last_of_a_quota_is_not_a_statement_per_slug_that_is_taken(start, da
 def test_a_transaction_that_takes_too_long_is_given_up(ann, service, database):
     """Whoever waits for the account waits no longer than that, however short each statement is."""
     links = [make_anonymous(service) for _ in range(100)]
-    database.run("CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$")
+    database.run("CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.15); RETURN NEW; END $$")
     database.run("CREATE TRIGGER be_slow BEFORE UPDATE OF owner_id ON links FOR EACH ROW EXECUTE FUNCTION be_slow()")
     try:
         answer = sync(ann, *links)
