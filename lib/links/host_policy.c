@@ -99,9 +99,10 @@ static void grow(struct host_policy *policy)
 	*policy = larger;
 }
 
+/* One that is an IPv4 address has the name of that. */
 static bool read_ipv6(const char *text, size_t len, struct name *out)
 {
-	if (!ipv6_host_normalise(text, len, out->text))
+	if (!ipv6_host_is_ipv4(text, len, out->text) && !ipv6_host_normalise(text, len, out->text))
 		return false;
 	out->len = strlen(out->text);
 	out->is_address = true;

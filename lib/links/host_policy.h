@@ -5,7 +5,8 @@
  * A rule names one host, or one and everything below it:
  *   example.com    that host alone
  *   .example.com   that host and each of its subdomains
- *   203.0.113.7  [2001:db8::7]   an address; it has nothing below it
+ *   203.0.113.7  [2001:db8::7]   an address; it has nothing below it, and its other forms are the same host
+ *                                ([::ffff:203.0.113.7], [64:ff9b::203.0.113.7])
  * Names are ASCII (an international one as its A-labels, "xn--…") in any case, a dot at their end means nothing. A list
  * is a text of rules, one a line; "#" begins a comment, empty lines and white space around a rule are ignored.
  *

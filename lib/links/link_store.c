@@ -161,11 +161,6 @@ enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_cha
 	return err;
 }
 
-enum err link_store_count(struct pg_conn *conn, int64_t *total)
-{
-	return pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE state <> 'DELETED'", NULL, total);
-}
-
 /* The janitor's statements end with this column behind LINK_ROW_COLUMNS. */
 #define ORDER_COLUMN LINK_ROW_COLUMN_COUNT
 

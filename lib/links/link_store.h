@@ -67,9 +67,6 @@ enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const ch
  */
 enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
-/* Links that are not DELETED, of everybody. */
-enum err link_store_count(struct pg_conn *conn, int64_t *total) MUST_CHECK;
-
 /* --- for the janitor --- */
 
 /* One of several statements in a row, each in a transaction of its own. Starts as { .limit = … }. */

@@ -62,3 +62,17 @@ bool ipv6_host_normalise(const char *text, size_t len, char out[static IPV6_HOST
 	format(&address, out);
 	return true;
 }
+
+bool ipv6_host_is_ipv4(const char *text, size_t len, char out[static IPV6_HOST_IPV4_SIZE])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const uint8_t translated[12] = { 0x00, 0x64, 0xff, 0x9b };
+	struct in6_addr address;
+	if (!parse(text, len, &address))
+		return false;
+	const uint8_t *byte = address.s6_addr;
+	if (memcmp(byte, mapped, sizeof(mapped)) != 0 && memcmp(byte, translated, sizeof(translated)) != 0)
+		return false;
+	snprintf(out, IPV6_HOST_IPV4_SIZE, "%u.%u.%u.%u", byte[12], byte[13], byte[14], byte[15]);
+	return true;
+}

@@ -7,6 +7,11 @@ static enum err refresh(const struct run *run, int64_t *changed)
 	return pg_conn_query_int(run->conn, "SELECT link_ranking_refresh($1)", &params, changed);
 }
 
+static enum err fold(const struct run *run, int64_t *changed)
+{
+	return pg_conn_query_int(run->conn, "SELECT link_counts_tidy()", NULL, changed);
+}
+
 static enum err tidy(const struct run *run, int64_t *changed)
 {
 	*changed = 0;
@@ -21,7 +26,10 @@ static enum err sample(const struct run *run, int64_t *changed)
 
 enum err link_lists_run(struct run *run, int64_t *changed)
 {
+	int64_t folded = 0;
 	enum err err = run_while_changing(run, refresh, changed);
+	if (err == OK)
+		err = run_batches(run, fold, &folded);
 	if (err == OK)
 		err = run_batch(run, tidy, changed);
 	return err == OK ? run_batch(run, sample, changed) : err;

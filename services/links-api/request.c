@@ -126,7 +126,8 @@ struct json *request_read_body(struct request *r)
 int64_t request_id_of_path(const struct request *r)
 {
 	int64_t id;
-	return number_parse(r->match.params[0], 1, INT64_MAX, &id) == OK ? id : 0;
+	const char *text = r->match.params[0];
+	return text[0] != '0' && number_parse(text, 1, INT64_MAX, &id) == OK ? id : 0;
 }
 
 void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE])

@@ -66,7 +66,7 @@ enum err request_audit(const struct request *r, struct pg_conn *conn, const char
  */
 struct json *request_read_body(struct request *r);
 
-/* The {id} of the path; 0 if it is none. */
+/* The {id} of the path; 0 if it is none. An id has one spelling: without zeros before it. */
 int64_t request_id_of_path(const struct request *r);
 
 /* The network ("203.0.113.0/24") that the request came from, "unknown" if a trusted proxy did not tell. */

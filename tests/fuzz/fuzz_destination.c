@@ -4,6 +4,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +42,29 @@ static void require_whole(const struct destination *d)
 	require(!memchr(d->url, '@', d->path) && d->port > 0 && d->host.text[0] != '\0');
 }
 
+/* An IPv4 host is the same one in the clothes of IPv6. */
+static void require_blockable_in_ipv6(const struct host_policy *policy, const struct destination *d)
+{
+	static const char *const clothes[] = { "::ffff:", "64:ff9b::" };
+	if (!d->host.is_address || d->host.text[0] == '[')
+		return;
+	for (size_t i = 0; i < sizeof(clothes) / sizeof(clothes[0]); i++) {
+		char url[LINK_URL_MAX];
+		struct destination dressed;
+		const char *reason = NULL;
+		int len = snprintf(url, sizeof(url), "http://[%s%s]/", clothes[i], d->host.text);
+		require(destination_parse(url, (size_t)len, &dressed, &reason) == OK);
+		require(destination_host_equal(&dressed.host, &d->host));
+		require(host_policy_judge(policy, dressed.url) == HOST_POLICY_BLOCKED);
+	}
+}
+
 static void require_blockable(const struct destination *d)
 {
 	struct host_policy *policy = host_policy_new();
 	require(host_policy_add(policy, HOST_POLICY_BLOCK, d->host.text, strlen(d->host.text)) == OK);
 	require(host_policy_judge(policy, d->url) == HOST_POLICY_BLOCKED);
+	require_blockable_in_ipv6(policy, d);
 	host_policy_free(policy);
 }
 

@@ -226,13 +226,22 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 	return OK;
 }
 
+/* What is compared. */
+static void find_name(const struct destination_host *host, char out[static DESTINATION_HOST_MAX + 1])
+{
+	size_t len = strlen(host->text);
+	if (ipv6_host_is_ipv4(host->text, len, out))
+		return;
+	if (len > 0 && host->text[len - 1] == '.')
+		len--;
+	memcpy(out, host->text, len);
+	out[len] = '\0';
+}
+
 bool destination_host_equal(const struct destination_host *a, const struct destination_host *b)
 {
-	size_t a_len = strlen(a->text);
-	size_t b_len = strlen(b->text);
-	if (a_len > 0 && a->text[a_len - 1] == '.')
-		a_len--;
-	if (b_len > 0 && b->text[b_len - 1] == '.')
-		b_len--;
-	return a_len == b_len && memcmp(a->text, b->text, a_len) == 0;
+	char x[DESTINATION_HOST_MAX + 1], y[DESTINATION_HOST_MAX + 1];
+	find_name(a, x);
+	find_name(b, y);
+	return strcmp(x, y) == 0;
 }

@@ -26,7 +26,10 @@ struct destination_host {
 enum err destination_host_parse(const char *text, size_t len, struct destination_host *out,
                                 const char **reason) MUST_CHECK;
 
-/* Whether they name the same host: a dot at the end of a name makes no difference. */
+/*
+ * Whether they name the same host: a dot at the end of a name makes no difference, nor does what an IPv4 address is
+ * dressed in (ipv6_host_is_ipv4).
+ */
 bool destination_host_equal(const struct destination_host *a, const struct destination_host *b);
 
 #endif

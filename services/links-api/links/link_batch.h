@@ -24,8 +24,9 @@ struct link_batch *link_batch_new(struct request *r, enum link_batch_kind kind, 
 void link_batch_free(struct link_batch *batch);
 
 /*
- * In the caller's transaction; after a rollback it may be called again. Afterwards each item has its outcome. Errors
- * of link_quota_read and link_bulk_store_create.
+ * In the caller's transaction; after a rollback it may be called again. Afterwards each item has its outcome. How many
+ * statements that takes does not depend on how many items make links, or on what they share. Errors of link_quota_read and
+ * link_bulk_store_create. ERR_UNAVAILABLE also: it would take too long.
  */
 enum err link_batch_write(struct link_batch *batch, struct pg_conn *conn) MUST_CHECK;
 

@@ -8,6 +8,7 @@
 #include "lib/links/outbox.h"
 #include "lib/net/http_query.h"
 #include "lib/net/pg_transaction.h"
+#include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/link_audit.h"
@@ -111,7 +112,31 @@ struct errand {
 	link_change_rule rule;
 	const void *arg; /* of rule */
 	struct subject *subject;
+	bool needs_owner; /* who must not be about to be deleted with all of his links */
 };
+
+/*
+ * Before the link, as whoever ends an account locks them. A link that nobody owns has none: he cannot be deleted. The
+ * owner of a DELETED link stays the same.
+ */
+static enum err lock_owner(const struct errand *e, struct pg_conn *conn)
+{
+	const struct request *r = e->request;
+	struct subject *s = e->subject;
+	int64_t owner_id = r->user_id;
+	enum err err = OK;
+	if (request_is_admin(r)) {
+		err = link_store_get(conn, request_id_of_path(r), LINK_STORE_ANY_OWNER, &s->link);
+		owner_id = err == OK ? s->link.owner_id : 0;
+	}
+	if (err != OK || owner_id == 0)
+		return err;
+	err = user_store_lock(conn, owner_id);
+	if (err != ERR_NOT_FOUND)
+		return err;
+	s->refusal = (struct link_change_refusal){ "", "its owner's account is deleted" };
+	return ERR_CONFLICT;
+}
 
 static enum err write_if_changed(const struct errand *e, struct pg_conn *conn)
 {
@@ -138,7 +163,9 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 {
 	const struct errand *e = ctx;
 	struct subject *s = e->subject;
-	enum err err = write_if_changed(e, conn);
+	enum err err = e->needs_owner ? lock_owner(e, conn) : OK;
+	if (err == OK)
+		err = write_if_changed(e, conn);
 	if (err == OK)
 		link_cache_reserve_for_change(e->request->api->cache, s->link.entry.slug, &s->place);
 	return err;
@@ -146,7 +173,7 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 
 static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct subject *s)
 {
-	struct errand errand = { r, rule, arg, s };
+	struct errand errand = { r, rule, arg, s, rule == link_change_restore };
 	enum err err = pg_transaction_run(r->api->pg, change_on, &errand);
 	if (err == OK)
 		link_telling_finish(r->api, &s->place, &s->link);

@@ -307,13 +307,13 @@ static void add_up(struct pg_conn *conn, int64_t owner_id)
 	(void)err;
 }
 
-static enum err count_all(struct pg_conn *conn, const struct link_query *query, int64_t *total)
+enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	bool is_one = query->owner_id != LINK_STORE_ANY_OWNER;
+	bool is_one = owner_id != LINK_STORE_ANY_OWNER;
 	if (is_one)
-		pg_params_int(&params, query->owner_id);
+		pg_params_int(&params, owner_id);
 	enum err err = pg_conn_query(
 		conn,
 		is_one ? "SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE owner_id = $1"
@@ -322,7 +322,7 @@ static enum err count_all(struct pg_conn *conn, const struct link_query *query, 
 	if (err == OK)
 		*total = pg_result_int(rows, 0, 0);
 	if (err == OK && pg_result_int(rows, 0, 1) > COUNT_ROWS_MAX)
-		add_up(conn, query->owner_id);
+		add_up(conn, owner_id);
 	pg_result_free(rows);
 	return err;
 }
@@ -330,7 +330,7 @@ static enum err count_all(struct pg_conn *conn, const struct link_query *query, 
 static enum err read_all(struct pg_conn *conn, const struct link_query *query, struct link *links,
                          struct link_list *out)
 {
-	enum err err = count_all(conn, query, &out->total);
+	enum err err = link_list_store_count(conn, query->owner_id, &out->total);
 	return err == OK ? walk(conn, write_walk, query, links, out) : err;
 }
 
@@ -396,7 +396,7 @@ static enum err read_searched(struct pg_conn *conn, const struct link_query *que
 	link_search_init(&search, query->q);
 	enum err err = link_search_store_count(conn, &search, &all);
 	if (err == OK)
-		err = count_all(conn, query, &own);
+		err = link_list_store_count(conn, query->owner_id, &own);
 	if (err != OK)
 		return err;
 	if (query->state == LINK_STATE_DELETED) /* own are the others */

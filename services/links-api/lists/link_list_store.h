@@ -33,6 +33,9 @@ struct link_list {
 enum err link_list_store_read(struct pg_conn *conn, const struct link_query *query, struct link *links,
                               struct link_list *out) MUST_CHECK;
 
+/* Links that are not DELETED, without looking at any of them. owner_id may be LINK_STORE_ANY_OWNER. */
+enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total) MUST_CHECK;
+
 /*
  * The links that a change by filter means, in the order of their ids, locked until the transaction ends; links has room
  * for max. ERR_LIMIT: they are more, or take too long to find; *count is max + 1 in the first case, 0 in the other.

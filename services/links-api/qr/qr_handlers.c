@@ -6,10 +6,28 @@
 #include "lib/links/link_store.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/links/etag.h"
+#include "services/links-api/media_type.h"
 #include "services/links-api/qr/qr_query.h"
 
 #define PICTURE_BYTES_MAX (1024 * 1024)
 #define ETAG_BYTES 12 /* of the picture's digest */
+
+static const char *const types[] = { [QR_FORMAT_SVG] = "image/svg+xml", [QR_FORMAT_PNG] = "image/png" };
+
+/* Whoever names a format has chosen. False: nothing that is accepted can be drawn; the request has been answered. */
+static bool choose_format(struct request *r, enum qr_format *format)
+{
+	size_t chosen;
+	if (*format != QR_FORMAT_ANY)
+		return true;
+	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types, QR_FORMAT_ANY, &chosen) !=
+	    OK) {
+		answer_problem(r, 406, NULL, "There is image/svg+xml and image/png, which Accept rules out.");
+		return false;
+	}
+	*format = (enum qr_format)chosen;
+	return true;
+}
 
 static enum err find_link(const struct request *r, struct link *link)
 {
@@ -40,15 +58,13 @@ static enum http_progress answer_picture(struct request *r, enum qr_format forma
 	snprintf(etag, sizeof(etag), "\"%s\"", hex);
 	if (http_exchange_add_header(x, "ETag", etag) != OK)
 		return answer_failure(r, ERR_INTERNAL);
-	http_exchange_set_fixed_header(x, "Cache-Control", "private, max-age=86400");
-	http_exchange_add_fixed_header(x, "Vary", "Authorization, X-Api-Key");
+	http_exchange_add_fixed_header(x, "Vary", "Accept");
 	if (!etag_if_none_match(http_exchange_header(x, "If-None-Match"), etag)) {
 		http_exchange_set_status(x, 304);
 		return HTTP_ANSWERED;
 	}
-	http_exchange_add_fixed_header(x, "X-Content-Type-Options", "nosniff");
 	http_exchange_add_fixed_header(x, "Content-Security-Policy", "default-src 'none'");
-	http_exchange_set_body(x, format == QR_FORMAT_PNG ? "image/png" : "image/svg+xml", picture->data, picture->len);
+	http_exchange_set_body(x, types[format], picture->data, picture->len);
 	return HTTP_ANSWERED;
 }
 
@@ -80,6 +96,8 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 	struct http_problem_fields wrong = { 0 };
 	if (qr_query_read(http_exchange_query(x), &query, &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
+	if (!choose_format(r, &query.format))
+		return HTTP_ANSWERED;
 	struct link link;
 	enum err err = find_link(r, &link);
 	if (err != OK)

@@ -80,7 +80,7 @@ static void read_pair(enum err err, const char *name, const char *value, unsigne
 
 enum err qr_query_read(const char *query, struct qr_query *out, struct http_problem_fields *wrong)
 {
-	struct qr_query read = { .format = QR_FORMAT_SVG, .picture = { SIZE_DEFAULT, MARGIN_DEFAULT } };
+	struct qr_query read = { .format = QR_FORMAT_ANY, .picture = { SIZE_DEFAULT, MARGIN_DEFAULT } };
 	unsigned seen = 0;
 	for (;;) {
 		char name[NAME_SIZE] = "";

@@ -1,5 +1,6 @@
 /*
- * Pure. What callers may say of a QR code: format=svg|png (svg), size=64…2048 pixels (256), margin=0…16 modules (4).
+ * Pure. What callers may say of a QR code: format=svg|png (what they accept, svg before png), size=64…2048 pixels (256),
+ * margin=0…16 modules (4).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_QR_QR_QUERY_H
 #define WAYMARK_SERVICES_LINKS_API_QR_QR_QUERY_H
@@ -8,10 +9,10 @@
 #include "lib/net/http_problem.h"
 #include "services/links-api/qr/qr_picture.h"
 
-enum qr_format { QR_FORMAT_SVG, QR_FORMAT_PNG };
+enum qr_format { QR_FORMAT_SVG, QR_FORMAT_PNG, QR_FORMAT_ANY };
 
 struct qr_query {
-	enum qr_format format;
+	enum qr_format format; /* QR_FORMAT_ANY: none was named */
 	struct qr_picture picture;
 };
 

@@ -5,6 +5,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/stats/stats_asking.h"
 
 #define VALUES_DEFAULT 10
@@ -217,7 +218,7 @@ struct platform {
 
 static enum err find_platform_on(struct pg_conn *conn, struct platform *platform)
 {
-	enum err err = link_store_count(conn, &platform->total_links);
+	enum err err = link_list_store_count(conn, LINK_STORE_ANY_OWNER, &platform->total_links);
 	if (err == OK)
 		err = statistics_store_as_of(conn, &platform->freshness.as_of_us);
 	return err == OK ? statistics_store_get(conn, STATISTICS_STORE_PLATFORM, &platform->statistics) : err;

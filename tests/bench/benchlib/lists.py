@@ -56,7 +56,7 @@ QUESTIONS = [
     Question("state=DISABLED, none", {"state": "DISABLED"}, 0, 10),
     Question("filter: tag:[…]+visit_count:>100", {"filter": "tag:[t{t},t7]+visit_count:>100"}),
     Question("filter: visit_count:>10000", {"filter": "visit_count:>10000"}),
-    Question("page 25,000", {"page": "25000"}, 0, 10),
+    Question("a page from 20,000 to 30,000", {"page": "{p}"}, 0, 50),  # each another one: Redis keeps those that were asked for
 ]
 
 
@@ -101,7 +101,7 @@ class Asker:
 
     def path(self, question):
         n = self.dice.randrange(1, self.links)
-        chosen = {"{n}": str(n), "{k}": str(n % 1000), "{h}": str(n % 97), "{t}": str(n % 500 * 10), "{d}": str(n % 10), "{slug}": self.dice.choice(self.some)[1]}
+        chosen = {"{n}": str(n), "{k}": str(n % 1000), "{h}": str(n % 97), "{t}": str(n % 500 * 10), "{d}": str(n % 10), "{p}": str(20_000 + n % 10_000), "{slug}": self.dice.choice(self.some)[1]}
         query = {}
         for name, value in question.query.items():
             for hole, filling in chosen.items():

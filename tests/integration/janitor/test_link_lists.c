@@ -123,6 +123,42 @@ static void counts_no_link_of_those_that_are_gone(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_counts"), 1250);
 }
 
+static void adds_up_what_counts_the_links_of_owners_who_never_ask(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db,
+	                  "INSERT INTO link_counts (owner_id, links) SELECT 0, 1 FROM generate_series(1, 30000)");
+	test_database_run(f->db, "INSERT INTO link_counts (owner_id, links) "
+	                         "SELECT owner, 2 FROM generate_series(1, 40) AS owner, generate_series(1, 65)");
+	test_database_run(f->db, "INSERT INTO link_counts (owner_id, links) SELECT 99, 3 FROM generate_series(1, 64)");
+	janitor_fixture_do(f, link_lists_run);
+	assert_true(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 0") <= 64);
+	assert_true(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 1") <= 64);
+	assert_true(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 40") <= 64);
+	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = 0"),
+	                 30000);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id < 99 "
+	                                          "GROUP BY owner_id HAVING sum(links) IN (130, 30000)) AS right_ones"),
+	                 41);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 99"), 64);
+}
+
+/* A sample finds them sooner or later, however many others there are. */
+static void finds_the_fullest_among_many_owners(void **state)
+{
+	struct janitor_fixture *f = *state;
+	test_database_run(f->db,
+	                  "INSERT INTO link_counts (owner_id, links) "
+	                  "SELECT CASE WHEN i % 1000 = 0 THEN 0 ELSE i END, 1 FROM generate_series(1, 200000) AS i");
+	static const char rows[] = "SELECT count(*) FROM link_counts WHERE owner_id = 0";
+	assert_int_equal(test_database_ask(f->db, rows), 200);
+	for (int i = 0; i < 500 && test_database_ask(f->db, rows) > 64; i++)
+		janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(test_database_ask(f->db, rows), 1);
+	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_counts WHERE owner_id = 0"), 200);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts"), 199801);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 
 int main(void)
@@ -131,6 +167,8 @@ int main(void)
 		TEST(brings_the_order_of_links_up_to_their_statistics),
 		TEST(walks_through_all_statistics_when_changes_were_not_noted),
 		TEST(sorts_new_links_into_the_index_of_searches),
+		TEST(adds_up_what_counts_the_links_of_owners_who_never_ask),
+		TEST(finds_the_fullest_among_many_owners),
 		TEST(knows_from_a_sample_what_many_links_have),
 		TEST(samples_again_when_links_have_doubled_or_after_an_hour),
 		TEST(counts_no_link_of_those_that_are_gone),

@@ -278,6 +278,41 @@ def test_admins_change_accounts_but_not_their_own_rights(admin, service, databas
     assert expect(person.call("GET", "/api/admin/users"), 403)["type"] == "/problems/forbidden"
 
 
+def test_links_of_a_deleted_account_stay_deleted(admin, new_user, database, expect):
+    user = new_user()
+    link, before = user.create(), user.create()
+    assert user.call("DELETE", f"/api/links/{before['id']}").status == 204
+    assert user.call("DELETE", "/api/auth/me", {"password": PASSWORD}).status == 204
+    wait_until(lambda: database.ask("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED", 20, "its links to be deleted")
+    for one in (link, before):
+        expect(admin.call("POST", f"/api/links/{one['id']}/restore"), 409, "")
+        assert database.ask("SELECT state FROM links WHERE id = %s", one["id"]) == "DELETED"
+
+
+def test_no_link_is_restored_while_its_account_ends(admin, service, database, expect):
+    """Who restores waits for who deletes the account: the walk through its links may be past this one."""
+    person = Person(service, database)
+    link = person.create()
+    assert person.call("DELETE", f"/api/links/{link['id']}").status == 204
+    ending = psycopg2.connect(database.url())
+    end = "UPDATE users SET email = NULL, password_hash = NULL, name = '', deleted_at = clock_timestamp() WHERE id = %s"
+    ending.cursor().execute(end, (person.id,))
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        restores = [pool.submit(api.call, "POST", f"/api/links/{link['id']}/restore") for api in (admin, person)]
+        wait_until(lambda: database.ask(waiting) == 2, 20, "both to wait")
+        ending.commit()
+        assert [restore.result().status for restore in restores] == [409, 409]
+    ending.close()
+    assert database.ask("SELECT state FROM links WHERE id = %s", link["id"]) == "DELETED"
+
+
+def test_an_admin_restores_what_nobody_owns(admin, service, database):
+    link = Api(service.url).call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json["link"]
+    assert admin.call("DELETE", f"/api/links/{link['id']}").status == 204
+    assert admin.call("POST", f"/api/links/{link['id']}/restore").status == 200
+
+
 def test_the_audit_log_tells_admins_who_did_what(admin, service, database, expect):
     person = Person(service, database)
     key, shown = person.with_key("links:write")

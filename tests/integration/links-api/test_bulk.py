@@ -214,6 +214,69 @@ def test_reuse_in_a_bulk_finds_what_the_bulk_has_made(ann):
     assert ids[1] in (ids[0], ids[2]) and ids[3] in (ids[0], ids[2])
 
 
+@pytest.fixture(scope="module")
+def rounds(database):
+    """rounds(): how many statements have made links until now."""
+    database.run("CREATE SEQUENCE made_links MINVALUE 0")
+    database.run(
+        "CREATE FUNCTION count_made_links() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS"
+        " $$ BEGIN PERFORM nextval('made_links'); RETURN NULL; END $$"
+    )
+    database.run("CREATE TRIGGER count_made_links AFTER INSERT ON links FOR EACH STATEMENT EXECUTE FUNCTION count_made_links()")
+    yield lambda: database.ask("SELECT last_value FROM made_links")
+    database.run("DROP TRIGGER count_made_links ON links")
+
+
+def test_a_thousand_wishes_for_the_same_are_few_statements(ann, rounds):
+    """Whatever they share, each item is decided as if it came alone, and nobody waits for a statement per item."""
+    same, slug = f"https://example.com/{unique()}", unique()
+    before = rounds()
+    own_names = bulk(ann, *({"original_url": same, "slug": f"{slug}-{i}", "reuse": True} for i in range(1000)))
+    assert statuses(own_names) == [201] * 1000, "another name is another link"
+    one_name = bulk(ann, *({"original_url": f"{same}/{i}", "slug": slug, "reuse": True} for i in range(1000)))
+    assert statuses(one_name) == [201] + [409] * 999
+    no_name = bulk(ann, *({"original_url": f"{same}/{i % 2}", "reuse": True} for i in range(1000)))
+    made = no_name.json["results"][1]["link"]["id"]
+    assert statuses(no_name) == [200, 201] + [200] * 998
+    assert {r["link"]["id"] for r in no_name.json["results"]} == {one_name.json["results"][0]["link"]["id"], made}
+    assert rounds() - before <= 6
+
+
+def test_who_waits_in_vain_for_a_link_gets_one(ann, bob, rounds):
+    """The one before it was to be made, and was not: its slug is taken."""
+    taken, url = bob.create(slug=unique())["slug"], f"https://example.com/{unique()}"
+    before, reuse = rounds(), {"original_url": url, "reuse": True}
+    answer = bulk(ann, {**reuse, "slug": taken}, reuse, {**reuse, "slug": taken}, {"original_url": url, "slug": taken}, reuse)
+    assert statuses(answer) == [409, 201, 409, 409, 200]
+    assert answer.json["results"][4]["link"]["id"] == answer.json["results"][1]["link"]["id"]
+    assert rounds() - before <= 3
+    link = ann.create(slug=unique(), original_url=url)
+    again = bulk(ann, {**reuse, "slug": link["slug"]}, {**reuse, "slug": link["slug"]}, {"original_url": url, "slug": link["slug"]})
+    assert statuses(again) == [200, 200, 409]
+
+
+def test_the_last_of_a_quota_is_not_a_statement_per_slug_that_is_taken(start, database, ann, rounds):
+    slug = unique()
+    assert statuses(bulk(ann, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(300)))) == [201] * 300
+    person, before = Person(start(LINKS_PER_DAY=2), database), rounds()
+    answer = bulk(person, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(303)))
+    assert statuses(answer) == [409] * 300 + [201] * 2 + [429]
+    assert rounds() - before <= 3
+
+
+def test_a_transaction_that_takes_too_long_is_given_up(ann, service, database):
+    """Whoever waits for the account waits no longer than that, however short each statement is."""
+    links = [make_anonymous(service) for _ in range(100)]
+    database.run("CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.15); RETURN NEW; END $$")
+    database.run("CREATE TRIGGER be_slow BEFORE UPDATE OF owner_id ON links FOR EACH ROW EXECUTE FUNCTION be_slow()")
+    try:
+        answer = sync(ann, *links)
+    finally:
+        database.run("DROP TRIGGER be_slow ON links")
+    assert answer.status == 503 and answer.headers["retry-after"] == "1"
+    assert statuses(sync(ann, *links)) == [200] * 100, "nothing of it was done"
+
+
 # --- sync ---
 
 

@@ -5,6 +5,7 @@ import datetime
 import hashlib
 import secrets
 
+import psycopg2
 import pytest
 from doors import Api, ask, unique_email
 from service import BASE, wait_until
@@ -380,6 +381,27 @@ def test_the_platform_counts_links_that_are_not_deleted(ann):
     assert ann.call("GET", "/api/stats").json["total_links"] == before + 1
     ann.call("DELETE", f"/api/links/{link['id']}")
     assert ann.call("GET", "/api/stats").json["total_links"] == before
+
+
+@pytest.mark.parametrize("spelling", ["0{}", "00{}", "+{}", "{}.0", "%3{}", "0x{}", "-{}", "{}%20"])
+def test_an_id_has_one_spelling(ann, expect, spelling):
+    link = ann.create()
+    strange = spelling.format(link["id"])
+    for method, path, body in (("GET", "", None), ("PATCH", "", {"title": "x"}), ("GET", "/stats", None), ("DELETE", "", None)):
+        expect(ann.call(method, f"/api/links/{strange}{path}", body), 404)
+    assert ann.call("GET", f"/api/links/{link['id']}").json["link"]["version"] == 1
+
+
+def test_the_platform_counts_links_without_reading_them(ann, database):
+    """Anybody may ask for it, as often as he likes."""
+    total = ann.call("GET", "/api/stats").json["total_links"]
+    holder = psycopg2.connect(database.url())
+    try:
+        holder.cursor().execute("LOCK TABLE links IN ACCESS EXCLUSIVE MODE")
+        answer = Api(ann.base).call("GET", "/api/stats")
+    finally:
+        holder.close()
+    assert answer.status == 200 and answer.json["total_links"] == total
 
 
 def test_two_accounts_never_share_a_token(service):

@@ -1,7 +1,9 @@
 """QR codes: scanners read the short URL from each picture, and only the link's owner gets one."""
 
+import http.client
 import io
 import re
+import urllib.parse
 
 import pytest
 from doors import Api
@@ -32,7 +34,7 @@ def link(ann):
 
 
 def get(api, link, query="", headers=None):
-    return api.call("GET", f"/api/links/{link['id']}/qr{query}", headers=headers)
+    return api.call("GET", f"/api/links/{link['id']}/qr{query}", headers={"Accept": "*/*", **(headers or {})})
 
 
 @pytest.mark.parametrize("query", ["?format=png", "?format=png&size=64&margin=2", "?format=png&size=2048&margin=16"])
@@ -55,9 +57,39 @@ def test_an_svg_says_the_short_url(ann, link, query):
     assert scan(image) == [link["short_url"]]
 
 
-def test_its_reader_may_keep_it_and_ask_whether_it_is_the_same(ann, link):
+@pytest.mark.parametrize(
+    "accept,drawn",
+    [
+        ("image/png", "image/png"), ("image/svg+xml;q=0.5, image/png", "image/png"), ("image/png;q=0.5, image/*", "image/svg+xml"),
+        ("image/*", "image/svg+xml"), ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", "image/svg+xml"), ("", "image/svg+xml"),
+        ("text/html", None), ("application/json", None), ("image/png;q=0", None),
+    ],
+)  # fmt: skip
+def test_who_names_no_format_gets_what_he_accepts(ann, link, expect, accept, drawn):
+    answer = get(ann, link, "", {"Accept": accept})
+    if drawn:
+        assert (answer.status, answer.headers["content-type"]) == (200, drawn)
+        assert "accept" in answer.headers["vary"].lower()
+    else:
+        expect(answer, 406)
+    assert get(ann, link, "?format=png", {"Accept": accept}).headers["content-type"] == "image/png", "who names one has chosen"
+
+
+def test_no_cache_keeps_it(ann, link):
+    """Whoever is logged out, or loses the link, finds it nowhere; and no header is there twice."""
+    url = urllib.parse.urlsplit(ann.base)
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    connection.request("GET", f"/api/links/{link['id']}/qr", headers={"Authorization": f"Bearer {ann.token}"})
+    response = connection.getresponse()
+    assert response.read()
+    headers = [(name.lower(), value) for name, value in response.getheaders()]
+    connection.close()
+    assert [value for name, value in headers if name == "cache-control"] == ["no-store"]
+    assert [value for name, value in headers if name == "x-content-type-options"] == ["nosniff"]
+
+
+def test_who_has_it_may_ask_whether_it_is_the_same(ann, link):
     first = get(ann, link)
-    assert first.headers["cache-control"] == "private, max-age=86400"
     again = get(ann, link, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
     assert get(ann, link, "?size=300", {"If-None-Match": first.headers["etag"]}).status == 200
@@ -66,7 +98,7 @@ def test_its_reader_may_keep_it_and_ask_whether_it_is_the_same(ann, link):
 
 def test_a_head_has_the_length_alone(ann, link):
     whole = get(ann, link)
-    head = ann.call("HEAD", f"/api/links/{link['id']}/qr")
+    head = ann.call("HEAD", f"/api/links/{link['id']}/qr", headers={"Accept": "*/*"})
     assert (head.status, head.body) == (200, b"")
     assert int(head.headers["content-length"]) == len(whole.body)
 
@@ -80,7 +112,7 @@ def test_what_cannot_be_drawn_is_refused(ann, link, expect):
 
 def test_nobody_else_gets_one(service, bob, link, ann, expect):
     expect(get(bob, link), 404)
-    expect(bob.call("GET", "/api/links/999999999/qr"), 404)
+    expect(get(bob, {"id": 999999999}), 404)
     expect(get(Api(service.url), link), 401)
     gone = ann.create(original_url="https://example.com/gone")
     assert ann.call("DELETE", f"/api/links/{gone['id']}").status == 204

@@ -101,6 +101,19 @@ static void knows_addresses_in_each_of_their_spellings_and_nothing_below_them(vo
 	       { "http://[::ffff:c000:201]/", HOST_POLICY_BLOCKED });
 }
 
+static void knows_an_ipv4_host_in_the_clothes_of_ipv6(void **state)
+{
+	(void)state;
+	EXPECT("203.0.113.7\n[64:ff9b::192.0.2.1]", "", { "http://[::ffff:203.0.113.7]/", HOST_POLICY_BLOCKED },
+	       { "http://[::ffff:cb00:7107]:81/", HOST_POLICY_BLOCKED },
+	       { "http://[64:ff9b::cb00:7107]/", HOST_POLICY_BLOCKED }, { "http://192.0.2.1/", HOST_POLICY_BLOCKED },
+	       { "http://[::ffff:192.0.2.1]/", HOST_POLICY_BLOCKED },
+	       { "http://[2001:db8::cb00:7107]/", HOST_POLICY_GOOD },
+	       { "http://[::ffff:203.0.113.8]/", HOST_POLICY_GOOD });
+	EXPECT("", "203.0.113.7", { "http://[::ffff:203.0.113.7]/", HOST_POLICY_GOOD },
+	       { "http://[::ffff:203.0.113.8]/", HOST_POLICY_NOT_ALLOWED });
+}
+
 static void takes_a_name_that_only_looks_like_an_address_for_a_name(void **state)
 {
 	(void)state;
@@ -207,6 +220,7 @@ int main(void)
 		cmocka_unit_test(lets_only_allowed_hosts_pass_as_soon_as_there_is_one),
 		cmocka_unit_test(takes_a_host_that_is_allowed_and_blocked_for_blocked),
 		cmocka_unit_test(knows_addresses_in_each_of_their_spellings_and_nothing_below_them),
+		cmocka_unit_test(knows_an_ipv4_host_in_the_clothes_of_ipv6),
 		cmocka_unit_test(takes_a_name_that_only_looks_like_an_address_for_a_name),
 		cmocka_unit_test(reads_lists_with_comments_blanks_and_any_case),
 		cmocka_unit_test(names_the_line_that_is_no_host),

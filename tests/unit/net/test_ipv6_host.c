@@ -30,6 +30,40 @@ static void gives_every_address_the_one_spelling_that_browsers_have(void **state
 	}
 }
 
+static void knows_ipv4_in_other_clothes(void **state)
+{
+	(void)state;
+	static const char *const dressed[] = {
+		"[::ffff:203.0.113.7]",
+		"[::FFFF:cb00:7107]",
+		"[64:ff9b::203.0.113.7]",
+		"[0064:ff9b:0::cb00:7107]",
+	};
+	static const char *const others[] = {
+		"[::203.0.113.7]",
+		"[::ffff:0:cb00:7107]",
+		"[64:ff9b:1::cb00:7107]",
+		"[2001:db8::cb00:7107]",
+		"[::fffe:cb00:7107]",
+		"[::ffff:203.0.113.7",
+		"203.0.113.7",
+		"[]",
+	};
+	for (size_t i = 0; i < sizeof(dressed) / sizeof(dressed[0]); i++) {
+		char out[IPV6_HOST_IPV4_SIZE] = "";
+		assert_true(ipv6_host_is_ipv4(dressed[i], strlen(dressed[i]), out));
+		assert_string_equal(out, "203.0.113.7");
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		char out[IPV6_HOST_IPV4_SIZE] = "untouched";
+		assert_false(ipv6_host_is_ipv4(others[i], strlen(others[i]), out));
+		assert_string_equal(out, "untouched");
+	}
+	char out[IPV6_HOST_IPV4_SIZE] = "";
+	assert_true(ipv6_host_is_ipv4("[::ffff:ffff:ffff]", strlen("[::ffff:ffff:ffff]"), out));
+	assert_string_equal(out, "255.255.255.255");
+}
+
 static void refuses_what_is_no_address_in_brackets(void **state)
 {
 	(void)state;
@@ -67,6 +101,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gives_every_address_the_one_spelling_that_browsers_have),
+		cmocka_unit_test(knows_ipv4_in_other_clothes),
 		cmocka_unit_test(refuses_what_is_no_address_in_brackets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

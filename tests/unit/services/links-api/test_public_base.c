@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "lib/links/host_policy.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/destinations/public_base.h"
 
@@ -87,6 +88,27 @@ static void owns_an_address_on_its_own_port_only(void **state)
 	assert_false(owns(&base, "http://127.0.0.1:3000/"));
 }
 
+static void owns_an_address_whatever_it_is_dressed_in(void **state)
+{
+	(void)state;
+	struct public_base base = base_of("http://127.0.0.1:8080");
+	assert_true(owns(&base, "http://[::ffff:127.0.0.1]:8080/"));
+	assert_true(owns(&base, "http://[::ffff:7f00:1]:8080/"));
+	assert_true(owns(&base, "http://[64:ff9b::7f00:1]:8080/"));
+	assert_false(owns(&base, "http://[::ffff:127.0.0.2]:8080/"));
+	assert_false(owns(&base, "http://[::ffff:127.0.0.1]:3000/"));
+	struct public_base dressed = base_of("http://[::ffff:127.0.0.1]:8080");
+	assert_true(owns(&dressed, "http://127.0.0.1:8080/abc"));
+
+	struct host_policy *aliases = NULL;
+	struct public_base named = base_of("https://wm.example");
+	assert_int_equal(public_base_read_aliases("203.0.113.7", &aliases), OK);
+	named.aliases = aliases;
+	assert_true(owns(&named, "http://[::ffff:203.0.113.7]/"));
+	assert_false(owns(&named, "http://[::ffff:203.0.113.8]/"));
+	host_policy_free(aliases);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +116,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_no_slug_can_follow),
 		cmocka_unit_test(owns_its_name_however_it_is_written),
 		cmocka_unit_test(owns_an_address_on_its_own_port_only),
+		cmocka_unit_test(owns_an_address_whatever_it_is_dressed_in),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void has_a_default_for_everything(void **state)
 	struct qr_query query;
 	struct http_problem_fields wrong = { 0 };
 	assert_int_equal(qr_query_read("", &query, &wrong), OK);
-	assert_int_equal(query.format, QR_FORMAT_SVG);
+	assert_int_equal(query.format, QR_FORMAT_ANY);
 	assert_int_equal(query.picture.size, 256);
 	assert_int_equal(query.picture.margin, 4);
 }
