@@ -83,6 +83,8 @@ static void job(void *arg)
 		enum err err = *e->new_password ? set_password(e) : account_closing_begin(r, e->hash);
 		if (err == ERR_NOT_FOUND)
 			answer_wrong_password(r); /* it was another one a moment ago */
+		else if (err == ERR_CONFLICT)
+			answer_conflict(r, "last-admin", "", "nobody else could administrate the platform then");
 		else if (err == OK)
 			answer_nothing(r);
 		else
