@@ -113,8 +113,9 @@ static void login_job(void *arg)
 {
 	struct attempt *a = arg;
 	struct request *r = a->request;
-	if (password_matches(a->credentials.password, *a->hash ? a->hash : NULL)) {
-		login_limit_give_back(r, &a->limit);
+	bool is_right = password_matches(a->credentials.password, *a->hash ? a->hash : NULL);
+	login_limit_end(r, &a->limit, !is_right);
+	if (is_right) {
 		if (a->user.blocked)
 			authentication_refuse(r, REQUEST_LOGIN_BLOCKED);
 		else
@@ -142,7 +143,7 @@ static enum err find_user(struct attempt *a)
 /* Nothing that was counted stays so when nobody looked at the password. */
 static enum http_progress give_up(struct attempt *a)
 {
-	login_limit_give_back(a->request, &a->limit);
+	login_limit_end(a->request, &a->limit, false);
 	attempt_free(a);
 	return HTTP_ANSWERED;
 }
@@ -154,7 +155,7 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
 		return HTTP_ANSWERED;
-	if (login_limit_take(r, a->credentials.email, &a->limit) != OK) {
+	if (login_limit_begin(r, a->credentials.email, &a->limit) != OK) {
 		attempt_free(a);
 		return HTTP_ANSWERED;
 	}

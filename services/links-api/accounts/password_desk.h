@@ -16,4 +16,7 @@
  */
 bool password_desk_submit(struct request *r, worker_pool_job job, void *arg);
 
+/* 429 "busy": to come back after a second. */
+void password_desk_refuse(struct request *r);
+
 #endif
