@@ -10,6 +10,7 @@
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limit.h"
 #include "services/links-api/accounts/password_desk.h"
+#include "services/links-api/accounts/registration_limit.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/answer.h"
 
@@ -87,9 +88,13 @@ static void register_job(void *arg)
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct attempt *a = attempt_new(ctx, true);
-	if (a && password_desk_submit(a->request, register_job, a))
-		return HTTP_PENDING;
+	struct request *r = ctx;
+	struct attempt *a = attempt_new(r, true);
+	if (a && registration_limit_take(r) == OK) {
+		if (password_desk_submit_newcomer(r, register_job, a))
+			return HTTP_PENDING;
+		registration_limit_give_back(r);
+	}
 	attempt_free(a);
 	return HTTP_ANSWERED;
 }
