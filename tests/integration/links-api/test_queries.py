@@ -388,6 +388,14 @@ def test_a_filter_that_is_wrong_says_where(user, expect):
         assert user.call("GET", path(filter=text)).status == 400, text
 
 
+def test_a_filter_of_the_greatest_length_fits_whatever_it_is_written_in(user, expect):
+    longest = "title:~'%s'" % ("ж" * 995)  # of two bytes, six when escaped
+    assert len(longest.encode()) == 1999
+    assert shown(user, filter=longest + " ", sort="last_visited_at", order="desc", limit=100)["links"] == []
+    expect(user.call("GET", path(filter=longest + "  ")), 400, "/filter")
+    assert change(user, longest, {"tags": ["x"]}).json == {"matched": 0, "changed": 0}
+
+
 def test_values_are_values_whatever_they_look_like(user):
     for value in ("'; DROP TABLE links; --", "$1", "%", "{a,b}", "NULL", '"', "\\", "a\\'b", "(x)", "[y]", "über", "\U0001f517"):
         link = user.create(title=value, tags=[value])
