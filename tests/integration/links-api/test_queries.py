@@ -573,9 +573,13 @@ def test_owner_is_for_administrators(service, bob, database, expect):
     user = user_of(service)
     link = bob.create()
     bob.id = bob.call("GET", "/api/auth/me").json["user"]["id"]
-    for owner in (bob.id, user.id, "all"):
+    for owner in (bob.id, "all"):
         problem = expect(user.call("GET", path(owner=owner)), 403)
         assert problem["type"].endswith("/problems/forbidden")
+    mine = user.create()
+    assert slugs(user, owner=user.id) == [mine["slug"]], "of oneself anybody may ask so"
+    assert change(user, f"id:{mine['id']}", {"tags": ["t"]}, owner=user.id).json == {"matched": 1, "changed": 1}
+    assert user.call("DELETE", f"/api/links/{mine['id']}?hard=true").status == 204
     database.run("UPDATE users SET role = 'admin' WHERE id = %s", user.id)
     admin = Api(service.url)
     admin.token = user.token
