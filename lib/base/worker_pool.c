@@ -101,9 +101,14 @@ void worker_pool_free(struct worker_pool *pool)
 
 enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg)
 {
+	return worker_pool_submit_behind(pool, pool->ring_size, job, arg);
+}
+
+enum err worker_pool_submit_behind(struct worker_pool *pool, size_t waiting_max, worker_pool_job job, void *arg)
+{
 	enum err e = ERR_LIMIT;
 	pthread_mutex_lock(&pool->lock);
-	if (pool->waiting < pool->ring_size) {
+	if (pool->waiting < waiting_max && pool->waiting < pool->ring_size) {
 		pool->ring[(pool->head + pool->waiting) % pool->ring_size] = (struct queued_job){ job, arg };
 		pool->waiting++;
 		metrics_add(pool->queued, 1);

@@ -26,6 +26,10 @@ void worker_pool_free(struct worker_pool *pool);
 /* ERR_LIMIT at once when queue_max jobs wait already: the job will not run. */
 enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg) MUST_CHECK;
 
+/* For what must leave room for others: ERR_LIMIT also when waiting_max jobs wait already, whosever they are. */
+enum err worker_pool_submit_behind(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
+                                   void *arg) MUST_CHECK;
+
 /* Jobs that wait, not counting those that run. */
 size_t worker_pool_queued(const struct worker_pool *pool);
 

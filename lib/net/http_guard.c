@@ -138,10 +138,10 @@ static struct http_guard_verdict refuse(unsigned status, const char *detail)
 	return (struct http_guard_verdict){ .status = status, .detail = detail };
 }
 
-bool http_guard_takes_target(const char *target, size_t len)
+bool http_guard_takes_target(const char *target, size_t len, size_t max)
 {
 	size_t pairs = 1;
-	if (len > HTTP_GUARD_TARGET_MAX)
+	if (len > max)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		pairs += target[i] == '&';

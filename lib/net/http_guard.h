@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_GUARD_TARGET_MAX 4096
 #define HTTP_GUARD_QUERY_PAIRS_MAX 64
 #define HTTP_GUARD_HEADERS_MAX 64
 /* A body of GET or HEAD means nothing (RFC 9110, 9.3.1): a client that sends one is odd, a larger one is hostile. */
@@ -40,10 +39,10 @@ struct http_guard_verdict {
 };
 
 /*
- * Whether the library should go on reading a request with this target: its records of a query's pairs take memory
- * that the answer needs. False: 414.
+ * Whether the library should go on reading a request with this target, of at most max bytes: its records of a query's
+ * pairs take memory that the answer needs. False: 414.
  */
-bool http_guard_takes_target(const char *target, size_t len);
+bool http_guard_takes_target(const char *target, size_t len, size_t max);
 
 /* mhd: the library's connection, in the first call of its access handler. */
 struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_head *head);

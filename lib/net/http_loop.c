@@ -117,7 +117,8 @@ static void *on_request_line(void *arg, const char *target, struct MHD_Connectio
 	http_exchange_begin(&c->exchange, mhd, target, loop->service->config.clock);
 	if (c->list == &loop->idle)
 		http_connection_move(c, &loop->receiving, c->exchange.arrived_steady_us);
-	if (!http_guard_takes_target(c->exchange.target, c->exchange.target_len)) {
+	size_t max = loop->service->config.target_bytes_max;
+	if (!http_guard_takes_target(c->exchange.target, c->exchange.target_len, max)) {
 		http_request_refuse_on_socket(c, MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
 		shutdown(c->fd, SHUT_WR);
 	}

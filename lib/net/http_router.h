@@ -19,6 +19,7 @@ struct http_route {
 	http_handler handler;
 	unsigned right; /* what the caller must be allowed; its meaning is the service's */
 	bool blocks;    /* runs on a worker from the start */
+	bool queries;   /* the handler sees to the query; what that means for others is the service's */
 };
 
 struct http_match {

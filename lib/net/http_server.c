@@ -11,6 +11,7 @@
 
 #define LOOPS_MAX 64
 #define HEAD_BYTES_MAX 8192
+#define TARGET_BYTES_MAX 4096
 
 struct http_server {
 	struct http_service service;
@@ -70,6 +71,8 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 	s->service.config = *config;
 	if (config->head_bytes_max == 0)
 		s->service.config.head_bytes_max = HEAD_BYTES_MAX;
+	if (config->target_bytes_max == 0)
+		s->service.config.target_bytes_max = TARGET_BYTES_MAX;
 	s->service.bodies.max = config->bodies_bytes_max;
 	s->port = port;
 	s->loops = mem_array(loops, sizeof(*s->loops));

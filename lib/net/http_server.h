@@ -8,7 +8,7 @@
  *   - the framing guard: any doubt where the request ends (two Content-Lengths, Content-Length with
  *     Transfer-Encoding, unknown transfer codings, Transfer-Encoding in HTTP/1.0, white space before a colon, two
  *     Hosts, no Host in 1.1) is 400 and the connection closes, so that no hidden second request is ever executed;
- *   - the size limits: 414 (target over 4,096 bytes or 64 pairs in its query), 431 (headers over head_bytes_max or
+ *   - the size limits: 414 (target over target_bytes_max or 64 pairs in its query), 431 (headers over head_bytes_max or
  *     more than 64), 413 (body).
  * Paths and queries are handed over raw: no percent-decoding happens here.
  *
@@ -83,6 +83,7 @@ struct http_server_config {
 	size_t connections;         /* ceiling overall */
 	size_t connections_per_ip;  /* 0 = no ceiling; addresses in trusted are never limited */
 	size_t head_bytes_max;      /* request line and headers; 0 = 8192. A connection takes twice that and 2.5 KiB */
+	size_t target_bytes_max;    /* path and query as they arrive; 0 = 4096. Less than head_bytes_max */
 	size_t body_bytes_max;      /* of GET and HEAD at most 1 KiB */
 	size_t bodies_bytes_max;    /* memory of all bodies beyond 16 KiB at once; beyond: 503. 0 = no ceiling */
 	bool needs_length;          /* a body in chunks is refused with 411, so that nobody's chunks are read */

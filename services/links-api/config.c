@@ -29,6 +29,8 @@ static const struct env_var vars[] = {
 	        "links that a user may create in 24 hours; 0 = no limit"),
 	ENV_INT("ANONYMOUS_LINKS_PER_HOUR", struct config, anonymous_links_per_hour, "20", 0, 1000000000,
 	        "links that a network (/24, /48) may create without a login in an hour; 0 = no limit"),
+	ENV_INT("ACCOUNTS_PER_HOUR", struct config, accounts_per_hour, "20", 0, 1000000000,
+	        "accounts that a network (/24, /48) may ask for in an hour; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES", struct config, login_failures, "10", 0, 1000000000,
 	        "wrong passwords per account and 15 minutes; 0 = no limit"),
 	ENV_INT("LOGIN_FAILURES_PER_NETWORK", struct config, login_failures_per_network, "100", 0, 1000000000,
@@ -67,7 +69,7 @@ static const struct env_var vars[] = {
 	        "marks and purges of the janitor that are told to Redis and Kafka a second, behind what people change"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64, "threads that hash passwords"),
 	ENV_INT("PASSWORD_QUEUE", struct config, password_queue, "32", 1, 4096,
-	        "logins that may wait for them; beyond: 429"),
+	        "logins that may wait for them, and half as many registrations; beyond: 429"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 

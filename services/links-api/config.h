@@ -37,6 +37,7 @@ struct config {
 	int64_t password_queue;
 	int64_t links_per_day;              /* created links per user and 24 hours; 0 = no limit */
 	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
+	int64_t accounts_per_hour;          /* per network; 0 = no limit */
 	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
 	int64_t login_failures_per_network; /* per hour; 0 = no limit */
 	enum log_level log_level;

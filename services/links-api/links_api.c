@@ -12,6 +12,9 @@
 
 #define REQUEST_DEADLINE_MS 10000
 #define IDLE_MS 60000
+/* A filter has 2,000 bytes (nql.h), each of which may come as three; beside it there is room for the rest of a query. */
+#define TARGET_BYTES_MAX 6400
+#define HEAD_BYTES_MAX 10240
 
 struct links_api {
 	struct metrics *metrics;
@@ -67,6 +70,8 @@ static enum err start_http(struct links_api *service)
 		.workers = (size_t)config->http_workers,
 		.worker_queue = (size_t)config->http_worker_queue,
 		.connections = (size_t)config->http_connections,
+		.head_bytes_max = HEAD_BYTES_MAX,
+		.target_bytes_max = TARGET_BYTES_MAX,
 		.body_bytes_max = ROUTES_BODY_BYTES_MAX,
 		.bodies_bytes_max = (size_t)config->http_bodies_max_bytes,
 		.body_limit = routes_body_limit,

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "lib/base/trace_context.h"
+#include "lib/base/utf8.h"
+#include "lib/net/http_query.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/access/key_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
@@ -17,6 +19,7 @@
 #include "services/links-api/links/link_handlers.h"
 #include "services/links-api/lists/link_list_change.h"
 #include "services/links-api/lists/link_list_handlers.h"
+#include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
 #include "services/links-api/route_metrics.h"
 #include "services/links-api/stats/stats_handlers.h"
@@ -25,47 +28,51 @@
 /* Longer than every path that the table knows. */
 #define PATH_SIZE 256
 #define BODY_BYTES_MAX ((size_t)16 * 1024)
+#define PARAMETER_SIZE 64
 #define OPTIONS ", OPTIONS"
 #define TOO_LARGE 413
 
-/* One row, one endpoint; rows of one path stand together. */
+/*
+ * One row, one endpoint; rows of one path stand together. The last column: the handler reads the query. Pages that people
+ * open do not mind what somebody hung on their address.
+ */
 /* clang-format off */
 static const struct http_route table[] = {
-	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true },
-	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true },
-	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true },
-	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, ROUTES_RIGHT_ACCOUNT,      true },
-	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, ROUTES_RIGHT_ACCOUNT, true },
-	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true },
-	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true },
-	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true },
-	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    ROUTES_RIGHT_ADMIN,        true },
-	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, ROUTES_RIGHT_ADMIN,     true },
-	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    ROUTES_RIGHT_ADMIN,        true },
-	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true },
-	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  ROUTES_RIGHT_LINKS_READ,   true },
-	{ HTTP_PATCH,  "/api/links",               link_list_change_patch,  ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true },
-	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE,  true },
-	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true },
-	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, ROUTES_RIGHT_STATS_READ, true },
-	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, ROUTES_RIGHT_STATS_READ, true },
-	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         ROUTES_RIGHT_LINKS_READ,   true },
-	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true },
-	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true },
-	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true },
-	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      ROUTES_RIGHT_ADMIN,        true },
-	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    ROUTES_RIGHT_ADMIN,        true },
-	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    ROUTES_RIGHT_ADMIN,        true },
-	{ HTTP_GET,    "/openapi.json",            document_handlers_description, ROUTES_RIGHT_NONE,   false },
-	{ HTTP_GET,    "/docs",                    document_handlers_reader,  ROUTES_RIGHT_NONE,       false },
-	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    ROUTES_RIGHT_NONE,       false },
-	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, ROUTES_RIGHT_NONE,       false },
+	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true, false },
+	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true, false },
+	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true, false },
+	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, ROUTES_RIGHT_ACCOUNT,      true, false },
+	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, ROUTES_RIGHT_ACCOUNT, true, false },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true, false },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true, false },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true, false },
+	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    ROUTES_RIGHT_ADMIN,        true, true },
+	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, ROUTES_RIGHT_ADMIN,     true, false },
+	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    ROUTES_RIGHT_ADMIN,        true, true },
+	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true, false },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true, false },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true, false },
+	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true, false },
+	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  ROUTES_RIGHT_LINKS_READ,   true, true },
+	{ HTTP_PATCH,  "/api/links",               link_list_change_patch,  ROUTES_RIGHT_LINKS_WRITE,  true, true },
+	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true, false },
+	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true, false },
+	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true, true },
+	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE,  true, false },
+	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, ROUTES_RIGHT_STATS_READ, true, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, ROUTES_RIGHT_STATS_READ, true, true },
+	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         ROUTES_RIGHT_LINKS_READ,   true, true },
+	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true, true },
+	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true, false },
+	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true, true },
+	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      ROUTES_RIGHT_ADMIN,        true, false },
+	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    ROUTES_RIGHT_ADMIN,        true, false },
+	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    ROUTES_RIGHT_ADMIN,        true, false },
+	{ HTTP_GET,    "/openapi.json",            document_handlers_description, ROUTES_RIGHT_NONE,   false, true },
+	{ HTTP_GET,    "/docs",                    document_handlers_reader,  ROUTES_RIGHT_NONE,       false, true },
+	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    ROUTES_RIGHT_NONE,       false, true },
+	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, ROUTES_RIGHT_NONE,       false, true },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
@@ -142,8 +149,34 @@ static bool changes(const struct http_route *route)
 	return route->method == HTTP_POST || route->method == HTTP_PATCH;
 }
 
+/* A parameter that was passed over could be one that the caller relies on. */
+static bool has_query(const struct request *r)
+{
+	const char *query = http_exchange_query(r->exchange);
+	return query[strspn(query, "&")] != '\0';
+}
+
+static enum http_progress refuse_query(struct request *r)
+{
+	const char *query = http_exchange_query(r->exchange);
+	struct http_problem_fields wrong = { 0 };
+	for (;;) {
+		char name[PARAMETER_SIZE], value[PARAMETER_SIZE], pointer[HTTP_PROBLEM_POINTER_SIZE];
+		const char *raw = query + strspn(query, "&");
+		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
+		if (err == ERR_NOT_FOUND)
+			return answer_wrong_fields(r, &wrong);
+		if (err != OK)
+			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
+		member_pointer(name, pointer);
+		http_problem_add_field(&wrong, pointer, "is no query parameter here");
+	}
+}
+
 static enum http_progress run(struct request *r)
 {
+	if (!r->match.route->queries && has_query(r))
+		return refuse_query(r);
 	if (changes(r->match.route) && !answer_may_be_json(r))
 		return HTTP_ANSWERED;
 	return r->match.route->handler(r, r->exchange);

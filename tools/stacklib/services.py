@@ -92,6 +92,7 @@ class LinksApi(Service):
             "HTTP_PORT": self.ports[0],
             "JWT_SECRET": self.state.secret("jwt"),
             "TRUSTED_PROXIES": "127.0.0.0/8",
+            "ACCOUNTS_PER_HOUR": 0,  # everybody on this machine is one network
         }
 
 

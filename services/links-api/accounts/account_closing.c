@@ -90,11 +90,26 @@ struct ending {
 	const char *hash;
 };
 
+/* Of an admin: when another stays. Whoever has become one since he was asked who he is comes again. */
+static enum err erase(const struct ending *ending, struct pg_conn *conn)
+{
+	const struct request *r = ending->request;
+	bool is_admin = r->role == USER_ROLE_ADMIN;
+	bool another_stays = false;
+	bool was_admin = false;
+	enum err err = is_admin ? user_store_lock_admins(conn, r->user_id, &another_stays) : OK;
+	if (err == OK)
+		err = user_store_erase(conn, r->user_id, ending->hash, &was_admin);
+	if (err == OK && was_admin && !another_stays)
+		err = is_admin ? ERR_CONFLICT : ERR_UNAVAILABLE;
+	return err;
+}
+
 static enum err end_account_on(void *ctx, struct pg_conn *conn)
 {
 	const struct ending *ending = ctx;
 	const struct request *r = ending->request;
-	enum err err = user_store_erase(conn, r->user_id, ending->hash);
+	enum err err = erase(ending, conn);
 	if (err == OK)
 		err = api_key_store_delete_all(conn, r->user_id);
 	if (err == OK)

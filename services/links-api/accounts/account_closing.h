@@ -18,7 +18,7 @@
 
 /*
  * Ends the caller's account. hash: what the password was proved by. ERR_NOT_FOUND: it is another password by now, or
- * the account is gone. OK: even if links are left for the thread.
+ * the account is gone. ERR_CONFLICT: he is the last admin. OK: even if links are left for the thread.
  */
 enum err account_closing_begin(const struct request *r, const char *hash) MUST_CHECK;
 

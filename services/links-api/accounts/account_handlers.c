@@ -78,11 +78,14 @@ static void job(void *arg)
 {
 	struct errand *e = arg;
 	struct request *r = e->request;
-	if (password_matches(e->password, e->hash)) {
-		login_limit_give_back(r, &e->limit);
+	bool is_right = password_matches(e->password, e->hash);
+	login_limit_end(r, &e->limit, !is_right);
+	if (is_right) {
 		enum err err = *e->new_password ? set_password(e) : account_closing_begin(r, e->hash);
 		if (err == ERR_NOT_FOUND)
 			answer_wrong_password(r); /* it was another one a moment ago */
+		else if (err == ERR_CONFLICT)
+			answer_conflict(r, "last-admin", "", "nobody else could administrate the platform then");
 		else if (err == OK)
 			answer_nothing(r);
 		else
@@ -118,11 +121,11 @@ static enum http_progress prove(struct errand *e)
 	else if (err != OK)
 		answer_failure(r, err);
 	if (err == OK)
-		err = login_limit_take(r, e->user.email, &e->limit);
+		err = login_limit_begin(r, e->user.email, &e->limit);
 	if (err == OK && password_desk_submit(r, job, e))
 		return HTTP_PENDING;
 	if (err == OK)
-		login_limit_give_back(r, &e->limit);
+		login_limit_end(r, &e->limit, false);
 	errand_free(e);
 	return HTTP_ANSWERED;
 }

@@ -88,13 +88,17 @@ struct errand {
 	const struct request *request;
 	int64_t id;
 	struct user_change change;
-	struct user user; /* as it is then */
+	struct user user;  /* as it is then */
+	bool is_too_late; /* the caller is no admin any more */
 };
 
 static enum err change_on(void *ctx, struct pg_conn *conn)
 {
 	struct errand *e = ctx;
-	enum err err = user_store_change(conn, e->id, &e->change, &e->user);
+	enum err err = user_store_lock_admin(conn, e->request->user_id, e->id);
+	e->is_too_late = err == ERR_NOT_FOUND;
+	if (err == OK)
+		err = user_store_change(conn, e->id, &e->change, &e->user);
 	return err == OK ? audit_change(e->request, conn, e->id, &e->change) : err;
 }
 
@@ -129,6 +133,8 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	if (shuts_himself_out(&errand))
 		return answer_conflict(r, "own-account", "", "nobody blocks himself or gives up his own role");
 	err = pg_transaction_run(r->api->pg, change_on, &errand);
+	if (errand.is_too_late)
+		return answer_problem(r, 403, "forbidden", "Another administrator has just taken your rights away.");
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
 	return err == OK ? answer_changed(r, &errand.user) : answer_failure(r, err);

@@ -10,6 +10,7 @@
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limit.h"
 #include "services/links-api/accounts/password_desk.h"
+#include "services/links-api/accounts/registration_limit.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/answer.h"
 
@@ -87,9 +88,13 @@ static void register_job(void *arg)
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct attempt *a = attempt_new(ctx, true);
-	if (a && password_desk_submit(a->request, register_job, a))
-		return HTTP_PENDING;
+	struct request *r = ctx;
+	struct attempt *a = attempt_new(r, true);
+	if (a && registration_limit_take(r) == OK) {
+		if (password_desk_submit_newcomer(r, register_job, a))
+			return HTTP_PENDING;
+		registration_limit_give_back(r);
+	}
 	attempt_free(a);
 	return HTTP_ANSWERED;
 }
@@ -113,8 +118,9 @@ static void login_job(void *arg)
 {
 	struct attempt *a = arg;
 	struct request *r = a->request;
-	if (password_matches(a->credentials.password, *a->hash ? a->hash : NULL)) {
-		login_limit_give_back(r, &a->limit);
+	bool is_right = password_matches(a->credentials.password, *a->hash ? a->hash : NULL);
+	login_limit_end(r, &a->limit, !is_right);
+	if (is_right) {
 		if (a->user.blocked)
 			authentication_refuse(r, REQUEST_LOGIN_BLOCKED);
 		else
@@ -142,7 +148,7 @@ static enum err find_user(struct attempt *a)
 /* Nothing that was counted stays so when nobody looked at the password. */
 static enum http_progress give_up(struct attempt *a)
 {
-	login_limit_give_back(a->request, &a->limit);
+	login_limit_end(a->request, &a->limit, false);
 	attempt_free(a);
 	return HTTP_ANSWERED;
 }
@@ -154,7 +160,7 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
 		return HTTP_ANSWERED;
-	if (login_limit_take(r, a->credentials.email, &a->limit) != OK) {
+	if (login_limit_begin(r, a->credentials.email, &a->limit) != OK) {
 		attempt_free(a);
 		return HTTP_ANSWERED;
 	}

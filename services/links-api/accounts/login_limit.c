@@ -3,11 +3,14 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lib/base/entropy.h"
+#include "services/links-api/accounts/password_desk.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
 
 #define ACCOUNT_WINDOW_S (15 * 60)
 #define NETWORK_WINDOW_S (60 * 60)
+#define HOLD_S_MIN 30
 
 static struct rate_limit_rule account_rule(const struct request *r)
 {
@@ -29,6 +32,13 @@ static struct rate_limit_rule network_rule(const struct request *r)
 	};
 }
 
+static void name_attempt(struct login_limit *limit)
+{
+	uint8_t random[RATE_LIMIT_ID_MAX / 2];
+	entropy_fill(random, sizeof(random));
+	digest_hex(random, sizeof(random), limit->id);
+}
+
 static void name_account(const char *email, struct login_limit *limit)
 {
 	char lower[USER_EMAIL_SIZE] = "";
@@ -40,31 +50,46 @@ static void name_account(const char *email, struct login_limit *limit)
 	digest_hex(digest, sizeof(digest), limit->account);
 }
 
-enum err login_limit_take(struct request *r, const char *email, struct login_limit *out)
+/* Longer than a password can wait and be looked at: a hash takes less than a second. */
+static int64_t hold_s(const struct config *config)
+{
+	return HOLD_S_MIN + config->password_queue / config->password_threads;
+}
+
+static enum err refuse(struct request *r, enum err err, const struct rate_limit_rule *rule, int64_t reset_s)
+{
+	if (err == ERR_LIMIT)
+		answer_limited(r, rule, reset_s);
+	else
+		password_desk_refuse(r);
+	return ERR_LIMIT;
+}
+
+enum err login_limit_begin(struct request *r, const char *email, struct login_limit *out)
 {
 	struct rate_limit_rule network = network_rule(r);
 	struct rate_limit_rule account = account_rule(r);
-	struct login_limit limit;
+	struct login_limit limit = { 0 };
 	int64_t reset_s = 0;
+	name_attempt(&limit);
 	name_account(email, &limit);
 	request_network(r, limit.network);
-	if (rate_limit_take(r->api->redis, &network, limit.network, &reset_s) != OK) {
-		answer_limited(r, &network, reset_s);
-		return ERR_LIMIT;
-	}
-	if (rate_limit_take(r->api->redis, &account, limit.account, &reset_s) != OK) {
-		rate_limit_give_back(r->api->redis, &network, limit.network);
-		answer_limited(r, &account, reset_s);
-		return ERR_LIMIT;
+	enum err err = rate_limit_hold(r->api->redis, &network, limit.network, limit.id, hold_s(r->api->config), &reset_s);
+	if (err != OK)
+		return refuse(r, err, &network, reset_s);
+	err = rate_limit_hold(r->api->redis, &account, limit.account, limit.id, hold_s(r->api->config), &reset_s);
+	if (err != OK) {
+		rate_limit_settle(r->api->redis, &network, limit.network, limit.id, false);
+		return refuse(r, err, &account, reset_s);
 	}
 	*out = limit;
 	return OK;
 }
 
-void login_limit_give_back(const struct request *r, const struct login_limit *limit)
+void login_limit_end(const struct request *r, const struct login_limit *limit, bool was_wrong)
 {
 	struct rate_limit_rule network = network_rule(r);
 	struct rate_limit_rule account = account_rule(r);
-	rate_limit_give_back(r->api->redis, &account, limit->account);
-	rate_limit_give_back(r->api->redis, &network, limit->network);
+	rate_limit_settle(r->api->redis, &account, limit->account, limit->id, was_wrong);
+	rate_limit_settle(r->api->redis, &network, limit->network, limit->id, was_wrong);
 }

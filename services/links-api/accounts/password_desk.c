@@ -2,11 +2,26 @@
 
 #include "services/links-api/answer.h"
 
+static bool submit(struct request *r, size_t waiting_max, worker_pool_job job, void *arg)
+{
+	if (worker_pool_submit_behind(r->api->password_workers, waiting_max, job, arg) == OK)
+		return true;
+	password_desk_refuse(r);
+	return false;
+}
+
 bool password_desk_submit(struct request *r, worker_pool_job job, void *arg)
 {
-	if (worker_pool_submit(r->api->password_workers, job, arg) == OK)
-		return true;
+	return submit(r, (size_t)r->api->config->password_queue, job, arg);
+}
+
+bool password_desk_submit_newcomer(struct request *r, worker_pool_job job, void *arg)
+{
+	return submit(r, ((size_t)r->api->config->password_queue + 1) / 2, job, arg);
+}
+
+void password_desk_refuse(struct request *r)
+{
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
 	answer_problem(r, 429, "busy", "Too many passwords are being checked at the moment; please try again.");
-	return false;
 }

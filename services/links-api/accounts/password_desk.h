@@ -16,4 +16,10 @@
  */
 bool password_desk_submit(struct request *r, worker_pool_job job, void *arg);
 
+/* The same for newcomers: half of the queue is kept for those who have an account. */
+bool password_desk_submit_newcomer(struct request *r, worker_pool_job job, void *arg);
+
+/* 429 "busy": to come back after a second. */
+void password_desk_refuse(struct request *r);
+
 #endif

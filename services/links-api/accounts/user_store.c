@@ -147,16 +147,32 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 	                  &params);
 }
 
-enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash)
+/* Of a statement that gives one yes or no. ERR_NOT_FOUND: it gave nothing. */
+static enum err query_bool(struct pg_conn *conn, const char *sql, const struct pg_params *params, bool *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*out = pg_result_bool(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+#define IS_ACTING_ADMIN "role = 'admin' AND NOT blocked"
+
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bool *was_admin)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
 	pg_params_text(&params, hash);
-	return change_one(conn,
+	return query_bool(conn,
 	                  "UPDATE users SET email = NULL, password_hash = NULL, name = '', is_closing = true, "
 	                  "deleted_at = clock_timestamp(), updated_at = clock_timestamp(), "
-	                  "token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2",
-	                  &params);
+	                  "token_generation = token_generation + 1 WHERE id = $1 AND password_hash = $2 "
+	                  "RETURNING " IS_ACTING_ADMIN,
+	                  &params, was_admin);
 }
 
 enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_long_gone)
@@ -237,6 +253,32 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
 	                 "links_per_day = CASE WHEN $5 THEN NULLIF($6::bigint, -1) ELSE links_per_day END, "
 	                 "updated_at = clock_timestamp() WHERE id = $1 AND deleted_at IS NULL RETURNING " COLUMNS,
 	                 &params, out, NULL);
+}
+
+/* Whoever locks several accounts does so in the order of their ids. */
+enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t other_id)
+{
+	struct pg_params params = { 0 };
+	bool acts = false;
+	pg_params_int(&params, admin_id);
+	pg_params_int(&params, other_id);
+	enum err err = query_bool(conn,
+	                          "SELECT COALESCE(bool_or(id = $1 AND " IS_ACTING_ADMIN "), false) FROM "
+	                          "(SELECT id, role, blocked FROM users WHERE id IN ($1, $2) AND deleted_at IS NULL "
+	                          "ORDER BY id FOR NO KEY UPDATE) AS locked",
+	                          &params, &acts);
+	return err == OK && !acts ? ERR_NOT_FOUND : err;
+}
+
+enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *stays)
+{
+	struct pg_params params = { 0 };
+	pg_params_int(&params, id);
+	return query_bool(conn,
+	                  "SELECT COALESCE(bool_or(id <> $1), false) FROM "
+	                  "(SELECT id FROM users WHERE " IS_ACTING_ADMIN " AND deleted_at IS NULL "
+	                  "ORDER BY id LIMIT 2 FOR NO KEY UPDATE) AS locked",
+	                  &params, stays);
 }
 
 enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out)

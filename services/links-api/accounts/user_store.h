@@ -66,9 +66,9 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 
 /*
  * Erases what the account says of a person; its row stays, and is closing (account_closing.h). ERR_NOT_FOUND also: the
- * password is not that of hash any more.
+ * password is not that of hash any more. was_admin: it was one, and not blocked.
  */
-enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash) MUST_CHECK;
+enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bool *was_admin) MUST_CHECK;
 
 /*
  * Inside a transaction: locks a closing account with an id above after that nobody else has locked. ERR_NOT_FOUND:
@@ -109,6 +109,18 @@ struct user_change {
 
 enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_change *change,
                            struct user *out) MUST_CHECK;
+
+/*
+ * Inside a transaction, before one admin changes another account: locks both, so that of two who take each other's role
+ * away one comes too late. ERR_NOT_FOUND: admin_id is no admin any more, or is blocked.
+ */
+enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t other_id) MUST_CHECK;
+
+/*
+ * Inside a transaction, before the account id ends: locks admins that are not blocked, the first two. stays: one of
+ * them is another than id, and remains one until the transaction's end.
+ */
+enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *stays) MUST_CHECK;
 
 enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out) MUST_CHECK;
 

@@ -4,6 +4,8 @@
 #include "services/links-api/links/link_quota_store.h"
 
 #define WINDOW_S 86400
+/* A use counts until the step that it was made in has left the window. */
+#define COUNTED_S (WINDOW_S + LINK_QUOTA_STORE_STEP_S)
 
 static struct rate_limit_rule rule_of(int64_t max)
 {
@@ -11,7 +13,7 @@ static struct rate_limit_rule rule_of(int64_t max)
 		.name = "links",
 		.detail = "You have created as many links as you may in 24 hours.",
 		.max = max,
-		.window_s = WINDOW_S,
+		.window_s = COUNTED_S,
 	};
 }
 

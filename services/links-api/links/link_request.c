@@ -88,6 +88,8 @@ static void read_expires_at(const struct reading *r, const struct json *value, c
 
 static void read_title(const struct reading *r, const struct json *value, const char *pointer)
 {
+	if (json_type(value) == JSON_NULL)
+		return;
 	const char *title = member_text(value, pointer, r->wrong);
 	if (title && member_is_line(title, 0, LINK_TITLE_CHARS_MAX, pointer, r->wrong))
 		snprintf(r->out->title, sizeof(r->out->title), "%s", title);
@@ -112,6 +114,8 @@ static void read_tag(const struct reading *r, const struct json *value, size_t i
 
 static void read_tags(const struct reading *r, const struct json *value, const char *pointer)
 {
+	if (json_type(value) == JSON_NULL)
+		return;
 	if (json_type(value) != JSON_ARRAY || json_count(value) > LINK_TAGS_MAX) {
 		http_problem_add_field(r->wrong, pointer, "must be an array of at most %d strings", LINK_TAGS_MAX);
 		return;

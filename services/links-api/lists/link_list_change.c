@@ -178,7 +178,7 @@ enum http_progress link_list_change_patch(void *ctx, struct http_exchange *x)
 	struct errand *errand = mem_zero(sizeof(*errand));
 	enum http_progress progress = HTTP_ANSWERED;
 	if (read_wish(r, errand)) {
-		if (errand->query.has_owner && !request_is_admin(r))
+		if (errand->query.owner_id != r->user_id && !request_is_admin(r))
 			progress = answer_problem(r, 403, "forbidden", "Links of others are for administrators.");
 		else
 			progress = change(r, errand);

@@ -154,7 +154,7 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 	struct http_problem_fields wrong = { 0 };
 	if (link_query_read(http_exchange_query(r->exchange), LINK_QUERY_LIST, r->user_id, &page->query, &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
-	if (page->query.has_owner && !request_is_admin(r))
+	if (page->query.owner_id != r->user_id && !request_is_admin(r))
 		return answer_problem(r, 403, "forbidden", "Links of others are for administrators.");
 	page_make_room(page);
 	enum err err = read_page(r, page);

@@ -30,7 +30,7 @@ struct link_query {
 	enum link_query_sort sort;
 	bool is_ascending;
 	bool has_owner;            /* somebody asks for links by their owner */
-	int64_t owner_id;          /* LINK_STORE_ANY_OWNER: everybody's */
+	int64_t owner_id;          /* the caller unless given; LINK_STORE_ANY_OWNER: everybody's */
 	char q[LINK_QUERY_Q_SIZE]; /* "": anything */
 	char tag[LINK_TAG_SIZE];   /* "": any */
 	enum link_state state;     /* 0: all but DELETED */

@@ -152,6 +152,7 @@ class Service:
             "OPS_PORT": "0",
             "LINKS_PER_DAY": "0",
             "ANONYMOUS_LINKS_PER_HOUR": "0",
+            "ACCOUNTS_PER_HOUR": "0",
         }
         environment |= {name: str(value) for name, value in variables.items()}
         self.process = subprocess.Popen([BUILD / "bin/links-api"], env=environment, stderr=self.log, stdout=self.log)

@@ -107,6 +107,84 @@ def test_a_deleted_account_leaves_no_person_and_no_link_behind(new_user, databas
     assert again.call("GET", "/api/links").json["links"] == []
 
 
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+def both_at_once(database, ids, calls):
+    """The answers to two requests that have both come as far as these accounts before either can go on."""
+    blocker = psycopg2.connect(database.url())
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        blocker.cursor().execute("SELECT id FROM users WHERE id = ANY(%s) FOR UPDATE", (ids,))
+        answers = [pool.submit(*call) for call in calls]
+        wait_until(lambda: database.ask(WAITING) == 2, 60, "both to wait")
+        blocker.rollback()
+        blocker.close()
+        return [answer.result() for answer in answers]
+
+
+@pytest.fixture
+def only_admins(new_user, database):
+    """only_admins(n): people with passwords; whoever was an admin before them is none for as long as the test goes on."""
+    others = [id for (id,) in database.run("UPDATE users SET role = 'user' WHERE role = 'admin' RETURNING id")]
+
+    def make(count):
+        made = [new_user() for _ in range(count)]
+        for one in made:
+            one.id = one.call("GET", "/api/auth/me").json["user"]["id"]
+            database.run("UPDATE users SET role = 'admin' WHERE id = %s", one.id)
+        return made
+
+    yield make
+    database.run("UPDATE users SET role = 'user' WHERE role = 'admin'")
+    database.run("UPDATE users SET role = 'admin' WHERE id = ANY(%s)", others)
+
+
+ACTING_ADMINS = "SELECT count(*) FROM users WHERE role = 'admin' AND NOT blocked AND deleted_at IS NULL"
+
+
+@pytest.mark.parametrize("change", [{"role": "user"}, {"blocked": True}], ids=["demote", "block"])
+def test_of_two_admins_who_take_each_others_rights_one_keeps_his(only_admins, database, change):
+    a, b = only_admins(2)
+    answers = both_at_once(
+        database, [a.id, b.id],
+        [(one.call, "PATCH", f"/api/admin/users/{other.id}", change) for one, other in ((a, b), (b, a))],
+    )  # fmt: skip
+    assert sorted(answer.status for answer in answers) == [200, 403]
+    assert next(answer.json["type"] for answer in answers if answer.status == 403) == "/problems/forbidden"
+    assert database.ask(ACTING_ADMINS) == 1
+
+
+def test_the_only_admin_cannot_give_his_account_up(only_admins, database, expect):
+    a, b = only_admins(2)
+    database.run("UPDATE users SET blocked = true WHERE id = %s", b.id)
+    body = {"password": PASSWORD}
+    for _ in range(4):  # more often than passwords may be wrong
+        assert expect(a.call("DELETE", "/api/auth/me", body), 409, "")["type"] == "/problems/last-admin"
+    assert a.call("GET", "/api/admin/users").status == 200
+    database.run("UPDATE users SET blocked = false WHERE id = %s", b.id)
+    assert a.call("DELETE", "/api/auth/me", body).status == 204
+    assert database.ask(ACTING_ADMINS) == 1
+
+
+def test_of_two_admins_who_give_their_accounts_up_one_stays(only_admins, database):
+    both = only_admins(2)
+    answers = both_at_once(
+        database, [one.id for one in both], [(one.call, "DELETE", "/api/auth/me", {"password": PASSWORD}) for one in both]
+    )
+    assert sorted(answer.status for answer in answers) == [204, 409]
+    assert database.ask(ACTING_ADMINS) == 1
+
+
+def test_an_admin_who_gives_his_account_up_while_the_other_takes_his_role_is_gone_and_the_other_stays(only_admins, database):
+    a, b = only_admins(2)
+    answers = both_at_once(
+        database, [a.id, b.id],
+        [(a.call, "DELETE", "/api/auth/me", {"password": PASSWORD}), (b.call, "PATCH", f"/api/admin/users/{a.id}", {"role": "user"})],
+    )  # fmt: skip
+    assert answers[0].status == 204 and answers[1].status in (200, 404), answers
+    assert database.run("SELECT id FROM users WHERE role = 'admin' AND NOT blocked AND deleted_at IS NULL") == [(b.id,)]
+
+
 def test_who_ends_an_account_with_a_password_that_is_replaced_meanwhile_does_not(new_user, database, expect):
     """The request has compared the old password already, and waits for the account."""
     user = new_user()

@@ -4,7 +4,10 @@ import base64
 import concurrent.futures
 import json
 import time
+import types
 
+import psycopg2
+import pytest
 from doors import Api, unique_email
 from service import wait_until
 
@@ -121,6 +124,56 @@ def test_guesses_that_come_at_once_are_counted_as_well(service, anonymous):
     with concurrent.futures.ThreadPoolExecutor(24) as pool:
         statuses = list(pool.map(lambda _: login(Api(service.url), email, "not this one").status, range(24)))
     assert sorted(statuses) == [401] * 10 + [429] * 14
+
+
+@pytest.fixture
+def slow_logins(start, database):
+    """Logins take their place in the limit and wait in the database until release(); at most two may fail."""
+    service = start(LOGIN_FAILURES=2, PG_STATEMENT_TIMEOUT_MS=60000)
+    blocker = psycopg2.connect(database.url())
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        slow = types.SimpleNamespace(service=service, release=blocker.rollback)
+        slow.hold = lambda: blocker.cursor().execute("LOCK TABLE users")
+        slow.begin = lambda email, password=PASSWORD: pool.submit(login, Api(service.url), email, password)
+        slow.held = lambda: [key for key in database.redis.client.keys("limit:login:*:held")]
+        yield slow
+        blocker.rollback()
+    blocker.close()
+
+
+def test_right_passwords_that_come_at_once_are_not_taken_for_wrong_ones(slow_logins, anonymous, database, expect):
+    email, redis = unique_email(), database.redis.client
+    register(anonymous, email)
+    slow_logins.hold()
+    answers = [slow_logins.begin(email) for _ in range(2)]
+    wait_until(lambda: any(redis.zcard(key) == 2 for key in slow_logins.held()), 60, "both to be under way")
+    busy = login(Api(slow_logins.service.url), email)
+    assert expect(busy, 429)["type"] == "/problems/busy"
+    assert busy.headers["retry-after"] == "1" and "ratelimit" not in busy.headers
+    slow_logins.release()
+    assert [answer.result().status for answer in answers] == [200, 200]
+    assert not slow_logins.held()
+    api = Api(slow_logins.service.url)
+    assert [login(api, email).status for _ in range(3)] == [200] * 3, "nothing was counted"
+    assert [login(api, email, "not this one").status for _ in range(3)] == [401, 401, 429]
+
+
+def test_a_wrong_password_and_one_under_way_leave_no_room_until_that_is_known(slow_logins, anonymous, database, expect):
+    email, redis = unique_email(), database.redis.client
+    register(anonymous, email)
+    api = Api(slow_logins.service.url)
+    expect(login(api, email, "not this one"), 401)
+    slow_logins.hold()
+    answer = slow_logins.begin(email)
+    wait_until(slow_logins.held, 60, "it to be under way")
+    assert expect(login(api, email), 429)["type"] == "/problems/busy"
+    (held,) = slow_logins.held()
+    assert 0 < redis.ttl(held) <= 60, "a place that nobody gives back"
+    redis.zadd(held, dict.fromkeys(redis.zrange(held, 0, -1), 1))  # as if that time were over
+    other = slow_logins.begin(email)
+    wait_until(lambda: [score for _, score in redis.zrange(held, 0, -1, withscores=True) if score > 1], 60, "its place")
+    slow_logins.release()
+    assert (answer.result().status, other.result().status) == (200, 200)
 
 
 def test_without_redis_nobody_is_locked_out(start, anonymous):

@@ -6,7 +6,7 @@ import secrets
 import psycopg2
 import pytest
 from doors import Api, unique_email
-from service import wait_until
+from service import metric, wait_until
 
 WISH = {"original_url": "https://example.com/"}
 
@@ -35,8 +35,8 @@ def test_a_user_creates_so_many_links_in_24_hours(new_user, database, expect):
     user.call("DELETE", f"/api/links/{links[0]['id']}")
     answer = create(user)
     expect(answer, 429)
-    assert answer.headers["ratelimit-policy"] == '"links";q=3;w=86400'
-    assert 86300 < int(answer.headers["retry-after"]) <= 86700, "it is counted in steps of five minutes"
+    assert answer.headers["ratelimit-policy"] == '"links";q=3;w=86700'
+    assert 86300 < int(answer.headers["retry-after"]) <= 86700, "no more than w: it is counted in steps of five minutes"
     assert answer.headers["ratelimit"] == f'"links";r=0;t={answer.headers["retry-after"]}'
     assert create(new_user()).status == 201, "others may"
     assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"title": "x"}).status == 200, "changes are not counted"
@@ -56,7 +56,7 @@ def test_answers_tell_what_is_left(new_user, database):
     user = new_user()
     answers = [create(user), user.call("POST", "/api/links/bulk", {"links": [WISH, {}]}), create(user)]
     assert [answer.headers["ratelimit"].split(";")[1] for answer in answers] == ["r=2", "r=1", "r=0"]
-    assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"links";q=3;w=86400'}
+    assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"links";q=3;w=86700'}
     assert "retry-after" not in answers[2].headers
 
 
@@ -148,6 +148,54 @@ def test_without_redis_anonymous_links_are_not_limited(start):
     service = start(REDIS_URL="redis://127.0.0.1:1", ANONYMOUS_LINKS_PER_HOUR=1)
     network = unique_network()
     assert [create_from(service, f"{network}.1").status for _ in range(3)] == [201] * 3
+
+
+def register_from(service, address, email=None, password="correct horse battery"):
+    body = {"email": email or unique_email(), "password": password}
+    return Api(service.url).call("POST", "/api/auth/register", body, {"X-Forwarded-For": address})
+
+
+def test_a_network_asks_for_so_many_accounts_in_an_hour(start, expect):
+    service = start(ACCOUNTS_PER_HOUR=2)
+    network, email = unique_network(), unique_email()
+    for _ in range(3):
+        expect(register_from(service, f"{network}.1", password="short"), 400, "/password")
+    assert register_from(service, f"{network}.1", email).status == 201
+    expect(register_from(service, f"{network}.2", email), 409, "/email")
+    answer = register_from(service, f"{network}.3")
+    expect(answer, 429)
+    assert answer.headers["ratelimit-policy"] == '"accounts";q=2;w=3600'
+    assert 0 < int(answer.headers["retry-after"]) <= 3600
+    assert register_from(service, f"{unique_network()}.1").status == 201, "other networks may"
+
+
+def test_registrations_leave_room_for_logins(start, new_user, database, expect):
+    """One registration waits for the database, so that whatever comes next waits for the one thread; half of four places are for logins."""
+    user, network = new_user(), unique_network()
+    service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=4, PG_STATEMENT_TIMEOUT_MS=60000, ACCOUNTS_PER_HOUR=4)
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    blocker = psycopg2.connect(database.url())
+    blocker.cursor().execute("LOCK TABLE users IN SHARE MODE")
+
+    def queue_is(jobs):
+        wait_until(lambda: metric(service, "waymark_password_jobs_queued") == jobs, 60, f"{jobs} to wait")
+
+    def log_in():
+        return Api(service.url).call("POST", "/api/auth/login", {"email": user.email, "password": "correct horse battery"})
+
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        registrations = [pool.submit(register_from, service, f"{network}.1")]
+        wait_until(lambda: database.ask(waiting) == 1, 60, "the thread to be busy")
+        registrations += [pool.submit(register_from, service, f"{network}.1") for _ in range(2)]
+        queue_is(2)
+        assert expect(register_from(service, f"{network}.1"), 429)["type"] == "/problems/busy"
+        logins = [pool.submit(log_in) for _ in range(2)]
+        queue_is(4)
+        assert expect(log_in(), 429)["type"] == "/problems/busy"
+        blocker.rollback()
+    blocker.close()
+    assert [answer.result().status for answer in registrations + logins] == [201] * 3 + [200] * 2
+    assert [register_from(service, f"{network}.1").status for _ in range(2)] == [201, 429], "who was sent away is not counted"
 
 
 def test_zero_is_no_limit(start):

@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 import yaml
 from doors import ask
+from people import Person
 from service import ROOT
 from visit_world import add_visits, roll_up
 
@@ -95,6 +96,41 @@ def link(ann, database):
     roll_up(database)
     database.run("INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 0, 9, now())")
     return link
+
+
+@pytest.fixture(scope="module")
+def admin(service, database):
+    """Nothing is hidden from him before his query is looked at: (his Api, a link of his)."""
+    person = Person(service, database, "admin")
+    return person, person.create()
+
+
+NAMED = {parameter["name"] for method, path, _ in OPERATIONS for parameter in parameters_of(method, path) if parameter["in"] == "query"}
+UNKNOWN = re.compile("is (no|the only) query parameter here")
+
+
+def called_unknown(admin, method, path, names):
+    """The parameters among the names that the endpoint says it does not know, and its answer. No value is a good one."""
+    person, link = admin
+    place = path.replace("{id}", str(link["id"])).replace("{dimension}", "country")
+    query = urllib.parse.urlencode(dict.fromkeys(names, "?"))
+    answer = person.call(method.upper(), f"{place}?{query}", {} if method in ("post", "patch") else None)
+    errors = answer.json.get("errors", []) if answer.status == 400 else []
+    return {error["pointer"].removeprefix("/") for error in errors if UNKNOWN.match(error["detail"])}, answer
+
+
+@pytest.mark.parametrize("method, path, operation", OPERATIONS, ids=NAMES)
+def test_each_endpoint_takes_the_parameters_that_the_page_names_and_no_other(admin, method, path, operation):
+    if not path.startswith("/api/"):
+        return
+    known = {parameter["name"] for parameter in parameters_of(method, path) if parameter["in"] == "query"}
+    for name in known:
+        assert called_unknown(admin, method, path, [name])[0] - {"hard"} == set(), name
+    for name in ["dry_run", *sorted(NAMED - known)] if method == "get" else ["dry_run"]:
+        unknown, answer = called_unknown(admin, method, path, [name])
+        assert answer.status == 400 and unknown in ({name}, {"hard"}), (name, answer)
+    _, answer = called_unknown(admin, method, path, ["dry_run", *known])
+    assert answer.status == 400, answer
 
 
 def walk(ann, path, link, chosen, accept="application/json"):

@@ -62,6 +62,26 @@ static void runs_every_job_once(void **state)
 	assert_int_equal(count, 1000);
 }
 
+static void jobs_that_stand_behind_others_leave_them_room(void **state)
+{
+	(void)state;
+	struct gate gate;
+	_Atomic int count = 0;
+	gate_init(&gate);
+	struct worker_pool *pool = worker_pool_new("test", 1, 3);
+	assert_int_equal(worker_pool_submit(pool, pass_gate, &gate), OK);
+	wait_for(&gate.entered);
+	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), OK);
+	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), OK);
+	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), ERR_LIMIT);
+	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
+	assert_int_equal(worker_pool_submit_behind(pool, 9, count_up, &count), ERR_LIMIT);
+	assert_int_equal(worker_pool_queued(pool), 3);
+	sem_post(&gate.open);
+	worker_pool_free(pool);
+	assert_int_equal(count, 3);
+}
+
 static void refuses_jobs_when_the_queue_is_full(void **state)
 {
 	(void)state;
@@ -201,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_every_job_once),
 		cmocka_unit_test(refuses_jobs_when_the_queue_is_full),
+		cmocka_unit_test(jobs_that_stand_behind_others_leave_them_room),
 		cmocka_unit_test(takes_jobs_again_when_the_queue_has_room),
 		cmocka_unit_test(runs_as_many_jobs_at_once_as_it_has_threads),
 		cmocka_unit_test(keeps_the_order_of_jobs_with_one_thread),

@@ -254,6 +254,25 @@ static void refuses_long_targets_with_414(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
+static void takes_targets_as_long_as_the_service_says(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.head_bytes_max = 10240;
+	config.target_bytes_max = 6400;
+	struct http_fixture f;
+	struct http_fixture_answer answer;
+	http_fixture_start(&f, config, echo);
+	for (int in_query = 0; in_query < 2; in_query++) {
+		ask_with_target(&f, 6400, in_query, &answer);
+		assert_int_equal(answer.status, 200);
+		ask_with_target(&f, 6401, in_query, &answer);
+		assert_int_equal(answer.status, 414);
+	}
+	assert_int_equal(atomic_load(&f.calls), 2);
+	http_fixture_stop(&f, 1000);
+}
+
 static void refuses_queries_of_too_many_pairs_with_414(void **state)
 {
 	(void)state;
@@ -378,6 +397,7 @@ int main(void)
 		cmocka_unit_test(bounds_what_all_bodies_take_together),
 		cmocka_unit_test(refuses_chunks_with_411_where_a_length_is_needed),
 		cmocka_unit_test(refuses_long_targets_with_414),
+		cmocka_unit_test(takes_targets_as_long_as_the_service_says),
 		cmocka_unit_test(refuses_queries_of_too_many_pairs_with_414),
 		cmocka_unit_test(refuses_cookies_that_do_not_fit_with_one_431),
 		cmocka_unit_test(has_room_for_the_longest_redirect_after_a_large_head),

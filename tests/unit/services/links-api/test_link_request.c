@@ -159,9 +159,12 @@ static void null_takes_back_what_can_be_absent(void **state)
 	assert_int_equal(request.members, LINK_REQUEST_EXPIRES_AT | LINK_REQUEST_EXPIRED_URL);
 	assert_int_equal(request.expires_at_us, 0);
 	assert_string_equal(request.expired_url, "");
-	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"original_url\":null,\"title\":null,\"tags\":null}"),
-	                 ERR_INVALID);
-	assert_int_equal(wrong.count, 3);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"title\":null,\"tags\":null}"), OK);
+	assert_int_equal(request.members, LINK_REQUEST_TITLE | LINK_REQUEST_TAGS);
+	assert_string_equal(request.title, "");
+	assert_int_equal(request.tags.count, 0);
+	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"original_url\":null,\"state\":null}"), ERR_INVALID);
+	assert_int_equal(wrong.count, 2);
 }
 
 static void counts_the_characters_of_titles(void **state)
