@@ -294,6 +294,13 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
         assert series["from"] == text(start + datetime.timedelta(hours=5))
         problem = expect(ann.call("GET", path(link, start=text(outside), to=text(to), filters=[("os", "=", "iOS")])), 422, "/from")
         assert problem["type"] == "/problems/beyond-log" and text(kept_since) in problem["errors"][0]["detail"]
+        # Both ends in one bucket: nothing is left of the range.
+        for below, minutes in (("", 1), ("/timeseries", 1), ("/browser", 1), ("/browser", 37)):
+            answer = ann.call("GET", path(link, below, start=text(outside), to=text(outside + datetime.timedelta(minutes=minutes))))
+            assert answer.status == 200, answer
+            assert answer.json["from"] == answer.json["to"] == text(start + datetime.timedelta(hours=5)), answer
+            counted = answer.json.get("visit_count", answer.json.get("total", {}).get("visits", 0))
+            assert counted == sum(point["visits"] for point in answer.json.get("points", [])) == 0, answer
         # What the log has is as exact as ever.
         check_total(ann, database, link, inside, to, [("os", "=", "iOS")])
         check_dimension(ann, database, link, inside, to, [], "browser")
