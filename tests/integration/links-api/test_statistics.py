@@ -246,6 +246,12 @@ def test_a_dimension_shows_its_most_frequent_values(ann, world):
     assert {item["value"] for item in ann.call("GET", path(link, "/utm_source", **span)).json["items"]} == {"news", ""}
 
 
+def test_a_country_may_be_written_small(ann, world):
+    link, (start, to) = world[0]
+    found = [ann.call("GET", path(link, start=text(start), to=text(to), filters=[("country", "=", code)])).json for code in ("US", "us")]
+    assert found[0]["visit_count"] == found[1]["visit_count"] > 100
+
+
 # --- refusals ---
 
 
@@ -259,7 +265,8 @@ def test_a_dimension_shows_its_most_frequent_values(ann, world):
         ("/country", "limit=0", ["/limit"]), ("/country", "limit=1001", ["/limit"]), ("/country", "interval=day", ["/interval"]),
         ("/country", "country=%FF", ["/country"]), ("/country", "country=" + "x" * 301, ["/country"]), ("/country", "bots=yes", ["/bots"]),
         ("", "&".join(f"os!=v{i}" for i in range(17)), ["/os!"]), ("", "from=2026-01-01&from=2026-01-02", ["/from"]),
-        ("/country", "referrer_source=Google", ["/referrer_source"]),
+        ("/country", "country=US,DE", ["/country"]), ("/country", "country!=USA", ["/country!"]), ("", "from=2026-03-01T00:00:00+01:00", ["/from"]),
+        ("/country", "format=csv", ["/format"]), ("/country", "referrer_host=t.co", ["/referrer_host"]),
     ],
 )  # fmt: skip
 def test_wrong_parameters_are_all_named(ann, world, expect, below, query, pointers):
@@ -304,6 +311,13 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
             assert answer.json["from"] == answer.json["to"] == text(start + datetime.timedelta(hours=5)), answer
             counted = answer.json.get("visit_count", answer.json.get("total", {}).get("visits", 0))
             assert counted == sum(point["visits"] for point in answer.json.get("points", [])) == 0, answer
+        # Who gave no start is not told that it is too early: the log's own is taken.
+        began = ann.call("GET", path(link, to=text(to), filters=[("country", "=", "DE")])).json
+        assert began["from"] == text(kept_since)
+        assert [(began["visit_count"], began["bot_count"])] == [
+            row[:2] for row in plain(database, "", link, kept_since, to, [("country", "=", "DE")], group=False)]  # fmt: skip
+        assert ann.call("GET", path(link, to=text(to))).json["from"] < text(kept_since)
+        expect(ann.call("GET", path(link, "/os", to=text(outside), filters=[("os", "=", "iOS")])), 422, "/to")
         # What the log has is as exact as ever.
         check_total(ann, database, link, inside, to, [("os", "=", "iOS")])
         check_dimension(ann, database, link, inside, to, [], "browser")
