@@ -8,7 +8,7 @@ import zoneinfo
 
 import psycopg2
 import pytest
-from visit_world import DIMENSIONS, OLD_DAYS, VALUES, add_visits, filters_sql, finish, roll_up
+from visit_world import DIMENSIONS, OLD_DAYS, VALUES, VISITORS, add_visits, filters_sql, finish, roll_up
 
 UTC = datetime.timezone.utc
 # Half and quarter hours, clocks set by half an hour, at midnight and towards winter, and none of it.
@@ -142,6 +142,56 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(ann, database, world)
         kinds[kind] += 1
     print(f"{QUESTIONS} questions, 0 differences: {kinds}")
     assert min(kinds.values()) > QUESTIONS / 10
+
+
+# --- unique visitors ---
+
+
+def people_of_days(database, columns, link, start, to):
+    """By the visitors themselves, whatever is_unique says: each UTC day's different people, added up."""
+    grouped = " GROUP BY " + ", ".join(str(i + 1) for i in range(columns.count(" AS "))) if columns else ""
+    return database.run(
+        f"""SELECT {columns}count(DISTINCT (day, visitor_hash)) FROM visit_log
+            WHERE link_id = %s AND NOT is_bot AND occurred_at >= %s AND occurred_at < %s{grouped}""",
+        link["id"], start, to,
+    )  # fmt: skip
+
+
+def uniques(ann, link, start, to, **parameters):
+    return ann.call("GET", path(link, start=text(start), to=text(to), **parameters)).json["unique_visitors"]
+
+
+def test_unique_visitors_of_ranges_that_begin_with_a_utc_day_are_all_who_came(ann, database, world):
+    dice = random.Random(20261122)
+    for _ in range(12):
+        link, when = dice.choice(world)
+        start = when[0] + datetime.timedelta(days=dice.randrange(30))
+        to = start + datetime.timedelta(seconds=dice.randrange(1, 12 * 86400))
+        assert [(uniques(ann, link, start, to),)] == people_of_days(database, "", link, start, to), (start, to)
+    days = points(ann, link, start=text(when[0]), to=text(when[1]))
+    wanted = dict(people_of_days(database, "day AS day, ", link, *when))
+    assert {moment_of(point["start"]).date(): point["unique_visitors"] for point in days} == wanted and max(wanted.values()) < VISITORS
+    visits = sum(point["visits"] for point in days)
+    assert visits > 1.2 * sum(wanted.values()), "hardly anybody comes twice on a day: nothing is shown"
+
+
+def test_who_came_before_on_the_utc_day_is_not_unique_again(ann, database, world):
+    """In a range that begins within the day, in another hour, or under another country: parts add up to the whole."""
+    link, (start, _) = world[0]
+    to = start + datetime.timedelta(days=2)
+    noon = start + datetime.timedelta(hours=12)
+    everybody = people_of_days(database, "", link, start, to)[0][0]
+    assert uniques(ann, link, start, noon) + uniques(ann, link, noon, to) == uniques(ann, link, start, to) == everybody
+    assert uniques(ann, link, noon, to) < people_of_days(database, "", link, noon, to)[0][0]
+    for zone in ("UTC", "Europe/Berlin"):
+        by_hour = points(ann, link, start=text(start), to=text(to), interval="hour", tz=zone)
+        assert sum(point["unique_visitors"] for point in by_hour) == everybody
+    countries = ann.call("GET", path(link, "/country", start=text(start), to=text(to))).json["items"]
+    assert sum(item["unique_visitors"] for item in countries) == everybody
+    assert uniques(ann, link, start, to, filters=[("country", "=", "DE")]) == next(
+        item["unique_visitors"] for item in countries if item["value"] == "DE")  # fmt: skip
+    germans = dict(people_of_days(database, "country AS country, ", link, start, to))["DE"]
+    assert uniques(ann, link, start, to, filters=[("country", "=", "DE")]) < germans
 
 
 # --- clocks ---
