@@ -1,6 +1,7 @@
 #include "lib/clicks/local_calendar.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 
@@ -23,18 +24,51 @@ const char *local_calendar_interval_name(enum local_calendar_interval interval)
 	return names[interval];
 }
 
-/* Abbreviations go first where SQL names a zone, and EST knows no summer. */
+/* SQL takes these for abbreviations, and CET then knows no summer. Clocks there have shown the same since 1996 at least. */
+static const struct stand_in {
+	const char *name, *zone;
+} stand_ins[] = {
+	{ "CET", "Europe/Brussels" },  { "EET", "Europe/Athens" },   { "EST", "America/Panama" },
+	{ "HST", "Pacific/Honolulu" }, { "MET", "Europe/Brussels" }, { "MST", "America/Phoenix" },
+	{ "UCT", "Etc/UTC" },          { "WET", "Europe/Lisbon" },   { "Zulu", "Etc/UTC" },
+};
+#define STAND_IN_COUNT (sizeof(stand_ins) / sizeof(stand_ins[0]))
+#define STAND_IN_TEXT_SIZE 128
+
+/* As SQL is to be told it. */
+static const char *zone_in_sql(const char *name)
+{
+	for (size_t i = 0; i < STAND_IN_COUNT; i++)
+		if (strcmp(name, stand_ins[i].name) == 0)
+			return stand_ins[i].zone;
+	return name;
+}
+
 static const char zones_sql[] =
 	"SELECT name FROM pg_timezone_names AS zone WHERE name !~ '^(posix/|right/|posixrules$|localtime$|Factory$)' "
-	"AND NOT EXISTS (SELECT FROM pg_timezone_abbrevs WHERE lower(abbrev) = lower(name) AND name NOT IN ('UTC', 'GMT')) "
+	"AND (name IN ('UTC', 'GMT') OR name = ANY ($3::text[]) "
+	"OR NOT EXISTS (SELECT FROM pg_timezone_abbrevs WHERE lower(abbrev) = lower(name))) "
 	"AND length(name) < $1::int ORDER BY name COLLATE \"C\" LIMIT $2::int";
+
+/* An array's text. */
+static void write_stand_ins(char out[static STAND_IN_TEXT_SIZE])
+{
+	size_t len = 0;
+	for (size_t i = 0; i < STAND_IN_COUNT; i++)
+		len += (size_t)snprintf(out + len, STAND_IN_TEXT_SIZE - len, "%c%s", i == 0 ? '{' : ',',
+		                        stand_ins[i].name);
+	snprintf(out + len, STAND_IN_TEXT_SIZE - len, "}");
+}
 
 enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE], size_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
+	char names[STAND_IN_TEXT_SIZE];
+	write_stand_ins(names);
 	pg_params_int(&params, LOCAL_CALENDAR_ZONE_SIZE);
 	pg_params_int(&params, LOCAL_CALENDAR_ZONES_MAX);
+	pg_params_text(&params, names);
 	enum err err = pg_conn_query(conn, zones_sql, &params, &rows);
 	if (err != OK)
 		return err;
@@ -59,7 +93,7 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
 {
 	struct pg_params params = { 0 };
 	pg_params_text(&params, date);
-	pg_params_text(&params, zone);
+	pg_params_text(&params, zone_in_sql(zone));
 	return ask_time(conn, "SELECT local_start($1::date::timestamp, $2)", &params, start_us);
 }
 
@@ -72,7 +106,7 @@ enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zo
 	}
 	struct pg_params params = { 0 };
 	pg_params_time(&params, to_us - 1);
-	pg_params_text(&params, zone);
+	pg_params_text(&params, zone_in_sql(zone));
 	pg_params_text(&params, local_calendar_interval_name(interval));
 	pg_params_int(&params, back - 1);
 	return ask_time(conn,
@@ -119,7 +153,7 @@ enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span
 	struct pg_result *rows = NULL;
 	pg_params_time(&params, span.from_us);
 	pg_params_time(&params, span.to_us - 1);
-	pg_params_text(&params, zone);
+	pg_params_text(&params, zone_in_sql(zone));
 	if (interval != LOCAL_CALENDAR_HOUR)
 		pg_params_text(&params, local_calendar_interval_name(interval));
 	enum err err =

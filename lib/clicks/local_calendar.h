@@ -1,6 +1,7 @@
 /*
  * One thread at a time per connection. Days, weeks and months as clocks in a time zone show them. PostgreSQL's own copy
- * of the IANA database decides; zones are named as in it. A zone must be one of local_calendar_read_zones.
+ * of the IANA database decides; zones are named as in it, also CET and others that SQL takes for abbreviations. A zone
+ * must be one of local_calendar_read_zones.
  */
 #ifndef WAYMARK_LIB_CLICKS_LOCAL_CALENDAR_H
 #define WAYMARK_LIB_CLICKS_LOCAL_CALENDAR_H
@@ -30,8 +31,8 @@ const char *local_calendar_interval_name(enum local_calendar_interval interval);
 
 /*
  * All zones, at most LOCAL_CALENDAR_ZONES_MAX of them, sorted by strcmp, for which zones has room. Takes the server a
- * tenth of a second: it looks through its files. Without those names that it also knows as abbreviations with another
- * meaning (EST, CET).
+ * tenth of a second: it looks through its files. Without further names that the
+ * server's settings make abbreviations.
  */
 enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE],
                                    size_t *count) MUST_CHECK;

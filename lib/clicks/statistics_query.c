@@ -75,7 +75,8 @@ static enum err ask_once(struct pg_conn *conn, writer write, const struct writin
 
 /*
  * Who reads the log waits for a drop that is under way and then finds less of it: so the reach is looked at again
- * behind the statement, and what was counted counts only if it is still the same.
+ * behind the statement, and what was counted counts only if it is still the same. *rows is NULL, which reads as zeroes,
+ * where nothing is left of the range: both ends have moved down to the start of one bucket.
  */
 static enum err ask(struct pg_conn *conn, struct statistics_question *question, int64_t bucket_us, writer write,
                     const struct writing *writing, struct pg_result **rows)
@@ -85,6 +86,9 @@ static enum err ask(struct pg_conn *conn, struct statistics_question *question, 
 		if (question->filter->count > 0 && question->asked.from_us < question->log_since_us)
 			return ERR_NOT_FOUND;
 		question->counted = statistics_range_countable(question->asked, bucket_us, question->log_since_us);
+		*rows = NULL;
+		if (statistics_range_is_empty(&question->counted))
+			return OK;
 		bool reads_log = false;
 		struct pg_result *found = NULL;
 		err = ask_once(conn, write, writing, &reads_log, &found);
@@ -201,8 +205,6 @@ static void add_everything(struct visit_query *query, const char *named_bucket, 
 		visit_query_add(query, "%s", joint(&is_first));
 		add_visits(query, named_visit, writing, range.log[i]);
 	}
-	if (is_first)
-		visit_query_add(query, "SELECT %s0 AS humans, 0 AS bots, 0 AS uniques WHERE false", named_bucket);
 }
 
 /* Whose visits decide what is listed, and in which order. */
@@ -247,14 +249,7 @@ static void write_series(struct visit_query *query, const struct writing *writin
 	snprintf(bucket, sizeof(bucket), "width_bucket(bucket, $%d::timestamptz[]) AS point, ", starts);
 	snprintf(visit, sizeof(visit), "width_bucket(occurred_at, $%d::timestamptz[]) AS point, ", starts);
 	visit_query_add(query, "SELECT point, " SUMS " FROM (");
-	/* Without a bucket or a visit there is no column of that name either. */
-	if (statistics_range_is_empty(&writing->question->counted))
-		visit_query_add(query,
-		                "SELECT 0 AS point, 0 AS humans, 0 AS bots, 0 AS uniques WHERE false "
-		                "AND " ONE_LINK " = 0 AND $%d::text = ''",
-		                starts);
-	else
-		add_everything(query, bucket, visit, writing);
+	add_everything(query, bucket, visit, writing);
 	visit_query_add(query, ") AS everything GROUP BY point");
 }
 
@@ -348,8 +343,6 @@ static void add_counted(struct visit_query *query, const struct writing *writing
 		visit_query_add(query, "%s", joint(&is_first));
 		add_visits(query, named, writing, range.log[i]);
 	}
-	if (is_first)
-		visit_query_add(query, "SELECT '' AS value, 0 AS humans, 0 AS bots, 0 AS uniques WHERE false");
 }
 
 static void write_values(struct visit_query *query, const struct writing *writing)

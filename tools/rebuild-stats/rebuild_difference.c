@@ -14,14 +14,15 @@ static const char tables_sql[] =
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
 
 /*
- * Nothing was ever dropped while the oldest partition is not younger than the schema: then the log begins with the
+ * Whoever drops a partition, or forgets what lay astray, has said so in visit_log_reach. Partitions that an operator
+ * dropped with his own hands are missed where the oldest one is younger than the schema; else the log begins with the
  * first click, whatever day that was of. No partition is dropped, made or detached while the transaction holds its
  * lock.
  */
 static const char days_of_log_sql[] =
-	"INSERT INTO rebuild_day SELECT "
+	"INSERT INTO rebuild_day SELECT greatest((SELECT since FROM visit_log_reach), "
 	"CASE WHEN oldest > (SELECT min(applied_at) AT TIME ZONE 'UTC' FROM schema_migrations)::date THEN oldest "
-	"ELSE '-infinity' END, detached FROM (SELECT (SELECT min(day) FROM visit_log_partition_days() AS day) AS oldest, "
+	"ELSE '-infinity' END), detached FROM (SELECT (SELECT min(day) FROM visit_log_partition_days() AS day) AS oldest, "
 	"ARRAY(SELECT to_date(right(relname, 8), 'YYYYMMDD') FROM pg_class WHERE relname ~ '^visit_log_[0-9]{8}$' "
 	"AND relkind = 'r' AND NOT relispartition AND relnamespace = 'public'::regnamespace) AS detached) AS found";
 

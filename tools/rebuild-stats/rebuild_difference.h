@@ -7,8 +7,8 @@
  * so their difference stays what it was, whatever is counted between the look and the repair. A day that is finished in
  * between would be made of hours that the repair has not come to: whoever repairs keeps days from being finished.
  *
- * Compared are the days that the log has: from its oldest partition on (all, when it has none), without those whose
- * partition was detached. Roll-ups of other days are all that is left of them and stay as they are. A link with such
+ * Compared are the days that the log has: from the day of visit_log_reach and from its oldest partition on (all, when
+ * nothing was ever dropped or forgotten), without those whose partition was detached. Roll-ups of other days are all that is left of them and stay as they are. A link with such
  * days keeps its latency and the later of two last visits; its visits become the sum of its quarters.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_DIFFERENCE_H

@@ -11,7 +11,9 @@ enum err stats_asking_read(struct stats_asking *asking, struct request *r, const
 {
 	*asking = (struct stats_asking){ .r = r, .freshness.now_us = request_now_us(r) };
 	asking->question.filter = &asking->query.filter;
-	return stats_query_read(http_exchange_query(r->exchange), terms, &asking->query, &asking->wrong);
+	enum err err = stats_query_read(http_exchange_query(r->exchange), terms, &asking->query, &asking->wrong);
+	asking->needs_log = asking->query.filter.count > 0;
+	return err;
 }
 
 enum err stats_asking_find_link(struct stats_asking *asking, struct pg_conn *conn)
@@ -30,10 +32,22 @@ enum err stats_asking_find_freshness(struct stats_asking *asking, struct pg_conn
 	return statistics_store_as_of(conn, &asking->freshness.as_of_us);
 }
 
+static enum err begin_with_log(struct stats_asking *asking, struct pg_conn *conn)
+{
+	struct statistics_span *asked = &asking->question.asked;
+	int64_t since_us = 0;
+	enum err err = statistics_query_log_since(conn, &since_us);
+	if (err == OK && asked->from_us < since_us && since_us < asked->to_us)
+		asked->from_us = since_us;
+	return err;
+}
+
 enum err stats_asking_find_range(struct stats_asking *asking, struct pg_conn *conn)
 {
 	enum err err = stats_range_find(conn, asking->r->api->zones, &asking->query, asking->freshness.now_us,
 	                                &asking->question.asked, &asking->wrong);
+	if (err == OK && asking->needs_log && !asking->query.from.is_given)
+		err = begin_with_log(asking, conn);
 	asking->is_ready = err == OK;
 	return err;
 }
@@ -42,7 +56,12 @@ static enum http_progress answer_beyond_log(struct stats_asking *asking)
 {
 	char since[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_ms(asking->question.log_since_us, since);
-	http_problem_add_field(&asking->wrong, "/from", "is before %s, from where on single visits are kept", since);
+	if (asking->query.from.is_given)
+		http_problem_add_field(&asking->wrong, "/from", "is before %s, from where on single visits are kept",
+		                       since);
+	else
+		http_problem_add_field(&asking->wrong, "/to", "must be after %s, from where on single visits are kept",
+		                       since);
 	return http_problem_answer(asking->r->exchange, 422, "beyond-log",
 	                           "Counts with a filter need single visits, which are not kept for ever.",
 	                           &asking->wrong);
@@ -57,7 +76,7 @@ enum http_progress stats_asking_answer_failure(struct stats_asking *asking, enum
 		return answer_not_found(r);
 	if (err == ERR_NOT_FOUND && asking->is_ready)
 		return answer_beyond_log(asking);
-	if (err == ERR_LIMIT && asking->is_ready && asking->query.filter.count > 0)
+	if (err == ERR_LIMIT && asking->is_ready && asking->needs_log)
 		return answer_problem(
 			r, 422, "too-many-visits",
 			"There are too many visits in the range to be looked at one by one: ask for a shorter one.");

@@ -17,6 +17,7 @@ struct stats_asking {
 	struct stats_json_freshness freshness;
 	struct http_problem_fields wrong;
 	bool has_no_link; /* the link is not there, deleted, or somebody else's */
+	bool needs_log;   /* the answer is made of single visits */
 	bool is_ready;    /* everything below the query was fine: what failed then was the question */
 };
 
@@ -27,7 +28,10 @@ enum err stats_asking_read(struct stats_asking *asking, struct request *r,
 /* Whether the path's link is the caller's, and up to when clicks are counted. ERR_NOT_FOUND: has_no_link. */
 enum err stats_asking_find_link(struct stats_asking *asking, struct pg_conn *conn) MUST_CHECK;
 enum err stats_asking_find_freshness(struct stats_asking *asking, struct pg_conn *conn) MUST_CHECK;
-/* The range of time. ERR_INVALID: wrong says what. */
+/*
+ * The range of time. If single visits are needed and no start is given, one that the log does not reach back to becomes
+ * the log's own. ERR_INVALID: wrong says what.
+ */
 enum err stats_asking_find_range(struct stats_asking *asking, struct pg_conn *conn) MUST_CHECK;
 
 /* Answers what any of these, or the question itself, could not do: 400, 404, 422, 503, 500. */

@@ -1,5 +1,6 @@
 #include "services/links-api/stats/stats_query.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,9 @@ static void read_end(struct reading *reading, struct stats_query_end *end)
 		return;
 	if (is_date(reading->value))
 		snprintf(end->date, sizeof(end->date), "%s", reading->value);
+	else if (strchr(reading->value, ' '))
+		WRONG(reading, "has a blank: the + of an offset is written %%2B in a URL, as in "
+		               "2026-11-20T08:00:00%%2B01:00");
 	else
 		WRONG(reading, "must be a time like 2026-11-20T08:00:00Z or a date like 2026-11-20");
 }
@@ -105,6 +109,22 @@ static void read_cursor(struct reading *reading)
 		WRONG(reading, "is no next_cursor of an earlier answer");
 }
 
+static void read_format(struct reading *reading)
+{
+	static const char *const names[] = {
+		[STATS_QUERY_FORMAT_JSON] = "json",
+		[STATS_QUERY_FORMAT_CSV] = "csv",
+		[STATS_QUERY_FORMAT_NDJSON] = "ndjson",
+	};
+	for (enum stats_query_format f = STATS_QUERY_FORMAT_JSON; f <= STATS_QUERY_FORMAT_NDJSON; f++) {
+		if (strcmp(reading->value, names[f]) == 0) {
+			reading->out->format = f;
+			return;
+		}
+	}
+	WRONG(reading, "must be json, csv or ndjson");
+}
+
 static const struct parameter {
 	const char *name;
 	unsigned part; /* 0: everywhere */
@@ -117,10 +137,39 @@ static const struct parameter {
 	{ "limit", STATS_QUERY_LIMIT, read_limit },
 	{ "bots", STATS_QUERY_BOTS, read_bots },
 	{ "cursor", STATS_QUERY_CURSOR, read_cursor },
+	{ "format", STATS_QUERY_FORMAT, read_format },
 };
 #define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
 
 /* --- all of them --- */
+
+/* Other values can be anything; a country that is none would only ever find nothing. */
+static bool is_country(const char *value)
+{
+	bool is_code = strlen(value) == 2 && isalpha((unsigned char)value[0]) && isalpha((unsigned char)value[1]);
+	return is_code || value[0] == '\0';
+}
+
+static void read_term(struct reading *reading, enum visit_dimension dimension, bool is_not)
+{
+	char country[] = "XX";
+	const char *value = reading->value;
+	if (dimension == VISIT_DIMENSION_COUNTRY && !is_country(value)) {
+		WRONG(reading, "must be two letters like DE, or nothing for what is not known; several countries are "
+		               "country=DE&country=AT");
+		return;
+	}
+	if (dimension == VISIT_DIMENSION_COUNTRY && value[0] != '\0') {
+		country[0] = (char)toupper((unsigned char)value[0]);
+		country[1] = (char)toupper((unsigned char)value[1]);
+		value = country;
+	}
+	enum err err = visit_filter_add(&reading->out->filter, dimension, is_not, value);
+	if (err == ERR_LIMIT)
+		WRONG(reading, "is one filter too many: there may be %d", VISIT_FILTER_TERMS_MAX);
+	else if (err != OK)
+		WRONG(reading, "must have at most %d bytes", VISIT_FILTER_VALUE_SIZE - 1);
+}
 
 /* False: the name is none of a dimension. */
 static bool read_filter(struct reading *reading, const char *name)
@@ -132,11 +181,7 @@ static bool read_filter(struct reading *reading, const char *name)
 	snprintf(dimension_name, sizeof(dimension_name), "%.*s", (int)(len - is_not), name);
 	if (!(reading->terms->parts & STATS_QUERY_FILTERS) || visit_dimension_parse(dimension_name, &dimension) != OK)
 		return false;
-	enum err err = visit_filter_add(&reading->out->filter, dimension, is_not, reading->value);
-	if (err == ERR_LIMIT)
-		WRONG(reading, "is one filter too many: there may be %d", VISIT_FILTER_TERMS_MAX);
-	else if (err != OK)
-		WRONG(reading, "must have at most %d bytes", VISIT_FILTER_VALUE_SIZE - 1);
+	read_term(reading, dimension, is_not);
 	return true;
 }
 

@@ -22,6 +22,15 @@ enum stats_query_part {
 	STATS_QUERY_CURSOR = 8,
 	STATS_QUERY_BOTS = 16,
 	STATS_QUERY_LAST_DAY = 32, /* no parameter: the range is the last 24 hours unless given */
+	STATS_QUERY_FORMAT = 64,
+};
+
+/* What format= names. */
+enum stats_query_format {
+	STATS_QUERY_FORMAT_NONE, /* not given */
+	STATS_QUERY_FORMAT_JSON,
+	STATS_QUERY_FORMAT_CSV,
+	STATS_QUERY_FORMAT_NDJSON,
 };
 
 struct stats_query_terms {
@@ -42,8 +51,9 @@ struct stats_query {
 	enum local_calendar_interval interval;
 	int64_t limit;
 	bool has_limit;
-	struct visit_filter filter;
+	struct visit_filter filter; /* its countries in capitals */
 	struct visit_page_place behind;
+	enum stats_query_format format;
 };
 
 /*

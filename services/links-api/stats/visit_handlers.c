@@ -21,6 +21,7 @@
 #define PIECE_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 
+/* In the order of enum stats_query_format. */
 enum form { FORM_JSON, FORM_CSV, FORM_NDJSON };
 static const char *const forms[] = {
 	[FORM_JSON] = "application/json",
@@ -44,7 +45,7 @@ static enum err find_on(struct stats_asking *asking, struct pg_conn *conn)
 static enum err read_query(struct stats_asking *asking, struct request *r)
 {
 	static const struct stats_query_terms terms = { STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS |
-		                                                STATS_QUERY_CURSOR,
+		                                                STATS_QUERY_CURSOR | STATS_QUERY_FORMAT,
 		                                        LIMIT_DEFAULT, LIMIT_MAX };
 	enum err err = stats_asking_read(asking, r, &terms);
 	struct stats_query_end *from = &asking->query.from;
@@ -161,10 +162,27 @@ static enum http_progress answer_export(struct stats_asking *asking, enum form f
 	return err == OK ? HTTP_ANSWERED : stats_asking_answer_failure(asking, err);
 }
 
-static enum http_progress answer(struct stats_asking *asking, struct request *r, enum form form)
+/* A link in a page cannot choose what its browser accepts: format goes first. ERR_NOT_FOUND: there is no such form. */
+static enum err choose_form(const struct stats_asking *asking, enum form *form)
+{
+	size_t chosen = FORM_JSON;
+	enum err err = OK;
+	if (asking->query.format != STATS_QUERY_FORMAT_NONE)
+		chosen = (size_t)(asking->query.format - STATS_QUERY_FORMAT_JSON);
+	else
+		err = media_type_choose(http_exchange_joined_header(asking->r->exchange, "Accept"), forms, FORM_COUNT,
+		                        &chosen);
+	*form = (enum form)chosen;
+	return err;
+}
+
+static enum http_progress answer(struct stats_asking *asking, struct request *r)
 {
 	struct pg_conn *conn = NULL;
+	enum form form = FORM_JSON;
 	enum err err = read_query(asking, r);
+	if (err == OK && choose_form(asking, &form) != OK)
+		return answer_problem(r, 406, NULL, "There is application/json, text/csv and application/x-ndjson.");
 	if (err == OK)
 		err = pg_pool_take(r->api->pg, &conn);
 	if (err == OK)
@@ -177,13 +195,9 @@ static enum http_progress answer(struct stats_asking *asking, struct request *r,
 
 enum http_progress visit_handlers_list(void *ctx, struct http_exchange *x)
 {
-	struct request *r = ctx;
-	size_t form = FORM_JSON;
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
-	if (media_type_choose(http_exchange_joined_header(x, "Accept"), forms, FORM_COUNT, &form) != OK)
-		return answer_problem(r, 406, NULL, "There is application/json, text/csv and application/x-ndjson.");
 	struct stats_asking *asking = mem_zero(sizeof(*asking));
-	enum http_progress progress = answer(asking, r, (enum form)form);
+	enum http_progress progress = answer(asking, ctx);
 	free(asking);
 	return progress;
 }

@@ -8,7 +8,7 @@
 
 /*
  * GET /api/links/{id}/visits → 200 {visits: […], pagination: {limit, next_cursor}, log_since, as_of, lag_ms}, or, as
- * Accept wants, text/csv or application/x-ndjson (visit_lines.h) of all that match, with as_of and lag_ms as X-As-Of
+ * format or else Accept wants, text/csv or application/x-ndjson (visit_lines.h) of all that match, with as_of and lag_ms as X-As-Of
  * and X-Lag-Ms; 406; 429: too many exports; otherwise as stats_asking_answer_failure says.
  */
 enum http_progress visit_handlers_list(void *ctx, struct http_exchange *x);

@@ -125,6 +125,16 @@ def test_exports_have_all_that_pages_have(ann, link):
     assert [json.loads(line)["id"] for line in export(ann, link, NDJSON, limit=601).body.splitlines()] == [v["id"] for v in visits[:601]]
 
 
+def test_a_plain_link_can_name_the_form(ann, link, expect):
+    accepts_pages = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    for form, media, headers in (
+        ("csv", CSV, accepts_pages), ("ndjson", NDJSON, {"Accept": "text/html"}), ("json", "application/json", {"Accept": f"{CSV}, */*;q=0.1"}),
+    ):  # fmt: skip
+        answer = ann.call("GET", path(link, limit=3, format=form), headers=headers)
+        assert answer.status == 200 and answer.headers["content-type"].startswith(media), answer
+    expect(ann.call("GET", path(link, format="xml")), 400, "/format")
+
+
 def test_csv_can_be_read_and_starts_no_formula(ann, link):
     answer = export(ann, link, CSV, limit=1000)
     assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"

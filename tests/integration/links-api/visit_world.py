@@ -24,8 +24,12 @@ VALUES = {
 }  # fmt: skip
 
 
+# So few that most come several times a day where days are crowded, at all hours and with all kinds of facts.
+VISITORS = 150
+
+
 def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
-    """count visits at random times of [first, last), every tenth at a whole quarter of an hour."""
+    """count visits of a crowd at random times of [first, last), every tenth at a whole quarter of an hour. Hashes are of a day."""
     columns, choices = [], []
     for column, values in VALUES.items():
         columns.append(column)
@@ -33,16 +37,29 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
         choices.append(f"(ARRAY[{listed}])[1 + floor(random() * {len(values)})::int]")
     database.run("SELECT setseed(%s)", seed)
     database.run(
-        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, is_unique,
+        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, visitor_hash,
                                    {", ".join(columns)})
             SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, 'slug', 302, 1500, bot, CASE WHEN bot THEN 'agent' ELSE '' END,
-                   NOT bot AND random() < 0.6, {", ".join(choices)}
+                   decode(md5(concat((t AT TIME ZONE 'UTC')::date, bot, floor(random() * {VISITORS}))), 'hex'), {", ".join(choices)}
             FROM (SELECT CASE WHEN n %% 10 = 0 THEN greatest(date_bin('15 minutes', moment, 'epoch'), %s) ELSE moment END AS t, bot
                   FROM (SELECT n, %s::timestamptz + random() * (%s::timestamptz - %s::timestamptz) AS moment, random() < %s AS bot
                         FROM generate_series(1, %s) AS n) AS drawn
                  ) AS made""",
         link_id, first, first, last, first, bots, count,
     )  # fmt: skip
+    mark_uniques(database, link_id)
+
+
+def mark_uniques(database, link_id):
+    """As the consumer does it when clicks come in order: the first visit of each visitor on each UTC day."""
+    database.run("UPDATE visit_log SET is_unique = false WHERE link_id = %s AND is_unique", link_id)
+    database.run(
+        """UPDATE visit_log SET is_unique = true FROM (
+               SELECT DISTINCT ON (day, visitor_hash) day, event_id FROM visit_log WHERE link_id = %s AND NOT is_bot
+               ORDER BY day, visitor_hash, occurred_at, event_id) AS earliest
+           WHERE visit_log.day = earliest.day AND visit_log.event_id = earliest.event_id""",
+        link_id,
+    )
 
 
 # Days that were counted before days were finished: they have values, and no totals.

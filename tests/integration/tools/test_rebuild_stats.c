@@ -313,6 +313,30 @@ static void keeps_what_retention_has_left_of_days_gone(void **state)
 	assert_int_equal(test_database_ask(db, books_sql), books);
 }
 
+/* A click of long ago came late, was counted, and was forgotten with all that is older than four days: no partition went. */
+#define COUNT_ASTRAY                                                                                                             \
+	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "     \
+	"SELECT ((now() - interval '8 days') AT TIME ZONE 'UTC')::date, gen_random_uuid(), now() - interval '8 days', min(id), " \
+	"'rebuild', 302, 1500, false, true, 'Chrome' FROM links"
+
+static void keeps_what_was_forgotten_astray(void **state)
+{
+	struct test_database *db = *state;
+	run(db, COUNT_ASTRAY);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	int64_t books = test_database_ask(db, books_sql);
+	assert_int_equal(test_database_ask(db, "SELECT visit_log_forget_astray(current_date - 4, 100)"), 1);
+	assert_int_equal(rebuild(db, 0, true), OK);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, books_sql), books);
+	/* The platform's row cannot be told any more, but the days that the log has can be. */
+	run(db, "UPDATE visit_rollup_quarter SET humans = humans + 1 WHERE bucket >= current_date - 1");
+	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
+	assert_int_equal(rebuild(db, 0, false), OK);
+	assert_int_equal(test_database_ask(db, books_sql), books);
+	run(db, "UPDATE visit_log_reach SET since = NULL");
+}
+
 static void keeps_a_day_whose_partition_was_detached(void **state)
 {
 	struct test_database *db = *state;
@@ -366,6 +390,7 @@ int main(void)
 		ANEW(keeps_days_from_being_finished_meanwhile),
 		ANEW(is_exact_while_others_count),
 		ANEW(lets_only_one_at_a_time_repair),
+		ANEW(keeps_what_was_forgotten_astray),
 		ANEW(keeps_a_day_whose_partition_was_detached),
 		ANEW(brings_no_purged_link_back),
 		ANEW(keeps_what_retention_has_left_of_days_gone),

@@ -13,9 +13,9 @@
 static struct stats_query query;
 static struct http_problem_fields wrong;
 
-static const struct stats_query_terms everything = {
-	STATS_QUERY_INTERVAL | STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_CURSOR | STATS_QUERY_BOTS, 10, 1000
-};
+static const struct stats_query_terms everything = { STATS_QUERY_INTERVAL | STATS_QUERY_LIMIT | STATS_QUERY_FILTERS |
+	                                                     STATS_QUERY_CURSOR | STATS_QUERY_BOTS | STATS_QUERY_FORMAT,
+	                                             10, 1000 };
 static const struct stats_query_terms range_alone = { 0 };
 
 static enum err read_query(const char *text, const struct stats_query_terms *terms)
@@ -91,6 +91,11 @@ static void names_each_wrong_parameter(void **state)
 		{ "country!!=x", "/country!!" },
 		{ "limit=1&limit=2", "/limit" },
 		{ "country=%zz", "/country" },
+		{ "country=US,DE", "/country" },
+		{ "country=USA", "/country" },
+		{ "country!=D1", "/country!" },
+		{ "format=xml", "/format" },
+		{ "format=csv&format=csv", "/format" },
 		{ "%ff=1", "/%ff" },
 		{ "a~b=1", "/a~0b" },
 	};
@@ -101,10 +106,37 @@ static void names_each_wrong_parameter(void **state)
 	}
 }
 
+static void tells_who_wrote_a_plus_into_the_url_how_it_is_done(void **state)
+{
+	(void)state;
+	assert_int_equal(read_query("to=2026-11-20T08:00:00+01:00", &everything), ERR_INVALID);
+	assert_non_null(strstr(wrong.field[0].detail, "%2B"));
+}
+
+static void reads_countries_in_any_case(void **state)
+{
+	(void)state;
+	assert_int_equal(read_query("country=us&country!=dE&country=&os=linux", &everything), OK);
+	assert_string_equal(query.filter.terms[0].value, "US");
+	assert_string_equal(query.filter.terms[1].value, "DE");
+	assert_string_equal(query.filter.terms[2].value, "");
+	assert_string_equal(query.filter.terms[3].value, "linux");
+}
+
+static void reads_the_format(void **state)
+{
+	(void)state;
+	assert_int_equal(read_query("", &everything), OK);
+	assert_int_equal(query.format, STATS_QUERY_FORMAT_NONE);
+	assert_int_equal(read_query("format=ndjson", &everything), OK);
+	assert_int_equal(query.format, STATS_QUERY_FORMAT_NDJSON);
+}
+
 static void takes_no_more_than_the_endpoint_does(void **state)
 {
 	(void)state;
-	static const char *const refused[] = { "limit=1", "country=DE", "bots=only", "interval=day", "cursor=1_x" };
+	static const char *const refused[] = { "limit=1",      "country=DE", "bots=only",
+		                               "interval=day", "cursor=1_x", "format=csv" };
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		if (read_query(refused[i], &range_alone) != ERR_INVALID)
 			fail_msg("accepted: %s", refused[i]);
@@ -133,6 +165,9 @@ int main(void)
 		cmocka_unit_test(reads_times_dates_and_zones),
 		cmocka_unit_test(reads_filters_in_their_order),
 		cmocka_unit_test(names_each_wrong_parameter),
+		cmocka_unit_test(tells_who_wrote_a_plus_into_the_url_how_it_is_done),
+		cmocka_unit_test(reads_countries_in_any_case),
+		cmocka_unit_test(reads_the_format),
 		cmocka_unit_test(takes_no_more_than_the_endpoint_does),
 		cmocka_unit_test(bounds_filters),
 	};
