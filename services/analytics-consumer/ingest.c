@@ -57,12 +57,12 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 	if (err == OK) {
 		struct progress_partition *p = progress_find(&in->ownership.progress, message.partition);
 		metrics_add(in->metrics.events_read, 1);
-		if (p)
+		if (p && ownership_admits(&in->ownership, p, &message))
 			batch_add(&in->batch, &in->config.sources, &message, p, clock_now_us(in->config.clock));
-		else
+		else if (!p)
 			ownership_take_stray(&in->ownership, message.partition);
 	}
-	ownership_resume(&in->ownership);
+	ownership_examine(&in->ownership);
 	return err;
 }
 
@@ -184,7 +184,10 @@ static bool find_caught_up(struct ingest *in)
 	bool any = false;
 	for (size_t i = 0; i < progress->count; i++) {
 		struct progress_partition *p = &progress->partitions[i];
-		p->caught_up = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+		p->caught_up = is_at_end && !p->is_unproven;
+		/* The record before the next one should have come. */
+		p->is_missing = p->is_missing || (is_at_end && p->is_unproven);
 		any = any || p->caught_up;
 	}
 	return any;
@@ -211,6 +214,13 @@ static void note_caught_up(struct ingest *in)
 		ownership_mark_published(&in->ownership, as_of_us);
 	else if (err == ERR_INTERNAL)
 		ownership_rejoin(&in->ownership);
+}
+
+/* After store_batch, so that what was read before is counted first. */
+static void note_stranded(struct ingest *in)
+{
+	if (ownership_has_to_tell(&in->ownership) && finish_or_rejoin(in))
+		ownership_tell_stranded(&in->ownership);
 }
 
 static enum err make_consumer(struct ingest *in)
@@ -252,6 +262,7 @@ static void run(void *ctx)
 		}
 		ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
 		store_batch(in);
+		note_stranded(in);
 		note_caught_up(in);
 	}
 	(void)finish_storing(in);
