@@ -17,6 +17,8 @@
 #define IDLE_POLL_MS 100
 /* Also longer than a fetch takes after an assignment: before that, what is known of a partition's end may be old. */
 #define MARK_INTERVAL_MS 1000
+/* A click may have reached Kafka, and its answer to our last fetch not us: fetches wait for half a second. */
+#define AS_OF_MARGIN_US CLOCK_US_PER_S
 #define RENEW_PAUSE_MS 5000
 /* A batch whose time has come, while the one before is not stored yet, goes on filling. */
 #define BUSY_POLL_MS 5
@@ -206,7 +208,7 @@ static void note_caught_up(struct ingest *in)
 	if (!finish_or_rejoin(in))
 		return;
 	in->marked_us = now_us;
-	int64_t as_of_us = clock_now_us(in->config.clock);
+	int64_t as_of_us = clock_now_us(in->config.clock) - AS_OF_MARGIN_US;
 	if (!find_caught_up(in))
 		return;
 	enum err err = storing_settle(in->storing);

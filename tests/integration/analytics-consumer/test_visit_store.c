@@ -52,6 +52,17 @@ static void has_nothing_to_publish_before_the_first_record_there_was(void **stat
 	owner_close(&owner);
 }
 
+/* So that nobody says how fresh the counts are before the first look at it. */
+static void has_a_row_for_each_partition_that_somebody_got(void **state)
+{
+	struct world *world = *state;
+	struct owner owner;
+	owner_open(&owner, world, 0);
+	assert_int_equal(ask(world, "SELECT count(*) FROM consumer_offsets WHERE next_offset = 0 AND as_of IS NULL"),
+	                 2);
+	owner_close(&owner);
+}
+
 static void goes_on_over_gaps_between_offsets(void **state)
 {
 	struct world *world = *state;
@@ -412,6 +423,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_A_NEW_WORLD(stores_visits_sums_and_offsets_together),
 		IN_A_NEW_WORLD(has_nothing_to_publish_before_the_first_record_there_was),
+		IN_A_NEW_WORLD(has_a_row_for_each_partition_that_somebody_got),
 		IN_A_NEW_WORLD(goes_on_over_gaps_between_offsets),
 		IN_A_NEW_WORLD(calls_published_only_what_was_handed_over),
 		IN_A_NEW_WORLD(drops_events_that_were_counted),
