@@ -381,3 +381,9 @@ bool ingest_is_storing(void *ctx)
 	const struct ingest *in = ctx;
 	return !storing_is_refused(in->storing);
 }
+
+bool ingest_keeps_dead_letters(void *ctx)
+{
+	const struct ingest *in = ctx;
+	return !storing_waits_for_dead_letters(in->storing);
+}

@@ -65,5 +65,7 @@ bool ingest_kafka_is_reachable(void *ctx);
 bool ingest_has_no_stranded_partition(void *ctx);
 /* False while PostgreSQL refuses a batch for a reason that will not pass by itself. */
 bool ingest_is_storing(void *ctx);
+/* False while Kafka does not take dead letters: their batch waits for them. */
+bool ingest_keeps_dead_letters(void *ctx);
 
 #endif
