@@ -6,6 +6,7 @@
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/timestamp.h"
+#include "lib/clicks/redirect_event.h"
 
 #define COLUMNS                                                                                                        \
 	"link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms, latency_m2"
@@ -151,7 +152,12 @@ enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
 enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us)
 {
 	struct pg_result *rows = NULL;
-	enum err err = pg_conn_query(conn, "SELECT min(as_of) FROM consumer_offsets", NULL, &rows);
+	struct pg_params params = { 0 };
+	pg_params_text(&params, REDIRECT_EVENT_TOPIC);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT CASE WHEN bool_and(as_of IS NOT NULL) THEN min(as_of) END "
+	                             "FROM consumer_offsets WHERE topic = $1",
+	                             &params, &rows);
 	if (err == OK)
 		*as_of_us = pg_result_time(rows, 0, 0);
 	pg_result_free(rows);

@@ -38,10 +38,11 @@ enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
                                    struct statistics *out) MUST_CHECK;
 
 /*
- * Up to when every click has been counted: the oldest as_of of all partitions (consumer_offsets), 0 if nothing was ever
- * counted. A partition's as_of is the time of the newest click counted from it, or, where the consumer found the end of
- * the partition and wrote it down, the time of that look. So the answer is a lower bound that never claims a click that
- * is not there; a partition without clicks that nobody looks at holds it back.
+ * Up to when every click that had reached Kafka by then has been counted: the oldest as_of of all partitions of the
+ * redirects (consumer_offsets), 0 while it is not known of one of them. A partition has a row from when a consumer first
+ * gets it; its as_of is the time of the newest click counted from it, or, where the consumer found the end of the
+ * partition and wrote it down, a second before that look. So the answer is a lower bound, as true as the clocks of
+ * redirectors and consumers agree; a partition that nobody looks at holds it back.
  */
 enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us) MUST_CHECK;
 

@@ -9,6 +9,7 @@
 
 #define ASSIGN_RETRY_MS 500
 #define SEEK_TIMEOUT_MS 5000
+#define ENDS_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 5000
 #define CLOSE_TIMEOUT_MS 3000
 #define LEAVE_STEP_MS 20
@@ -23,7 +24,7 @@
 
 struct position {
 	int32_t partition;
-	int64_t next; /* offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING */
+	int64_t next; /* offset of the next record to poll, or KAFKA_CONSUMER_BEGINNING, or KAFKA_CONSUMER_NOWHERE */
 };
 
 struct kafka_consumer {
@@ -67,7 +68,7 @@ static enum err ask_offsets(struct kafka_consumer *c, rd_kafka_topic_partition_l
 		partitions[i] = list->elems[i].partition;
 	enum err err = c->config.events.assigned(c->config.ctx, partitions, count, offsets);
 	for (size_t i = 0; i < count && err == OK; i++) {
-		if (offsets[i] < 0 && offsets[i] != KAFKA_CONSUMER_BEGINNING)
+		if (offsets[i] < 0 && offsets[i] != KAFKA_CONSUMER_BEGINNING && offsets[i] != KAFKA_CONSUMER_NOWHERE)
 			err = ERR_INTERNAL;
 		list->elems[i].offset = offsets[i];
 	}
@@ -84,6 +85,20 @@ static void begin_reading(struct kafka_consumer *c, const rd_kafka_topic_partiti
 		c->positions[i] = (struct position){ list->elems[i].partition, list->elems[i].offset };
 }
 
+/* Begins anew everywhere, at what has not been polled yet. */
+static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
+{
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)c->position_count);
+	for (size_t i = 0; i < c->position_count; i++) {
+		const struct position *p = &c->positions[i];
+		if (p->next != KAFKA_CONSUMER_NOWHERE)
+			rd_kafka_topic_partition_list_add(list, c->config.topic, p->partition)->offset = p->next;
+	}
+	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	return code;
+}
+
 static void try_assign(struct kafka_consumer *c)
 {
 	c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
@@ -91,7 +106,7 @@ static void try_assign(struct kafka_consumer *c)
 		return;
 	/* Even if it is refused: the caller believes to own them from now on, so a revocation has to be told. */
 	begin_reading(c, c->pending);
-	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, c->pending);
+	rd_kafka_resp_err_t code = assign_positions(c);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		log_error(c->client.log, "kafka_assign_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
 		return;
@@ -272,25 +287,12 @@ enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struc
 		return nothing_came(c);
 	}
 	struct position *position = position_of(c, m->partition);
-	if (!position)
+	if (!position || position->next == KAFKA_CONSUMER_NOWHERE)
 		return nothing_came(c);
 	position->next = m->offset + 1;
 	metrics_add(c->messages, 1);
 	kafka_message_fill(message, m);
 	return OK;
-}
-
-/* Begins anew everywhere, at what has not been polled yet. */
-static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
-{
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)c->position_count);
-	for (size_t i = 0; i < c->position_count; i++) {
-		const struct position *p = &c->positions[i];
-		rd_kafka_topic_partition_list_add(list, c->config.topic, p->partition)->offset = p->next;
-	}
-	rd_kafka_resp_err_t code = rd_kafka_assign(c->rk, list);
-	rd_kafka_topic_partition_list_destroy(list);
-	return code;
 }
 
 enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name, char *out, size_t size)
@@ -302,7 +304,7 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 {
 	return_borrowed(c);
 	struct position *position = position_of(c, partition);
-	if (!position)
+	if (!position || position->next == KAFKA_CONSUMER_NOWHERE)
 		return ERR_NOT_FOUND;
 	position->next = offset;
 	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
@@ -314,6 +316,32 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 	log_warning(c->client.log, "kafka_seek_failed", LOG_INT("partition", partition),
 	            LOG_TEXT("message", rd_kafka_err2str(code)));
 	return ERR_UNAVAILABLE;
+}
+
+enum err kafka_consumer_stop(struct kafka_consumer *c, int32_t partition)
+{
+	return_borrowed(c);
+	struct position *position = position_of(c, partition);
+	if (!position)
+		return ERR_NOT_FOUND;
+	position->next = KAFKA_CONSUMER_NOWHERE;
+	return assign_positions(c) == RD_KAFKA_RESP_ERR_NO_ERROR ? OK : ERR_UNAVAILABLE;
+}
+
+enum err kafka_consumer_ends(struct kafka_consumer *c, int32_t partition, int64_t *first, int64_t *end)
+{
+	int64_t low = 0;
+	int64_t high = 0;
+	rd_kafka_resp_err_t code =
+		rd_kafka_query_watermark_offsets(c->rk, c->config.topic, partition, &low, &high, ENDS_TIMEOUT_MS);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		log_warning(c->client.log, "kafka_ends_not_known", LOG_INT("partition", partition),
+		            LOG_TEXT("message", rd_kafka_err2str(code)));
+		return ERR_UNAVAILABLE;
+	}
+	*first = low;
+	*end = high;
+	return OK;
 }
 
 void kafka_consumer_rejoin(struct kafka_consumer *c)

@@ -21,12 +21,13 @@
 struct kafka_consumer;
 
 #define KAFKA_CONSUMER_BEGINNING (-2) /* the oldest record that the topic still has */
+#define KAFKA_CONSUMER_NOWHERE (-3)   /* the partition is ours, and not to be read */
 
 /* The callbacks run inside kafka_consumer_poll and kafka_consumer_free, in the caller's thread. */
 struct kafka_consumer_events {
 	/*
 	 * Partitions are ours now: fill offsets[i] with the next offset to read of partitions[i], or
-	 * KAFKA_CONSUMER_BEGINNING. Anything but OK (the store is away): nothing is read; asked again after 500 ms,
+	 * KAFKA_CONSUMER_BEGINNING, or KAFKA_CONSUMER_NOWHERE. Anything but OK (the store is away): nothing is read; asked again after 500 ms,
 	 * by a later poll, unless the partitions have been revoked meanwhile. Also asked again where librdkafka refuses
 	 * the assignment (logged).
 	 */
@@ -74,6 +75,18 @@ enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name,
  * ERR_NOT_FOUND: the partition is not ours. ERR_UNAVAILABLE: it did not work within 5 s; rejoin.
  */
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset) MUST_CHECK;
+
+/*
+ * No record of partition is polled any more, until another assignment. ERR_NOT_FOUND: it is not ours. ERR_UNAVAILABLE:
+ * it did not work; rejoin.
+ */
+enum err kafka_consumer_stop(struct kafka_consumer *c, int32_t partition) MUST_CHECK;
+
+/*
+ * Asks the broker for the offset of partition's oldest record, and for the one that the next to come will have.
+ * ERR_UNAVAILABLE: no answer within 5 s.
+ */
+enum err kafka_consumer_ends(struct kafka_consumer *c, int32_t partition, int64_t *first, int64_t *end) MUST_CHECK;
 
 /* Gives all partitions back (revoked, then assigned anew): after the fence said that another owner is active. */
 void kafka_consumer_rejoin(struct kafka_consumer *c);

@@ -3,6 +3,9 @@
 #include <librdkafka/rdkafka.h>
 #include <string.h>
 
+/* An event's id stands at its beginning. */
+#define PRINT_BYTES_MAX 64
+
 void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m)
 {
 	*out = (struct kafka_message){
@@ -15,6 +18,24 @@ void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message
 		.value_len = m->len,
 		.record = m,
 	};
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
+{
+	/* FNV-1a */
+	const uint8_t *at = bytes;
+	for (size_t i = 0; i < len && i < PRINT_BYTES_MAX; i++)
+		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+int64_t kafka_message_print(const struct kafka_message *m)
+{
+	const int64_t numbers[] = { m->timestamp_ms, (int64_t)m->key_len, m->value ? (int64_t)m->value_len : -1 };
+	uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
+	hash = mix(hash, m->key, m->key ? m->key_len : 0);
+	hash = mix(hash, m->value, m->value ? m->value_len : 0);
+	return hash == 0 ? 1 : (int64_t)hash;
 }
 
 enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size)

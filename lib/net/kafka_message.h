@@ -29,6 +29,12 @@ struct kafka_message {
  */
 enum err kafka_message_header(const struct rd_kafka_message_s *m, const char *name, char *out, size_t size) MUST_CHECK;
 
+/*
+ * Tells the record at an offset from another one that came to stand there, because the topic was made anew or lost its
+ * end: of its time, its key, how long it is, and how it begins. Never 0.
+ */
+int64_t kafka_message_print(const struct kafka_message *m);
+
 /* For the readers. */
 void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m);
 

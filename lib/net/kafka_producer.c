@@ -121,15 +121,21 @@ static bool is_refused_for_good(rd_kafka_resp_err_t code)
 }
 
 /* By the thread; a full queue given up at once is one line. */
-static void log_given_up(struct kafka_producer *p, const struct kafka_entry *entry, rd_kafka_resp_err_t code)
+static void log_failed(struct kafka_producer *p, const char *what, const struct kafka_entry *entry,
+                       rd_kafka_resp_err_t code)
 {
-	metrics_add(p->given_up, 1);
 	int64_t now_us = clock_steady_us(clock_system());
 	if (now_us < p->log_again_us)
 		return;
 	p->log_again_us = now_us + CLOCK_US_PER_S;
-	log_warning(p->client.log, "kafka_record_given_up", LOG_TEXT("topic", entry->record.topic),
+	log_warning(p->client.log, what, LOG_TEXT("topic", entry->record.topic),
 	            LOG_TEXT("message", rd_kafka_err2str(code)));
+}
+
+/* We took it back ourselves; why is said of the one that made us. */
+static bool is_taken_back(rd_kafka_resp_err_t code)
+{
+	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }
 
 static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
@@ -147,12 +153,15 @@ static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
 	bool over = p->closing || is_refused_for_good(message->err) || is_expired(p, entry) ||
 	            (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
 	if (!over) {
+		if (!is_taken_back(message->err))
+			log_failed(p, "kafka_record_refused", entry, message->err);
 		give_instance_up(p);
 		kafka_entry_append(&p->back, entry);
 	}
 	pthread_mutex_unlock(&p->mutex);
 	if (over) {
-		log_given_up(p, entry, message->err);
+		metrics_add(p->given_up, 1);
+		log_failed(p, "kafka_record_given_up", entry, message->err);
 		finish(p, entry, is_refused_for_good(message->err) ? ERR_INVALID : ERR_UNAVAILABLE);
 	}
 }

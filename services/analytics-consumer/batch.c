@@ -78,7 +78,7 @@ void batch_add(struct batch *batch, const struct enrich_sources *sources, const 
 	bool counted = progress_is_counted(partition, message->offset);
 	enum err err = decode(message, &click, reason);
 	batch->records++;
-	progress_reach(partition, message->offset);
+	progress_reach(partition, message->offset, kafka_message_print(message));
 	if (err != OK) {
 		/* One that was counted over has its dead letter. */
 		if (!counted)

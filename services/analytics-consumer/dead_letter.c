@@ -34,6 +34,7 @@ struct dead_letter_list {
 	const char *dead_letter_topic;
 	size_t count_max, bytes_max;
 	size_t count, bytes;
+	size_t overdue;
 	struct letter *letters;
 	struct orphan *orphans; /* deliveries of letters that were thrown away while on their way */
 };
@@ -75,6 +76,7 @@ void dead_letter_list_reset(struct dead_letter_list *list)
 	}
 	list->count = 0;
 	list->bytes = 0;
+	list->overdue = 0;
 	bury(list);
 }
 
@@ -154,13 +156,17 @@ static bool is_acked(const struct letter *letter)
 	return atomic_load(&letter->delivery->acked) > 0;
 }
 
-static bool are_acked(const struct dead_letter_list *list)
+static size_t count_missing(const struct dead_letter_list *list)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		if (!is_acked(&list->letters[i]))
-			return false;
-	}
-	return true;
+	size_t missing = 0;
+	for (size_t i = 0; i < list->count; i++)
+		missing += !is_acked(&list->letters[i]);
+	return missing;
+}
+
+size_t dead_letter_list_overdue(const struct dead_letter_list *list)
+{
+	return list->overdue;
 }
 
 enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_producer *producer, int64_t timeout_ms)
@@ -173,9 +179,12 @@ enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_produ
 			if (!is_acked(letter) && !delivery_is_pending(letter->delivery))
 				(void)(send_letter(list, letter, producer) == OK);
 		}
-		if (are_acked(list))
+		size_t missing = count_missing(list);
+		bool is_late = clock_steady_us(clock_system()) >= deadline_us;
+		list->overdue = is_late ? missing : 0;
+		if (missing == 0)
 			return OK;
-		if (clock_steady_us(clock_system()) >= deadline_us)
+		if (is_late)
 			return ERR_UNAVAILABLE;
 		/* Not until the queue is empty: visits may keep coming into it. */
 		poll(NULL, 0, ACK_PAUSE_MS);

@@ -48,6 +48,9 @@ size_t dead_letter_list_length(const struct dead_letter_list *letters);
 enum err dead_letter_list_send(struct dead_letter_list *letters, struct kafka_producer *producer,
                                int64_t timeout_ms) MUST_CHECK;
 
+/* How many of them the last dead_letter_list_send has waited for in vain. */
+size_t dead_letter_list_overdue(const struct dead_letter_list *letters);
+
 /* Empties it after the batch was stored or thrown away. Letters still on their way live on until reported on. */
 void dead_letter_list_reset(struct dead_letter_list *letters);
 

@@ -17,6 +17,8 @@
 #define IDLE_POLL_MS 100
 /* Also longer than a fetch takes after an assignment: before that, what is known of a partition's end may be old. */
 #define MARK_INTERVAL_MS 1000
+/* A click may have reached Kafka, and its answer to our last fetch not us: fetches wait for half a second. */
+#define AS_OF_MARGIN_US CLOCK_US_PER_S
 #define RENEW_PAUSE_MS 5000
 /* A batch whose time has come, while the one before is not stored yet, goes on filling. */
 #define BUSY_POLL_MS 5
@@ -57,12 +59,12 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 	if (err == OK) {
 		struct progress_partition *p = progress_find(&in->ownership.progress, message.partition);
 		metrics_add(in->metrics.events_read, 1);
-		if (p)
+		if (p && ownership_admits(&in->ownership, p, &message))
 			batch_add(&in->batch, &in->config.sources, &message, p, clock_now_us(in->config.clock));
-		else
+		else if (!p)
 			ownership_take_stray(&in->ownership, message.partition);
 	}
-	ownership_resume(&in->ownership);
+	ownership_examine(&in->ownership);
 	return err;
 }
 
@@ -184,7 +186,10 @@ static bool find_caught_up(struct ingest *in)
 	bool any = false;
 	for (size_t i = 0; i < progress->count; i++) {
 		struct progress_partition *p = &progress->partitions[i];
-		p->caught_up = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+		p->caught_up = is_at_end && !p->is_unproven;
+		/* The record before the next one should have come. */
+		p->is_missing = p->is_missing || (is_at_end && p->is_unproven);
 		any = any || p->caught_up;
 	}
 	return any;
@@ -203,7 +208,7 @@ static void note_caught_up(struct ingest *in)
 	if (!finish_or_rejoin(in))
 		return;
 	in->marked_us = now_us;
-	int64_t as_of_us = clock_now_us(in->config.clock);
+	int64_t as_of_us = clock_now_us(in->config.clock) - AS_OF_MARGIN_US;
 	if (!find_caught_up(in))
 		return;
 	enum err err = storing_settle(in->storing);
@@ -211,6 +216,13 @@ static void note_caught_up(struct ingest *in)
 		ownership_mark_published(&in->ownership, as_of_us);
 	else if (err == ERR_INTERNAL)
 		ownership_rejoin(&in->ownership);
+}
+
+/* After store_batch, so that what was read before is counted first. */
+static void note_stranded(struct ingest *in)
+{
+	if (ownership_has_to_tell(&in->ownership) && finish_or_rejoin(in))
+		ownership_tell_stranded(&in->ownership);
 }
 
 static enum err make_consumer(struct ingest *in)
@@ -252,6 +264,7 @@ static void run(void *ctx)
 		}
 		ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
 		store_batch(in);
+		note_stranded(in);
 		note_caught_up(in);
 	}
 	(void)finish_storing(in);
@@ -367,4 +380,10 @@ bool ingest_is_storing(void *ctx)
 {
 	const struct ingest *in = ctx;
 	return !storing_is_refused(in->storing);
+}
+
+bool ingest_keeps_dead_letters(void *ctx)
+{
+	const struct ingest *in = ctx;
+	return !storing_waits_for_dead_letters(in->storing);
 }

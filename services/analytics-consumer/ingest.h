@@ -10,8 +10,9 @@
  *   - A batch that is fenced, or whose partitions are taken away, is thrown away whole, with the one gathered behind it,
  *     and read again by the next owner. Partitions are given back only after the try in hand has ended.
  *   - Visits are published after the commit, and the next commit waits for them (visit_publisher.h).
- *   - A partition whose next offset does not exist (retention was faster, or the topic was made anew) stands still:
- *     error log, waymark_partitions_stranded, not ready. An operator sets consumer_offsets.next_offset and restarts.
+ *   - A partition whose next offset does not exist, or before which another record stands than the one that was counted
+ *     (retention was faster, or the topic was made anew), stands still: error log, waymark_partitions_stranded, not
+ *     ready, whoever gets it. An operator calls consumer_offsets_resume and restarts.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
@@ -64,5 +65,7 @@ bool ingest_kafka_is_reachable(void *ctx);
 bool ingest_has_no_stranded_partition(void *ctx);
 /* False while PostgreSQL refuses a batch for a reason that will not pass by itself. */
 bool ingest_is_storing(void *ctx);
+/* False while Kafka does not take dead letters: their batch waits for them. */
+bool ingest_keeps_dead_letters(void *ctx);
 
 #endif

@@ -38,9 +38,9 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	out->last_counted =
 		metrics_gauge(metrics, "waymark_last_counted_timestamp_seconds", "When a batch was stored last", NULL);
 	out->partitions.sum = metrics_gauge(metrics, "waymark_partitions_assigned", "Partitions that are ours", NULL);
-	out->stranded.sum =
-		metrics_gauge(metrics, "waymark_partitions_stranded",
-	                      "Partitions of ours that stand still because the offset to read does not exist", NULL);
+	out->stranded.sum = metrics_gauge(
+		metrics, "waymark_partitions_stranded",
+		"Partitions of ours that stand still because what comes next is not there, or not what it was", NULL);
 }
 
 void ingest_metrics_set(struct ingest_gauge *gauge, int64_t part)

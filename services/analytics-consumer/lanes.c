@@ -77,3 +77,8 @@ bool lanes_are_storing(void *ctx)
 {
 	return holds_for_all(ctx, ingest_is_storing);
 }
+
+bool lanes_keep_dead_letters(void *ctx)
+{
+	return holds_for_all(ctx, ingest_keeps_dead_letters);
+}

@@ -34,5 +34,6 @@ void lanes_stop(struct lanes *lanes);
 bool lanes_reach_kafka(void *ctx);
 bool lanes_have_no_stranded_partition(void *ctx);
 bool lanes_are_storing(void *ctx);
+bool lanes_keep_dead_letters(void *ctx);
 
 #endif

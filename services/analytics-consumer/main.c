@@ -71,11 +71,11 @@ int main(int argc, char **argv)
 	enum err err = lanes_start(&side_by_side, &lanes);
 	if (err == OK)
 		err = follow_purges(&config, pool, log, metrics, &purges);
-	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
-		                                   { "schema", pg_pool_schema_will_do, pool },
-		                                   { "kafka", lanes_reach_kafka, lanes },
-		                                   { "partitions", lanes_have_no_stranded_partition, lanes },
-		                                   { "storing", lanes_are_storing, lanes } };
+	const struct ops_server_check checks[] = {
+		{ "postgres", pg_pool_is_reachable, pool }, { "schema", pg_pool_schema_will_do, pool },
+		{ "kafka", lanes_reach_kafka, lanes },      { "partitions", lanes_have_no_stranded_partition, lanes },
+		{ "storing", lanes_are_storing, lanes },    { "dead_letters", lanes_keep_dead_letters, lanes }
+	};
 	const struct ops_server_config serving = { .port = (uint16_t)config.ops_port,
 		                                   .checks = checks,
 		                                   .check_count = sizeof(checks) / sizeof(checks[0]),

@@ -13,16 +13,26 @@
 #include "lib/net/pg_conn.h"
 #include "services/analytics-consumer/progress.h"
 
-/* Fills partition, stored and published of each of out, in the order of partitions. */
+/*
+ * Fills partition, stored, record, published and strand of each of out, in the order of partitions. One that has no row
+ * gets one: from then on it is known that its clicks are to be counted.
+ */
 enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_t *partitions, size_t count,
                            struct progress_partition *out) MUST_CHECK;
 
 /*
  * The fence. Moves every partition that the batch moves from stored to next, in the order of partition. What was handed
  * to Kafka must have been acknowledged: the row says from then on that it is published. ERR_CONFLICT: at least one
- * stands elsewhere; the transaction must be rolled back and the batch thrown away.
+ * stands elsewhere; the transaction must be rolled back and the batch thrown away. One that is stranded stands elsewhere.
  */
 enum err offset_store_advance(struct pg_conn *conn, const char *topic, const struct progress *progress) MUST_CHECK;
+
+/*
+ * The partition stands still from now on, whoever gets it, until consumer_offsets_resume (0023_stranded.sql) is called;
+ * unless somebody else has moved it.
+ */
+enum err offset_store_strand(struct pg_conn *conn, const char *topic,
+                             const struct progress_partition *partition) MUST_CHECK;
 
 enum offset_store_outcome {
 	OFFSET_STORE_NOT_STORED, /* every partition stands where the batch expects it */

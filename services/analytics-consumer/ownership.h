@@ -50,8 +50,20 @@ void ownership_rejoin(struct ownership *o);
 /* A record of a partition that is not ours came; there are few after a rejoin, and many if the group missed it. */
 void ownership_take_stray(struct ownership *o, int32_t partition);
 
-/* After each poll: goes on with partitions that were stranded on nothing but visits to publish again. */
-void ownership_resume(struct ownership *o);
+/*
+ * A record of partition p came. False: it is not for the batch, because nothing of p is counted or published with it: it
+ * was read only to see that it still stands before p->stored, or it is another one than that, and p is stranded.
+ */
+bool ownership_admits(struct ownership *o, struct progress_partition *p, const struct kafka_message *message);
+
+/* After each poll: finds out what there is where Kafka had not what was to be read, and goes on or strands it. */
+void ownership_examine(struct ownership *o);
+
+/* True when the store has not been told of each partition that is stranded. */
+bool ownership_has_to_tell(const struct ownership *o);
+
+/* Tells it. Everything that was read must have been stored. Best effort: call it again while there is to tell. */
+void ownership_tell_stranded(struct ownership *o);
 
 /*
  * Everything that was handed to Kafka has been acknowledged: says so in the store. as_of_us: all clicks up to then are

@@ -18,9 +18,14 @@ void progress_assign(struct progress *progress, const struct progress_partition 
 	progress->partitions = mem_array(count, sizeof(*partitions));
 	progress->count = count;
 	for (size_t i = 0; i < count; i++) {
-		progress->partitions[i] = (struct progress_partition){ .partition = partitions[i].partition,
-			                                               .stored = partitions[i].stored,
-			                                               .published = partitions[i].published };
+		const struct progress_partition *p = &partitions[i];
+		progress->partitions[i] = (struct progress_partition){ .partition = p->partition,
+			                                               .stored = p->stored,
+			                                               .record = p->record,
+			                                               .published = p->published,
+			                                               .is_unproven = p->record != 0,
+			                                               .strand = p->strand,
+			                                               .strand_is_told = true };
 	}
 	qsort(progress->partitions, count, sizeof(*partitions), by_partition);
 	progress_forget(progress);
@@ -40,19 +45,21 @@ struct progress_partition *progress_find(struct progress *progress, int32_t part
 	return bsearch(&key, progress->partitions, progress->count, sizeof(key), by_partition);
 }
 
-void progress_reach(struct progress_partition *partition, int64_t offset)
+void progress_reach(struct progress_partition *partition, int64_t offset, int64_t record)
 {
 	if (partition->first < 0)
 		partition->first = offset;
-	if (offset >= partition->next)
+	if (offset >= partition->next) {
 		partition->next = offset + 1;
+		partition->next_record = record;
+	}
 	if (offset >= partition->reached)
 		partition->reached = offset + 1;
 }
 
 bool progress_is_counted(const struct progress_partition *partition, int64_t offset)
 {
-	return partition->stored != PROGRESS_NO_ROW && offset < partition->stored;
+	return offset < partition->stored;
 }
 
 bool progress_moves(const struct progress_partition *partition)
@@ -71,8 +78,10 @@ bool progress_moves_any(const struct progress *progress)
 
 void progress_keep(struct progress *progress)
 {
-	for (size_t i = 0; i < progress->count; i++)
+	for (size_t i = 0; i < progress->count; i++) {
 		progress->partitions[i].stored = progress->partitions[i].next;
+		progress->partitions[i].record = progress->partitions[i].next_record;
+	}
 }
 
 void progress_publish(struct progress *progress)
@@ -92,6 +101,7 @@ void progress_forget(struct progress *progress)
 		struct progress_partition *p = &progress->partitions[i];
 		p->first = -1;
 		p->next = p->stored;
+		p->next_record = p->record;
 		p->reached = p->published;
 		p->as_of_us = 0;
 	}
@@ -114,6 +124,23 @@ size_t progress_stranded_count(const struct progress *progress)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < progress->count; i++)
-		count += progress->partitions[i].stranded;
+		count += progress->partitions[i].strand != PROGRESS_NOT_STRANDED;
 	return count;
+}
+
+const char *progress_strand_name(enum progress_strand strand)
+{
+	switch (strand) {
+	case PROGRESS_STRANDED_BEFORE:
+		return "stranded_before";
+	case PROGRESS_ENDS_BEFORE:
+		return "topic_ends_before";
+	case PROGRESS_REMOVED:
+		return "removed_by_retention";
+	case PROGRESS_OTHER_RECORD:
+		return "another_record";
+	case PROGRESS_NOT_STRANDED:
+		break;
+	}
+	return "";
 }

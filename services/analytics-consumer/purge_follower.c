@@ -62,7 +62,7 @@ static enum err take_partitions(void *ctx, const int32_t *partitions, size_t cou
 	err = offset_store_read(conn, f->config.topic, partitions, count, rows);
 	pg_pool_give(f->config.pool, conn);
 	for (size_t i = 0; err == OK && i < count; i++)
-		offsets[i] = rows[i].stored == PROGRESS_NO_ROW ? KAFKA_CONSUMER_BEGINNING : rows[i].stored;
+		offsets[i] = rows[i].stored == 0 ? KAFKA_CONSUMER_BEGINNING : rows[i].stored;
 	if (err == OK) {
 		progress_assign(&f->progress, rows, count);
 		begin_anew(f);
@@ -87,7 +87,7 @@ static void take_stranded(void *ctx, int32_t partition, int64_t offset)
 	log_warning(f->config.log, "purges_read_from_the_beginning", LOG_INT("partition", partition),
 	            LOG_INT("offset", offset));
 	if (p)
-		p->resumes = true;
+		p->is_missing = true;
 }
 
 static const struct kafka_consumer_events events = {
@@ -107,9 +107,9 @@ static void resume(struct purge_follower *f)
 {
 	for (size_t i = 0; i < f->progress.count; i++) {
 		struct progress_partition *p = &f->progress.partitions[i];
-		if (!p->resumes)
+		if (!p->is_missing)
 			continue;
-		p->resumes = false;
+		p->is_missing = false;
 		if (kafka_consumer_seek(f->consumer, p->partition, KAFKA_CONSUMER_BEGINNING) != OK) {
 			rejoin(f);
 			return;
@@ -136,7 +136,8 @@ static void take(struct purge_follower *f, const struct kafka_message *message)
 	struct progress_partition *p = progress_find(&f->progress, message->partition);
 	if (!p)
 		return; /* of an assignment that is over */
-	progress_reach(p, message->offset);
+	/* Compaction takes records away: which one stood before says nothing. */
+	progress_reach(p, message->offset, 0);
 	f->records++;
 	if (!is_purge(message))
 		return;

@@ -23,6 +23,7 @@ struct storing {
 	atomic_bool is_over;
 	atomic_bool hurries;
 	atomic_bool is_refused;
+	atomic_bool waits_for_letters;
 };
 
 struct storing *storing_new(const struct storing_config *config)
@@ -69,6 +70,16 @@ static bool is_passing(enum err err)
 	return err == ERR_UNAVAILABLE || err == ERR_LIMIT;
 }
 
+/* A Kafka that does everything else: its topic is missing, or we may not write to it. */
+static void note_letters(struct storing *s)
+{
+	size_t overdue = dead_letter_list_overdue(s->batch.dead_letters);
+	atomic_store(&s->waits_for_letters, overdue > 0);
+	if (overdue > 0)
+		log_error(s->config.log, "dead_letters_refused", LOG_TEXT("topic", s->config.dead_letter_topic),
+		          LOG_INT("count", overdue));
+}
+
 /* Until it is stored, or it is not ours, or there is no time for another try. */
 static enum err store(struct storing *s)
 {
@@ -79,6 +90,7 @@ static enum err store(struct storing *s)
 		return err;
 	for (;;) {
 		err = visit_store_add(s->config.store, &s->batch, &s->progress);
+		note_letters(s);
 		atomic_store(&s->is_refused, err != OK && err != ERR_CONFLICT && !is_passing(err));
 		if (err == OK || err == ERR_CONFLICT)
 			return err;
@@ -190,6 +202,7 @@ enum err storing_finish(struct storing *s)
 	background_free(s->thread);
 	s->thread = NULL;
 	atomic_store(&s->hurries, false);
+	atomic_store(&s->waits_for_letters, false);
 	batch_reset(&s->batch);
 	return s->result;
 }
@@ -202,4 +215,9 @@ const struct progress *storing_progress(const struct storing *s)
 bool storing_is_refused(const struct storing *s)
 {
 	return atomic_load(&s->is_refused);
+}
+
+bool storing_waits_for_dead_letters(const struct storing *s)
+{
+	return atomic_load(&s->waits_for_letters);
 }

@@ -1,5 +1,5 @@
 /*
- * One thread at a time, but for storing_is_refused. The batch that is being stored and published, by a thread of its
+ * One thread at a time, but for the last two. The batch that is being stored and published, by a thread of its
  * own, while the loop gathers the next one. There is never more than one: the order in which batches are stored is the
  * order in which they were gathered, and one that fails takes the next one, which builds on it, with it.
  */
@@ -64,5 +64,7 @@ enum err storing_settle(struct storing *storing) MUST_CHECK;
 
 /* Safe from any thread. True while PostgreSQL refuses a batch for a reason that will not pass by itself. */
 bool storing_is_refused(const struct storing *storing);
+/* The same. True while Kafka does not take the dead letters of a batch, which waits for them. */
+bool storing_waits_for_dead_letters(const struct storing *storing);
 
 #endif

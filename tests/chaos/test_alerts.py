@@ -74,7 +74,7 @@ class Watched:
         self.change_offsets("next_offset = next_offset + 1000000, published_offset = next_offset + 999990")
 
     def unstrand(self):
-        self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL")
+        self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL, stranded_at = NULL")
 
     def change_offsets(self, change):
         self.stack.run("stop", "consumer-1")

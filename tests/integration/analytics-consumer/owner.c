@@ -1,9 +1,28 @@
 #include "tests/integration/analytics-consumer/owner.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
 #include "lib/base/clock.h"
+#include "services/analytics-consumer/offset_store.h"
 
 #define BATCH_MAX 2000
 #define TOPIC "redirects"
+
+/* As an assignment does. */
+static void make_rows(struct world *world)
+{
+	static const int32_t partitions[] = { 0, 1 };
+	struct progress_partition rows[2];
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_pool_take(world_pool(world), &conn), OK);
+	assert_int_equal(offset_store_read(conn, TOPIC, partitions, 2, rows), OK);
+	pg_pool_give(world->pool, conn);
+}
 
 void owner_open(struct owner *owner, struct world *world, int64_t stored)
 {
@@ -17,6 +36,7 @@ void owner_open(struct owner *owner, struct world *world, int64_t stored)
 	*owner = (struct owner){ .world = world, .store = visit_store_new(&config) };
 	batch_init(&owner->batch, BATCH_MAX, TOPIC, "dead-letters");
 	progress_assign(&owner->progress, partitions, 2);
+	make_rows(world);
 	strbuf_init(&owner->encoded, REDIRECT_EVENT_BYTES_MAX);
 }
 

@@ -23,7 +23,7 @@ struct owner {
 	struct strbuf encoded;
 };
 
-/* stored: the offset where both partitions begin, or PROGRESS_NO_ROW. */
+/* stored: the offset where both partitions begin, 0: nothing was ever counted. */
 void owner_open(struct owner *owner, struct world *world, int64_t stored);
 void owner_close(struct owner *owner);
 

@@ -180,6 +180,67 @@ static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 	world_stop(world, second);
 }
 
+static bool waits_for_dead_letters(void *ctx)
+{
+	return !ingest_keeps_dead_letters(ctx);
+}
+
+static void says_that_it_waits_for_the_topic_of_dead_letters(void **state)
+{
+	struct world *world = *state;
+	char missing[80];
+	world_make_topics(world);
+	snprintf(missing, sizeof(missing), "%s.missing", world->fixture->unique);
+	world->config.dead_letter_topic = missing;
+	struct ingest *ingest = world_start(world);
+	for (uint32_t i = 0; i < 20; i++) {
+		struct redirect_event click = world_click(1 + i, i);
+		world_produce(world, &click);
+	}
+	world_produce_bytes(world, "poison", "\xff", 1);
+	world_flush(world);
+	net_fixture_wait(waits_for_dead_letters, ingest, WORLD_DEADLINE_MS);
+	char said[160];
+	snprintf(said, sizeof(said), "\"dead_letters_refused\",\"topic\":\"%s\",\"count\":1", missing);
+	assert_true(net_fixture_logged(world->fixture, said) > 0);
+	/* What is wrong is repaired, and it goes on by itself. */
+	snprintf(world->dead_letters, sizeof(world->dead_letters), "%s", missing);
+	world_make_topics(world);
+	world_await_counted(world, 20);
+	assert_int_equal(world_read(world, missing, 1), 1);
+	assert_true(ingest_keeps_dead_letters(ingest));
+	world_stop(world, ingest);
+	world_assert_books(world, 20);
+}
+
+/* As if the process had died in the middle: the transaction ends between the acknowledgement and the commit. */
+static void may_repeat_a_dead_letter_with_its_place_when_it_dies_before_the_commit(void **state)
+{
+	struct world *world = *state;
+	struct pg_conn *blocker = test_database_connect(world->database, NULL);
+	world_make_topics(world);
+	assert_int_equal(pg_conn_begin(blocker), OK);
+	assert_int_equal(pg_conn_query_once(blocker, "LOCK TABLE link_statistics IN SHARE MODE", NULL, NULL), OK);
+	struct redirect_event click = world_click(1, 1);
+	world_produce(world, &click);
+	world_produce_bytes(world, click.slug, "\xff", 1);
+	world_flush(world);
+	struct ingest *ingest = world_start(world);
+	assert_int_equal(world_read(world, world->dead_letters, 1), 1);
+	world_stop(world, ingest);
+	assert_int_equal(world_counted(world), 0);
+	pg_conn_rollback(blocker);
+	pg_conn_close(blocker);
+	ingest = world_start(world);
+	world_await_counted(world, 1);
+	world_stop(world, ingest);
+	assert_int_equal(world_read(world, world->dead_letters, 2), 2);
+	assert_string_equal(world->records[0].partition, world->records[1].partition);
+	assert_string_equal(world->records[0].offset, world->records[1].offset);
+	assert_memory_equal(world->records[0].bytes, world->records[1].bytes, 1);
+	world_assert_books(world, 1);
+}
+
 int main(void)
 {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
@@ -187,6 +248,8 @@ int main(void)
 		IN_A_WORLD(keeps_each_poisoned_message_once_and_counts_the_rest),
 		IN_A_WORLD(survives_a_topic_full_of_poison),
 		IN_A_WORLD(sends_no_dead_letter_for_a_fenced_batch),
+		IN_A_WORLD(says_that_it_waits_for_the_topic_of_dead_letters),
+		IN_A_WORLD(may_repeat_a_dead_letter_with_its_place_when_it_dies_before_the_commit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void changes_nothing_for_a_zombie(void **state)
 {
 	struct world *world = *state;
 	struct owner owner, zombie;
-	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_open(&owner, world, 0);
 	owner_take_clicks(&owner, 0, 0, 10);
 	owner_take_clicks(&owner, 1, 0, 10);
 	assert_int_equal(owner_store(&owner), OK);
@@ -51,8 +51,8 @@ static void lets_only_one_of_two_first_owners_count(void **state)
 {
 	struct world *world = *state;
 	struct owner first, second;
-	owner_open(&first, world, PROGRESS_NO_ROW);
-	owner_open(&second, world, PROGRESS_NO_ROW);
+	owner_open(&first, world, 0);
+	owner_open(&second, world, 0);
 	owner_take_clicks(&first, 0, 0, 10);
 	owner_take_clicks(&second, 0, 0, 20);
 	assert_int_equal(owner_store(&first), OK);
@@ -67,7 +67,7 @@ static void finds_a_batch_in_doubt_that_was_stored(void **state)
 {
 	struct world *world = *state;
 	struct owner owner;
-	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_open(&owner, world, 0);
 	owner_take_clicks(&owner, 0, 0, 10);
 	assert_int_equal(owner_store(&owner), OK);
 	int64_t before = fingerprint(world);
@@ -82,7 +82,7 @@ static void stores_a_batch_in_doubt_that_was_not_stored(void **state)
 {
 	struct world *world = *state;
 	struct owner owner;
-	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_open(&owner, world, 0);
 	owner_take_clicks(&owner, 0, 0, 10);
 	owner.batch.in_doubt = true;
 	assert_int_equal(owner_store(&owner), OK);
@@ -94,8 +94,8 @@ static void gives_a_batch_in_doubt_up_when_another_owner_has_begun(void **state)
 {
 	struct world *world = *state;
 	struct owner owner, other;
-	owner_open(&owner, world, PROGRESS_NO_ROW);
-	owner_open(&other, world, PROGRESS_NO_ROW);
+	owner_open(&owner, world, 0);
+	owner_open(&other, world, 0);
 	owner_take_clicks(&owner, 0, 0, 10);
 	owner_take_clicks(&other, 0, 0, 4);
 	assert_int_equal(owner_store(&other), OK);
@@ -117,7 +117,7 @@ static void waits_for_a_commit_that_is_still_on_its_way(void **state)
 {
 	struct world *world = *state;
 	struct owner owner;
-	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_open(&owner, world, 0);
 	owner_take_clicks(&owner, 0, 0, 10);
 	assert_int_equal(owner_store(&owner), OK);
 	owner_go_on(&owner);
@@ -160,7 +160,7 @@ static void goes_on_when_another_owner_is_frozen_while_it_sends_its_visits(void 
 	struct owner owner;
 	world_close_pool(world);
 	world->pool = pg_pool_new(&impatient);
-	owner_open(&owner, world, PROGRESS_NO_ROW);
+	owner_open(&owner, world, 0);
 	owner_take_clicks(&owner, 0, 0, 10);
 	assert_int_equal(owner_store(&owner), OK);
 	owner_go_on(&owner);

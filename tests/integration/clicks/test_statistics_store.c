@@ -190,7 +190,11 @@ static void claims_no_more_than_every_partition_has_counted(void **state)
 	test_database_run(f->db, "INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES "
 	                         "('waymark.redirects.v1', 0, 5, '2026-01-01T00:00:02Z'), "
 	                         "('waymark.redirects.v1', 1, 5, '2026-01-01T00:00:01.000001Z'), "
-	                         "('waymark.redirects.v1', 2, 0, NULL)");
+	                         "('waymark.redirects.v1', 2, 0, NULL), ('waymark.links.v1', 0, 9, NULL)");
+	assert_int_equal(statistics_store_as_of(f->api, &as_of_us), OK);
+	assert_int_equal(as_of_us, 0);
+	test_database_run(f->db, "UPDATE consumer_offsets SET as_of = '2026-01-01T00:00:03Z' "
+	                         "WHERE topic = 'waymark.redirects.v1' AND partition = 2");
 	assert_int_equal(statistics_store_as_of(f->api, &as_of_us), OK);
 	assert_int_equal(as_of_us, INT64_C(1767225601000001));
 }

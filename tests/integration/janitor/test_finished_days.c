@@ -24,7 +24,7 @@ static int begin_a_day(void **state)
 	char sql[256];
 	assert_int_equal(world_reset((void **)&t->world), 0);
 	owner_close(&t->owner);
-	owner_open(&t->owner, t->world, PROGRESS_NO_ROW);
+	owner_open(&t->owner, t->world, 0);
 	t->offset = t->clicks = t->at_hand = 0;
 	t->config.day_finished_after_s = 3600;
 	time_traveller_go_on(t, CLOCK_US_PER_DAY - clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY);

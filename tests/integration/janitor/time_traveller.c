@@ -17,7 +17,7 @@ int time_traveller_set_up(void **state)
 	struct time_traveller *t = mem_zero(sizeof(*t));
 	if (world_open((void **)&t->world) != 0)
 		return -1;
-	owner_open(&t->owner, t->world, PROGRESS_NO_ROW);
+	owner_open(&t->owner, t->world, 0);
 	clock_fake_init(&t->clock, TIME_TRAVELLER_START * CLOCK_US_PER_DAY);
 	t->config = (struct config){ .salts_keep_s = 86400, .visit_log_keep_days = TIME_TRAVELLER_KEEP_DAYS };
 	/* A year has thousands of commits, and no test here cuts the power. */
