@@ -6,4 +6,5 @@ Read in this order:
   stack       which members there are and in which order they start and end
   member      one process: start, probe, signal, stop
   postgres, redis, kafka, services   the members
+  authority, kafka_security, librdkafka   what `up --secure` adds: certificates, Kafka's users and their rights
 """
