@@ -8,14 +8,23 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/http_exchange.h"
 #include "lib/net/json.h"
+#include "services/links-api/access/key_request.h"
 #include "services/links-api/accounts/credentials.h"
+#include "services/links-api/accounts/user_request.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/destinations/host_request.h"
+#include "services/links-api/links/link_batch.h"
 #include "services/links-api/links/link_request.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
 #define TEXT_BYTES_MAX (1024 * 1024)
+#define BASE                                                                                                           \
+	{                                                                                                              \
+		.url = "https://wm.example", .host = { "wm.example", false }, .port = 443                              \
+	}
+#define ITEMS_MAX 16 /* each takes 20 KB */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -73,7 +82,7 @@ static void require_good(const struct link_request *wish)
 
 static void try_link(const struct json *body, enum link_request_kind kind)
 {
-	const struct public_base base = { .url = "https://wm.example", .host = { "wm.example", false }, .port = 443 };
+	const struct public_base base = BASE;
 	struct link_request wish;
 	struct http_problem_fields wrong = { 0 };
 	enum err err = link_request_read(body, kind, &base, NOW_US, &wish, &wrong);
@@ -95,10 +104,71 @@ static void try_host(const struct json *body)
 	host_policy_free(policy);
 }
 
+static void try_key(const struct json *body)
+{
+	struct api_key key = { 0 };
+	struct http_problem_fields wrong = { 0 };
+	enum err err = key_request_read(body, NOW_US, &key, &wrong);
+	require((err == OK) == (wrong.count == 0));
+	if (err != OK)
+		return;
+	require(key.name[0] != '\0' && key.scopes != 0 && (key.scopes & ~SCOPE_ALL) == 0);
+	require(key.expires_at_us == 0 || key.expires_at_us > NOW_US);
+}
+
+static void try_user_change(const struct json *body)
+{
+	struct user_change change = { 0 };
+	struct http_problem_fields wrong = { 0 };
+	enum err err = user_request_read(body, &change, &wrong);
+	require((err == OK) == (wrong.count == 0));
+	if (err == OK && change.has_links_per_day)
+		require(change.links_per_day >= -1 && change.links_per_day <= USER_REQUEST_LINKS_PER_DAY_MAX);
+}
+
+static bool is_password(const char *text)
+{
+	size_t len = strlen(text);
+	return len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX;
+}
+
+/* Of a new password and of the end of an account. */
+static void try_proofs(const struct json *body)
+{
+	char old[PASSWORD_SIZE] = "", new[PASSWORD_SIZE] = "";
+	struct http_problem_fields wrong = { 0 }, wrong_end = { 0 };
+	enum err err = credentials_read_proof(body, "current_password", "new_password", old, new, &wrong);
+	require((err == OK) == (wrong.count == 0));
+	require(err != OK || (is_password(old) && is_password(new)));
+	err = credentials_read_proof(body, "password", NULL, old, new, &wrong_end);
+	require((err == OK) == (wrong_end.count == 0));
+	require(err != OK || is_password(old));
+}
+
+/* What is wrong about an item is in its own result; a batch takes what it is given. */
+static void try_items(const struct json *body, enum link_batch_kind kind)
+{
+	const struct json *items = json_get(body, "links");
+	if (!items || json_type(items) != JSON_ARRAY || json_count(items) < 1 || json_count(items) > ITEMS_MAX)
+		return;
+	struct clock_fake clock;
+	clock_fake_init(&clock, NOW_US);
+	const struct api api = { .clock = &clock.clock, .base = BASE };
+	struct http_exchange *exchange = mem_zero(sizeof(*exchange));
+	struct request request = { .api = &api, .exchange = exchange, .user_id = 1 };
+	link_batch_free(link_batch_new(&request, kind, items));
+	free(exchange);
+}
+
 static void try_body(const struct json *body)
 {
 	struct http_problem_fields wrong = { 0 };
 	struct credentials credentials = { 0 };
+	try_key(body);
+	try_user_change(body);
+	try_proofs(body);
+	try_items(body, LINK_BATCH_CREATE);
+	try_items(body, LINK_BATCH_SYNC);
 	try_link(body, LINK_REQUEST_CREATE);
 	try_link(body, LINK_REQUEST_CREATE_PUBLIC);
 	try_link(body, LINK_REQUEST_CHANGE);

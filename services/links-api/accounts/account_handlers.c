@@ -12,7 +12,6 @@
 #include "services/links-api/accounts/password_desk.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
-#include "services/links-api/member.h"
 
 /* A request that has to prove its user's password. */
 struct errand {
@@ -37,16 +36,12 @@ static struct errand *errand_new(struct request *r, const char *name, const char
 	struct json *body = request_read_body(r);
 	if (!body)
 		return NULL;
-	const char *const names[] = { name, new_name };
 	struct errand *e = mem_zero(sizeof(*e));
 	struct http_problem_fields wrong = { 0 };
 	e->request = r;
-	member_refuse_unknown(body, names, new_name ? 2 : 1, &wrong);
-	credentials_read_password(body, name, e->password, &wrong);
-	if (new_name)
-		credentials_read_password(body, new_name, e->new_password, &wrong);
+	enum err err = credentials_read_proof(body, name, new_name, e->password, e->new_password, &wrong);
 	json_free(body);
-	if (wrong.count == 0)
+	if (err == OK)
 		return e;
 	answer_wrong_fields(r, &wrong);
 	errand_free(e);

@@ -31,8 +31,9 @@ static void read_email(const struct json *object, struct credentials *out, struc
 		                       USER_EMAIL_MAX);
 }
 
-void credentials_read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
-                               struct http_problem_fields *wrong)
+/* "" if it is none. */
+static void read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
+                          struct http_problem_fields *wrong)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	const char *password = member_text_of(object, name, true, wrong);
@@ -46,6 +47,18 @@ void credentials_read_password(const struct json *object, const char *name, char
 	else
 		http_problem_add_field(wrong, pointer, "must have %d to %d bytes", PASSWORD_BYTES_MIN,
 		                       PASSWORD_BYTES_MAX);
+}
+
+enum err credentials_read_proof(const struct json *object, const char *name, const char *new_name,
+                                char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
+                                struct http_problem_fields *wrong)
+{
+	const char *const names[] = { name, new_name };
+	member_refuse_unknown(object, names, new_name ? 2 : 1, wrong);
+	read_password(object, name, password, wrong);
+	if (new_name)
+		read_password(object, new_name, new_password, wrong);
+	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
 static void read_name(const struct json *object, struct credentials *out, struct http_problem_fields *wrong)
@@ -62,7 +75,7 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
 	struct credentials read = { 0 };
 	member_refuse_unknown(object, names, has_name ? 3 : 2, wrong);
 	read_email(object, &read, wrong);
-	credentials_read_password(object, "password", read.password, wrong);
+	read_password(object, "password", read.password, wrong);
 	if (has_name)
 		read_name(object, &read, wrong);
 	if (wrong->count == 0)

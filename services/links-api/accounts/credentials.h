@@ -26,9 +26,13 @@ struct credentials {
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;
 
-/* A password under any name ("/new_password" is named in wrong then); "" if it is none. */
-void credentials_read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
-                               struct http_problem_fields *wrong);
+/*
+ * What proves an account's own password: {name: …}, and {new_name: …} beside it, which may be NULL if there is no other
+ * one to come; new_password is left alone then. ERR_INVALID: wrong lists every wrong member.
+ */
+enum err credentials_read_proof(const struct json *object, const char *name, const char *new_name,
+                                char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
+                                struct http_problem_fields *wrong) MUST_CHECK;
 
 /* Leaves nothing of them in memory. */
 void credentials_wipe(struct credentials *credentials);
