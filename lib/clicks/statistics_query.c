@@ -56,6 +56,12 @@ struct writing {
 	int64_t owner_id;
 };
 
+/* Totals are of no dimension: theirs is the first one, and rolled up. */
+static bool needs_log(const struct writing *writing)
+{
+	return writing->question->filter->count > 0 || !visit_dimension_is_rolled_up(writing->dimension);
+}
+
 /* Its parameter is the first: a statement about one link begins with that. */
 #define ONE_LINK "$1::bigint"
 
@@ -83,7 +89,7 @@ static enum err ask(struct pg_conn *conn, struct statistics_question *question, 
 {
 	enum err err = look(conn, question);
 	for (int i = 0; err == OK && i < TRIES; i++) {
-		if (question->filter->count > 0 && question->asked.from_us < question->log_since_us)
+		if (needs_log(writing) && question->asked.from_us < question->log_since_us)
 			return ERR_NOT_FOUND;
 		question->counted = statistics_range_countable(question->asked, bucket_us, question->log_since_us);
 		*rows = NULL;
@@ -321,7 +327,7 @@ static void add_counted(struct visit_query *query, const struct writing *writing
 	const struct statistics_question *question = writing->question;
 	char named[64];
 	snprintf(named, sizeof(named), "%s AS value, ", visit_dimension_column(writing->dimension));
-	if (question->filter->count > 0) {
+	if (needs_log(writing)) {
 		visit_query_add(query, "WITH counted AS (");
 		add_visits(query, named, writing, question->counted);
 		return;

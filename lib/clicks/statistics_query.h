@@ -1,15 +1,14 @@
 /*
  * One thread at a time per connection. Counts of a link's visits over a range of time: of finished days from
  * visit_rollup_day and visit_total_day, else from visit_rollup_hour and _quarter, and at the range's edges from visit_log,
- * so that any range is exact. Counts with a filter come from visit_log alone. Each answer is one statement: all of it is of
+ * so that any range is exact. Counts with a filter, and those of dimensions that are not rolled up, come from visit_log alone. Each answer is one statement: all of it is of
  * one moment.
  *
  * Where the log does not reach back any more, ends of the range move down to whole buckets (a quarter of an hour for
  * totals and series, an hour for dimensions); counted says which range it was.
  *
- * Errors beside those of pg_conn_query. ERR_NOT_FOUND: there is a filter, and the log does not reach back to the
- * range's start; log_since_us says since when it does. ERR_LIMIT: also, there are too many visits for the filter to be
- * looked at in time.
+ * Errors beside those of pg_conn_query. ERR_NOT_FOUND: only visit_log could tell, and it does not reach back to the range's
+ * start; log_since_us says since when it does. ERR_LIMIT: also, there are too many visits in it to be looked at in time.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_QUERY_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_QUERY_H

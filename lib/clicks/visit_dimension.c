@@ -14,6 +14,8 @@ static const char *const names[VISIT_DIMENSION_COUNT] = {
 	[VISIT_DIMENSION_UTM_SOURCE] = "utm_source",
 	[VISIT_DIMENSION_UTM_MEDIUM] = "utm_medium",
 	[VISIT_DIMENSION_UTM_CAMPAIGN] = "utm_campaign",
+	[VISIT_DIMENSION_REFERRER_SOURCE] = "referrer_source",
+	[VISIT_DIMENSION_BOT_REASON] = "bot_reason",
 };
 
 const char *visit_dimension_name(enum visit_dimension dimension)
@@ -24,6 +26,11 @@ const char *visit_dimension_name(enum visit_dimension dimension)
 const char *visit_dimension_column(enum visit_dimension dimension)
 {
 	return dimension == VISIT_DIMENSION_REFERRER ? "referrer_host" : names[dimension];
+}
+
+bool visit_dimension_is_rolled_up(enum visit_dimension dimension)
+{
+	return dimension < VISIT_DIMENSION_REFERRER_SOURCE;
 }
 
 enum err visit_dimension_parse(const char *name, enum visit_dimension *out)

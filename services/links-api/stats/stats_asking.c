@@ -63,7 +63,8 @@ static enum http_progress answer_beyond_log(struct stats_asking *asking)
 		http_problem_add_field(&asking->wrong, "/to", "must be after %s, from where on single visits are kept",
 		                       since);
 	return http_problem_answer(asking->r->exchange, 422, "beyond-log",
-	                           "Counts with a filter need single visits, which are not kept for ever.",
+	                           "Counts with a filter, and of referrer_source and bot_reason, need single visits, "
+	                           "which are not kept for ever.",
 	                           &asking->wrong);
 }
 

@@ -15,6 +15,7 @@
 struct errand {
 	struct stats_query_terms terms;
 	bool is_about_links_of_caller; /* and not about the path's link */
+	bool needs_log;                /* also without a filter */
 	enum err (*find)(struct stats_asking *asking, struct pg_conn *conn, void *found);
 	struct json *(*tell)(const struct stats_asking *asking, const void *found);
 };
@@ -23,6 +24,7 @@ struct errand {
 static enum err find_on(struct stats_asking *asking, struct pg_conn *conn, const struct errand *errand, void *found)
 {
 	enum err err = OK;
+	asking->needs_log = asking->needs_log || errand->needs_log;
 	if (!errand->is_about_links_of_caller)
 		err = stats_asking_find_link(asking, conn);
 	if (err == OK)
@@ -157,7 +159,7 @@ static struct json *tell_values(const struct stats_asking *asking, const void *f
 
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
-	static const struct errand errand = {
+	struct errand errand = {
 		{ STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS, VALUES_DEFAULT,
 		  STATISTICS_QUERY_VALUES_MAX },
 		.find = find_values,
@@ -166,9 +168,9 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct values *values = mem_zero(sizeof(*values));
-	enum http_progress progress = visit_dimension_parse(r->match.params[1], &values->dimension) == OK
-	                                      ? run(r, &errand, values)
-	                                      : answer_not_found(r);
+	bool is_there = visit_dimension_parse(r->match.params[1], &values->dimension) == OK;
+	errand.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
+	enum http_progress progress = is_there ? run(r, &errand, values) : answer_not_found(r);
 	free(values);
 	return progress;
 }

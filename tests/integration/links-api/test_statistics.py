@@ -302,6 +302,18 @@ def test_a_country_may_be_written_small(ann, world):
     assert found[0]["visit_count"] == found[1]["visit_count"] > 100
 
 
+def test_sources_and_reasons_are_read_from_the_log(ann, database, world):
+    link, (start, to) = world[0]
+    span = {"start": text(start), "to": text(to)}
+    sources = ann.call("GET", path(link, "/referrer_source", **span)).json
+    assert sources["dimension"] == "referrer_source" and {item["value"] for item in sources["items"]} == {"Google", "Twitter", ""}
+    reasons = ann.call("GET", path(link, "/bot_reason", bots="only", **span)).json
+    bots = database.run("SELECT bot_reason, count(*) FROM visit_log WHERE link_id = %s AND is_bot GROUP BY 1", link["id"])
+    assert {item["value"]: item["visits"] for item in reasons["items"]} == dict(bots) and len(bots) == 3
+    google = ann.call("GET", path(link, **span, filters=[("referrer_source", "=", "Google")])).json
+    assert google["visit_count"] == next(item["visits"] for item in sources["items"] if item["value"] == "Google") > 1000
+
+
 # --- refusals ---
 
 
@@ -368,6 +380,9 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
             row[:2] for row in plain(database, "", link, kept_since, to, [("country", "=", "DE")], group=False)]  # fmt: skip
         assert ann.call("GET", path(link, to=text(to))).json["from"] < text(kept_since)
         expect(ann.call("GET", path(link, "/os", to=text(outside), filters=[("os", "=", "iOS")])), 422, "/to")
+        # So it is with dimensions that are in the log alone.
+        expect(ann.call("GET", path(link, "/referrer_source", start=text(outside), to=text(to))), 422, "/from")
+        assert ann.call("GET", path(link, "/referrer_source", to=text(to))).json["from"] == text(kept_since)
         # What the log has is as exact as ever.
         check_total(ann, database, link, inside, to, [("os", "=", "iOS")])
         check_dimension(ann, database, link, inside, to, [], "browser")
@@ -395,6 +410,8 @@ def test_a_filter_over_too_many_visits_is_refused_and_the_rest_is_answered(new_u
             assert problem["type"] == "/problems/too-many-visits", problem
             # Without a filter nobody needs the log.
             assert eve.call("GET", path(link, below, **whole_hours)).status == 200
+        problem = expect(eve.call("GET", path(link, "/bot_reason", **whole_hours)), 422)
+        assert problem["type"] == "/problems/too-many-visits", problem
     finally:
         keeper.close()
     assert eve.call("GET", path(link, "/country", **whole_hours, filters=[("os", "=", "iOS")])).status == 200

@@ -5,8 +5,10 @@ import itertools
 DIMENSIONS = {
     "country": "country", "city": "city", "region": "region", "referrer": "referrer_host", "browser": "browser", "os": "os",
     "device": "device", "language": "language", "utm_source": "utm_source", "utm_medium": "utm_medium",
-    "utm_campaign": "utm_campaign",
+    "utm_campaign": "utm_campaign", "referrer_source": "referrer_source", "bot_reason": "bot_reason",
 }  # fmt: skip
+
+NOT_ROLLED_UP = ["referrer_source", "bot_reason"]
 
 # Few values each, some much more frequent than others, the unknown among them.
 VALUES = {
@@ -21,6 +23,8 @@ VALUES = {
     "utm_source": ["news", "", "", ""],
     "utm_medium": ["mail", "", "", ""],
     "utm_campaign": ["spring, \"2026\"", "=cmd()", "", "", ""],
+    "referrer_source": ["Google", "Google", "Twitter", ""],
+    "bot_reason": ["", "crawler", "head"],
 }  # fmt: skip
 
 
@@ -34,12 +38,13 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
     for column, values in VALUES.items():
         columns.append(column)
         listed = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
-        choices.append(f"(ARRAY[{listed}])[1 + floor(random() * {len(values)})::int]")
+        chosen = f"(ARRAY[{listed}])[1 + floor(random() * {len(values)})::int]"
+        choices.append(f"CASE WHEN bot THEN {chosen} ELSE '' END" if column == "bot_reason" else chosen)
     database.run("SELECT setseed(%s)", seed)
     database.run(
-        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, visitor_hash,
+        f"""INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, visitor_hash,
                                    {", ".join(columns)})
-            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, 'slug', 302, 1500, bot, CASE WHEN bot THEN 'agent' ELSE '' END,
+            SELECT (t AT TIME ZONE 'UTC')::date, gen_random_uuid(), t, %s, 'slug', 302, 1500, bot,
                    decode(md5(concat((t AT TIME ZONE 'UTC')::date, bot, floor(random() * {VISITORS}))), 'hex'), {", ".join(choices)}
             FROM (SELECT CASE WHEN n %% 10 = 0 THEN greatest(date_bin('15 minutes', moment, 'epoch'), %s) ELSE moment END AS t, bot
                   FROM (SELECT n, %s::timestamptz + random() * (%s::timestamptz - %s::timestamptz) AS moment, random() < %s AS bot
@@ -80,6 +85,8 @@ def roll_up(database, dimensions=True):
             SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch'), {sums} FROM visit_log GROUP BY 1, 2"""
     )
     for dimension, column in DIMENSIONS.items() if dimensions else ():
+        if dimension in NOT_ROLLED_UP:
+            continue
         for table, bucket, days in (
             ("hour", "date_trunc('hour', occurred_at, 'UTC')", "true"),
             ("day", "day", "day < (SELECT next_day FROM finished_days)"),

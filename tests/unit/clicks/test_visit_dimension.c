@@ -19,6 +19,14 @@ static void every_dimension_is_found_by_its_name(void **state)
 	assert_string_equal(visit_dimension_column(VISIT_DIMENSION_REFERRER), "referrer_host");
 }
 
+static void all_but_two_are_rolled_up(void **state)
+{
+	(void)state;
+	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
+		assert_int_equal(visit_dimension_is_rolled_up(d),
+		                 d != VISIT_DIMENSION_REFERRER_SOURCE && d != VISIT_DIMENSION_BOT_REASON);
+}
+
 static void nothing_else_is_one(void **state)
 {
 	(void)state;
@@ -32,6 +40,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_dimension_is_found_by_its_name),
+		cmocka_unit_test(all_but_two_are_rolled_up),
 		cmocka_unit_test(nothing_else_is_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
