@@ -11,7 +11,6 @@
 #define SEEK_TIMEOUT_MS 5000
 #define ENDS_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 5000
-#define CLOSE_TIMEOUT_MS 3000
 #define LEAVE_STEP_MS 20
 #define HEARTBEAT_MAX_MS 3000
 #define MAX_POLL_INTERVAL_MS 300000
@@ -409,40 +408,20 @@ static void leave(struct kafka_consumer *c)
 	} while (c->position_count > 0 && !c->failed && clock_steady_us(clock_system()) < deadline_us);
 }
 
-/*
- * With a bound: a group that Kafka has forgotten (all its data is lost) is never left in 2.0.2. Whether it was left; if not,
- * Kafka gives the partitions to others when the session ends.
- */
-static bool close_consumer(struct kafka_consumer *c)
-{
-	int64_t deadline_us = clock_steady_us(clock_system()) + CLOSE_TIMEOUT_MS * CLOCK_US_PER_MS;
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(c->rk);
-	rd_kafka_error_t *error = rd_kafka_consumer_close_queue(c->rk, queue);
-	while (!error && !rd_kafka_consumer_closed(c->rk) && clock_steady_us(clock_system()) < deadline_us)
-		rd_kafka_queue_poll_callback(queue, LEAVE_STEP_MS);
-	rd_kafka_error_destroy(error);
-	rd_kafka_queue_destroy(queue);
-	if (rd_kafka_consumer_closed(c->rk))
-		return true;
-	log_warning(c->client.log, "kafka_group_was_not_left");
-	return false;
-}
-
 void kafka_consumer_free(struct kafka_consumer *c)
 {
 	if (!c)
 		return;
 	return_borrowed(c);
-	bool is_closed = true;
 	if (c->rk) {
 		leave(c);
-		is_closed = close_consumer(c);
+		rd_kafka_consumer_close(c->rk);
 	}
 	forget_pending(c);
 	if (c->topic)
 		rd_kafka_topic_destroy(c->topic);
 	if (c->rk)
-		rd_kafka_destroy_flags(c->rk, is_closed ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+		rd_kafka_destroy(c->rk);
 	free(c->positions);
 	free(c);
 }

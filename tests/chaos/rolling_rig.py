@@ -26,7 +26,7 @@ from stacklib.ports import Ports  # noqa: E402
 
 NOTICE_MS = 2000
 # The share of 503 that a machine with much else to do may cause while a redirector remembers nothing yet.
-POSTPONED = size(0.001, 0)
+POSTPONED = 0.001
 VARIABLES = {"DRAIN_NOTICE_MS": NOTICE_MS, "LINKS_PER_DAY": 0, "UNKNOWN_SLUGS_PER_MINUTE": 0}
 REPLICAS = 2
 KINDS = ("redirector", "links-api", "consumer", "janitor")

@@ -132,8 +132,8 @@ def test_a_lost_kafka_is_told_and_counting_goes_on_with_the_new_one(fleet, recor
     logs = "".join((fleet.folder / f"logs/{name}.log").read_text(errors="replace") for name in consumers)
     assert "partition_stranded" in logs
 
-    for name in consumers:
-        fleet.run("stop", name)
+    for name in consumers:  # whose group Kafka has forgotten: not each comes to an end by itself (docs/operations.md)
+        fleet.run("kill", "-KILL", name)
     assert "partitions are counted from their beginning" in backup(fleet, "kafka-lost")
     after = counted_clicks(fleet, ANSWERS).redirects()
     for name in consumers:

@@ -44,6 +44,7 @@ def test_a_rolling_restart_is_seen_by_nobody(fleet, tmp_path, record_property):
     record_property("did", f"each of {REPLICAS} × {len(KINDS)} services restarted {ROUNDS} times under load, notice {NOTICE_MS} ms")
     record_property("requests", outcome.requests())
     record_property("failed", outcome.failed())
+    record_property("told to come back", sum(map(outcome.postponed, outcome)))
     record_property("redirects", clicks)
     record_property("lost", lost)
     record_property("counted twice", 0)
