@@ -3,7 +3,9 @@ What must not count: messages that are no clicks, the batches of processes that 
 somebody wrote into the books by hand.
 """
 
+import collections
 import hashlib
+import itertools
 import signal
 import threading
 import time
@@ -17,6 +19,9 @@ from topics import DEAD_LETTERS, REDIRECTS, ends, headers, read_all, reader, spa
 POISON_CLICKS = size("POISON_CLICKS", 20_000, 1_000_000)
 POISON_EVERY = 100  # clicks
 POISON_RATE = 4000
+KILLED_CLICKS = size("KILLED_CLICKS", 5_000, 100_000)
+KILLED_RATE = 300  # so that there are clicks until the last kill
+POISON_KILLS = size("POISON_KILLS", 3, 50)
 STALL_MAX_S = 1
 # The consumer keeps a place in the topic of links as well.
 PLACES = "SELECT partition, next_offset FROM consumer_offsets WHERE topic = 'waymark.redirects.v1'"
@@ -78,6 +83,20 @@ class StallWatch(threading.Thread):
         self.is_over = True
         self.join()
         return self.worst_s
+
+
+def places_left(rig):
+    """Records that nobody has passed yet."""
+    reached = ends(rig.brokers, REDIRECTS)
+    return sum(reached[partition] - offset for partition, offset in rig.books.rows(PLACES))
+
+
+def letters_by_place(rig, since=0):
+    """(partition, offset) → the dead letters of the message that stood there; since: so many were there before."""
+    found = collections.defaultdict(list)
+    for letter in itertools.islice(read_all(rig.brokers, DEAD_LETTERS), since, None):
+        found[int(headers(letter)["partition"]), int(headers(letter)["offset"])].append(letter)
+    return found
 
 
 def poison_by_place(rig):
@@ -144,6 +163,37 @@ def test_keeps_each_poisoned_message_once_and_stalls_for_none(rig, record_proper
     assert sorted(places) == sorted(poison)
     rig.books.assert_right(clicks)
     assert stall_s <= (STALL_MAX_S if FULL else STALL_MAX_S + 3 * usual_s)  # others may take the machine's time
+
+
+def test_loses_no_poisoned_message_to_a_kill_and_repeats_it_with_its_place(rig, record_property):
+    """Consumers die at any moment, also between a dead letter and its commit: then the next owner sends it again."""
+    known = set(poison_by_place(rig))
+    letters_before = sum(1 for _ in read_all(rig.brokers, DEAD_LETTERS))
+    rig.start_consumers()
+    producer = rig.produce(KILLED_CLICKS, KILLED_RATE, poison_every=5)
+    for n in range(POISON_KILLS):
+        counted = rig.books.counted()
+        wait_until(lambda c=counted: rig.books.counted() > c, COUNT_S, "some to be counted")
+        consumer = rig.consumers[n % len(rig.consumers)]
+        consumer.kill()
+        consumer.start()
+    sent = producer.finish(COUNT_S)
+    total = rig.books.take_truth(producer.truth)
+    rig.await_counted(total, COUNT_S)
+    wait_until(lambda: places_left(rig) == 0, COUNT_S, "the rest to be passed")
+    rig.stop_consumers()
+    poison = {place: message for place, message in poison_by_place(rig).items() if place not in known}
+    letters = letters_by_place(rig, letters_before)
+    for place, repeats in letters.items():
+        for letter in repeats:
+            assert_is_letter_of(letter, *poison[place])
+    twice = sum(len(repeats) - 1 for repeats in letters.values())
+    did = f"{sent['clicks']} clicks and {sent['poisoned']} messages that are none, {POISON_KILLS} kill -9 among them"
+    print(f"\n{did}: {len(letters)} kept, {twice} repeated")
+    record_property("did", did)
+    record_property("repeated", twice)
+    assert set(letters) == set(poison) and len(poison) == sent["poisoned"]
+    rig.books.assert_right(total)
 
 
 def zombies_with_everything(rig):
