@@ -144,17 +144,16 @@ static void add_buckets(struct visit_query *query, const char *named, const stru
 		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
 }
 
-/* named: a first column, with its comma, where the days are those of a dimension; NULL: totals. */
 static void add_days(struct visit_query *query, const char *named, const struct writing *writing,
-                     struct statistics_span span)
+                     struct statistics_span span, bool has_dimension)
 {
 	int from = visit_query_day(query, clock_utc_day(span.from_us));
 	int to = visit_query_day(query, clock_utc_day(span.to_us));
 	visit_query_add(
 		query,
 		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
-		named ? named : "", named ? "visit_rollup_day" : "visit_total_day", writing->link, from, to);
-	if (named)
+		named, has_dimension ? "visit_rollup_day" : "visit_total_day", writing->link, from, to);
+	if (has_dimension)
 		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
 }
 
@@ -165,20 +164,20 @@ static void add_visits(struct visit_query *query, const char *named, const struc
 	visit_query_add_log(query, writing->link, span, writing->question->filter);
 }
 
-/* What the range has in days and quarters of an hour; gives whether that is nothing. named_bucket as below. */
-static bool add_rolled_totals(struct visit_query *query, const char *named_bucket, const struct writing *writing,
+/* What the range has in days and quarters of an hour; gives whether that is nothing. named as below. */
+static bool add_rolled_totals(struct visit_query *query, const char *named, const struct writing *writing,
                               const struct statistics_range *range)
 {
 	bool is_first = true;
 	if (!statistics_range_is_empty(&range->days)) {
 		visit_query_add(query, "%s", joint(&is_first));
-		add_days(query, NULL, writing, range->days);
+		add_days(query, named, writing, range->days, false);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range->buckets[i]))
 			continue;
 		visit_query_add(query, "%s", joint(&is_first));
-		add_buckets(query, named_bucket, writing, range->buckets[i], "visit_rollup_quarter", false);
+		add_buckets(query, named, writing, range->buckets[i], "visit_rollup_quarter", false);
 	}
 	return is_first;
 }
@@ -301,7 +300,7 @@ static void add_rolled(struct visit_query *query, const struct writing *writing,
 	visit_query_add(query, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
 	if (!statistics_range_is_empty(&range->days)) {
 		visit_query_add(query, "%s", joint(&is_first));
-		add_days(query, "value, ", writing, range->days);
+		add_days(query, "value, ", writing, range->days, true);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range->buckets[i]))
@@ -387,28 +386,33 @@ enum err statistics_query_values(struct pg_conn *conn, struct statistics_questio
 
 /* --- links --- */
 
+/* In one go, not one by one: what links have is scattered over the same pages, which are then read once. */
+#define ANY_OF_MINE "ANY (ARRAY(SELECT id FROM mine))"
+
 /* A visit in the range says that the last one was no earlier: the others need not be looked at. */
 static void write_top(struct visit_query *query, const struct writing *writing)
 {
 	const char *rank = rank_of(writing->question->filter->who);
 	int owner = visit_query_int(query, writing->owner_id);
 	int from = visit_query_time(query, writing->question->counted.from_us);
-	visit_query_add(query, "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM links "
-	                       "JOIN link_statistics ON link_statistics.link_id = links.id "
-	                       "CROSS JOIN LATERAL (SELECT " SUMS_OR_ZERO " FROM (");
-	add_everything(query, "", "", writing);
+	visit_query_add(query,
+	                "WITH mine AS MATERIALIZED (SELECT id FROM links JOIN link_statistics ON link_id = id "
+	                "WHERE owner_id = $%d::bigint AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
+	                "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
+	                "(SELECT link_id, " SUMS " FROM (",
+	                owner, from);
+	add_everything(query, "link_id, ", "link_id, ", writing);
 	int limit = visit_query_int(query, (int64_t)writing->limit);
-	visit_query_add(
-		query,
-		") AS everything) AS sums WHERE owner_id = $%d::bigint AND state <> 'DELETED' "
-		"AND last_visited_at >= $%d::timestamptz AND %s > 0 ORDER BY %s DESC, links.id LIMIT $%d::bigint",
-		owner, from, rank, rank, limit);
+	visit_query_add(query,
+	                ") AS everything GROUP BY link_id) AS sums JOIN links ON links.id = link_id "
+	                "WHERE %s > 0 ORDER BY %s DESC, links.id LIMIT $%d::bigint",
+	                rank, rank, limit);
 }
 
 enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id,
                               size_t limit, struct statistics_top *links, size_t *count)
 {
-	struct writing writing = { .question = question, .link = "links.id", .owner_id = owner_id, .limit = limit };
+	struct writing writing = { .question = question, .link = ANY_OF_MINE, .owner_id = owner_id, .limit = limit };
 	struct pg_result *rows = NULL;
 	enum err err = ask(conn, question, STATISTICS_RANGE_QUARTER_US, write_top, &writing, &rows);
 	if (err != OK)

@@ -33,7 +33,7 @@ int visit_query_text(struct visit_query *query, const char *text);
 
 /*
  * "FROM visit_log WHERE …": the link's visits of the span that the filter's terms let pass; not who they are. link is
- * an expression of ours, "$1::bigint" or "links.id". More conditions may follow.
+ * an expression of ours, "$1::bigint" or "ANY (…)". More conditions may follow.
  */
 void visit_query_add_log(struct visit_query *query, const char *link, struct statistics_span span,
                          const struct visit_filter *filter);
