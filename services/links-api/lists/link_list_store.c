@@ -307,18 +307,15 @@ static void add_up(struct pg_conn *conn, int64_t owner_id)
 	(void)err;
 }
 
+/* Rows of -1, which is LINK_STORE_ANY_OWNER, count the links of everybody. */
 enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	bool is_one = owner_id != LINK_STORE_ANY_OWNER;
-	if (is_one)
-		pg_params_int(&params, owner_id);
+	pg_params_int(&params, owner_id);
 	enum err err = pg_conn_query(
-		conn,
-		is_one ? "SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE owner_id = $1"
-		       : "SELECT coalesce(sum(links), 0)::bigint, 0 FROM link_counts",
-		&params, &rows);
+		conn, "SELECT coalesce(sum(links), 0)::bigint, count(*) FROM link_counts WHERE owner_id = $1", &params,
+		&rows);
 	if (err == OK)
 		*total = pg_result_int(rows, 0, 0);
 	if (err == OK && pg_result_int(rows, 0, 1) > COUNT_ROWS_MAX)

@@ -10,6 +10,7 @@
 
 #define ROLLUPS 12
 #define FINISHED_DAYS 17
+#define LINK_COUNTS 26
 
 /* The oldest books: hours of five dimensions, totals among them, and visitors by their whole hash. */
 static void takes_over_hours_from_before_there_were_quarters_and_days(void **state)
@@ -91,11 +92,31 @@ static void takes_days_that_are_over_for_finished(void **state)
 	test_database_drop(db);
 }
 
+/* Links of everybody: those that are there, and what becomes of them and of others behind it. */
+static void counts_the_links_that_are_there_for_everybody(void **state)
+{
+	(void)state;
+	static const char everybodys[] = "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = -1";
+	struct test_database *db = test_database_new_before(LINK_COUNTS);
+	test_database_run(db, "INSERT INTO links (slug, link_type, expires_at, original_url, state) "
+	                      "SELECT 's' || i, 'TEMPORARY', now() + interval '1 day', 'https://example.com/', "
+	                      "CASE WHEN i > 7 THEN 'DELETED' ELSE 'ACTIVE' END FROM generate_series(1, 10) AS i");
+	test_database_migrate(db);
+	assert_int_equal(test_database_ask(db, everybodys), 7);
+	test_database_run(db, "UPDATE links SET state = 'DELETED' WHERE slug IN ('s1', 's2')");
+	test_database_run(db, "UPDATE links SET state = 'ACTIVE' WHERE slug = 's10'");
+	test_database_run(db, "DELETE FROM links WHERE slug IN ('s1', 's3', 's9')");
+	assert_int_equal(test_database_ask(db, everybodys), 5);
+	assert_int_equal(test_database_ask(db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = 0"), 5);
+	test_database_drop(db);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_over_hours_from_before_there_were_quarters_and_days),
 		cmocka_unit_test(takes_days_that_are_over_for_finished),
+		cmocka_unit_test(counts_the_links_that_are_there_for_everybody),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,8 @@ static void counts_no_link_of_those_that_are_gone(void **state)
 	test_database_run(f->db, "DELETE FROM links WHERE id % 2 = 0");
 	assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking"), 1250);
-	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_counts"), 1250);
+	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = -1"),
+	                 1250);
 }
 
 static void adds_up_what_counts_the_links_of_owners_who_never_ask(void **state)
@@ -156,7 +157,7 @@ static void finds_the_fullest_among_many_owners(void **state)
 		janitor_fixture_do(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, rows), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_counts WHERE owner_id = 0"), 200);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts"), 199801);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id >= 0"), 199801);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)

@@ -140,8 +140,8 @@ def test_who_shows_no_login_sends_no_large_body(service, database):
         assert status_line(connection) == "HTTP/1.1 413 Content Too Large\r\n"
 
 
-def test_large_bodies_share_a_memory_that_does_not_grow_with_connections(start, database):
-    service = start(HTTP_BODIES_MAX_BYTES=4 << 20)
+def test_large_bodies_share_a_memory_that_does_not_grow_with_connections(spawn, database):
+    service = spawn(HTTP_BODIES_MAX_BYTES=4 << 20)
     person = Person(service, database)
     login = [f"Authorization: Bearer {person.token}"]
     large = json.dumps({"links": [{"original_url": URL}]}).ljust(100 << 10)
@@ -255,10 +255,10 @@ def test_who_waits_in_vain_for_a_link_gets_one(ann, bob, rounds):
     assert statuses(again) == [200, 200, 409]
 
 
-def test_the_last_of_a_quota_is_not_a_statement_per_slug_that_is_taken(start, database, ann, rounds):
+def test_the_last_of_a_quota_is_not_a_statement_per_slug_that_is_taken(spawn, database, ann, rounds):
     slug = unique()
     assert statuses(bulk(ann, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(300)))) == [201] * 300
-    person, before = Person(start(LINKS_PER_DAY=2), database), rounds()
+    person, before = Person(spawn(LINKS_PER_DAY=2), database), rounds()
     answer = bulk(person, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(303)))
     assert statuses(answer) == [409] * 300 + [201] * 2 + [429]
     assert rounds() - before <= 3

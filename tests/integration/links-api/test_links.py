@@ -404,6 +404,22 @@ def test_the_platform_counts_links_without_reading_them(ann, database):
     assert answer.status == 200 and answer.json["total_links"] == total
 
 
+def test_the_platform_counts_right_whatever_becomes_of_links(ann, database):
+    anonymous = ann.call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json
+    many = ann.call("POST", "/api/links/bulk", {"links": [{"original_url": "https://example.com/"}] * 5}).json["results"]
+    path = f"/api/links/{many[0]['link']['id']}"
+    claim = {"links": [{"slug": anonymous["link"]["slug"], "claim_token": anonymous["claim_token"]}]}
+    for step in (
+        lambda: ann.call("POST", "/api/links/sync", claim), lambda: ann.call("DELETE", path), lambda: ann.call("POST", f"{path}/restore"),
+        lambda: ann.call("DELETE", f"{path}?hard=true"), lambda: ann.call("DELETE", f"/api/links/{many[1]['link']['id']}"),
+        lambda: ann.call("DELETE", f"/api/links/{many[1]['link']['id']}?hard=true"),
+    ):  # fmt: skip
+        assert step().status in (200, 204)
+        links = database.ask("SELECT count(*) FROM links WHERE state <> 'DELETED'")
+        assert ann.call("GET", "/api/stats").json["total_links"] == links
+    assert database.ask("SELECT sum(links) FROM link_counts WHERE owner_id >= 0") == links
+
+
 def test_two_accounts_never_share_a_token(service):
     one, two = Api(service.url), Api(service.url)
     one.register_and_login(unique_email())
