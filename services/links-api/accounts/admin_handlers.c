@@ -88,7 +88,7 @@ struct errand {
 	const struct request *request;
 	int64_t id;
 	struct user_change change;
-	struct user user;  /* as it is then */
+	struct user user; /* as it is then */
 	bool is_too_late; /* the caller is no admin any more */
 };
 

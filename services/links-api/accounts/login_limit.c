@@ -74,7 +74,8 @@ enum err login_limit_begin(struct request *r, const char *email, struct login_li
 	name_attempt(&limit);
 	name_account(email, &limit);
 	request_network(r, limit.network);
-	enum err err = rate_limit_hold(r->api->redis, &network, limit.network, limit.id, hold_s(r->api->config), &reset_s);
+	enum err err =
+		rate_limit_hold(r->api->redis, &network, limit.network, limit.id, hold_s(r->api->config), &reset_s);
 	if (err != OK)
 		return refuse(r, err, &network, reset_s);
 	err = rate_limit_hold(r->api->redis, &account, limit.account, limit.id, hold_s(r->api->config), &reset_s);
