@@ -98,7 +98,7 @@ def LinkEvent(tmp_path_factory):
 
 @pytest.fixture
 def topic():
-    topic = Topic(os.environ["KAFKA_BROKERS"], "waymark.links.v1")
+    topic = Topic(os.environ, "waymark.links.v1")
     yield topic
     topic.close()
 
