@@ -22,12 +22,13 @@ def database():
 
 
 @pytest.fixture(scope="module")
-def start(database):
-    """start(NAME=value, …): one more service on the database; all end with the module."""
+def start(database, request):
+    """start(NAME=value, …): one more service on the database, with the module's VARIABLES beside; all end with the module."""
     services = []
+    of_module = getattr(request.module, "VARIABLES", {})
 
     def start_one(ready=True, **variables):
-        services.append(Service(database, **variables))
+        services.append(Service(database, **of_module | variables))
         if ready:
             wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 20, "links-api to be ready")
         return services[-1]
