@@ -161,7 +161,8 @@ def pod_of(overlay, tmp_path, spoil=lambda pod: None):
 def test_a_container_gets_what_its_manifest_says(overlay, tmp_path):
     pod = pod_of(overlay, tmp_path)
     arguments = pod.arguments(pod.workload.pod["containers"][0])
-    assert {"--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "65532:65532", "--stop-timeout=40"} <= set(arguments)
+    grace = pod.workload.pod["terminationGracePeriodSeconds"]
+    assert {"--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "65532:65532", f"--stop-timeout={grace}"} <= set(arguments)
     assert {f"--memory={512 * 2**20}", f"--memory-swap={512 * 2**20}", "--cpu-shares=512"} <= set(arguments)
     assert {"KAFKA_BROKERS=kafka:9092", "PG_URL_FILE=/run/secrets/waymark/pg-url"} <= set(arguments)
     assert arguments[-1] == f"localhost/waymark/redirector:{tree.version()}"
