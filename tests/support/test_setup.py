@@ -164,4 +164,4 @@ def test_knows_why_each_package_is_needed():
         if line and not line.startswith("#"):
             entry, why = line.split(" # ", 1)
             group, package = entry.split()
-            assert group in ("build", "run", "test", "lint", "images", "go") and package and why
+            assert group in ("build", "run", "test", "lint", "image", "images", "go") and package and why
