@@ -132,10 +132,12 @@ static void adds_up_what_counts_the_links_of_owners_who_never_ask(void **state)
 	test_database_run(f->db, "INSERT INTO link_counts (owner_id, links) "
 	                         "SELECT owner, 2 FROM generate_series(1, 40) AS owner, generate_series(1, 65)");
 	test_database_run(f->db, "INSERT INTO link_counts (owner_id, links) SELECT 99, 3 FROM generate_series(1, 64)");
-	janitor_fixture_do(f, link_lists_run);
-	assert_true(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 0") <= 64);
-	assert_true(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 1") <= 64);
-	assert_true(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 40") <= 64);
+	/* Each run looks at three quarters of these pages. */
+	static const char crowded[] = "SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id >= 0 "
+				      "GROUP BY owner_id HAVING count(*) > 64) AS crowded_ones";
+	for (int i = 0; i < 100 && test_database_ask(f->db, crowded) > 0; i++)
+		janitor_fixture_do(f, link_lists_run);
+	assert_int_equal(test_database_ask(f->db, crowded), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = 0"),
 	                 30000);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id < 99 "
