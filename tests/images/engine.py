@@ -55,6 +55,8 @@ class Container:
             )
         async with asyncio.timeout(60):
             while not await self._look(network):
+                if self.process.returncode == 0:
+                    return  # a short job that is done before anybody saw it run
                 if self.process.returncode is not None:
                     raise EngineError(f"{self.name} ended with {self.process.returncode}\n{self.tail()}")
                 await asyncio.sleep(0.05)
