@@ -68,9 +68,16 @@ class Prometheus:
         return float(data["result"][0]["value"][1]) if data and data["result"] else None
 
     def firing(self):
+        return self._alerts("firing")
+
+    def active(self):
+        """What fires, or will if it goes on."""
+        return self._alerts("firing", "pending")
+
+    def _alerts(self, *states):
         data = self.ask("/api/v1/alerts")
         assert data is not None, "Prometheus does not answer"
-        return {alert["labels"]["alertname"] for alert in data["alerts"] if alert["state"] == "firing"}
+        return {alert["labels"]["alertname"] for alert in data["alerts"] if alert["state"] in states}
 
     def stop(self):
         self.process.terminate()

@@ -156,8 +156,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_raises_its_alerts_and_no_other(watched, fault, record_property):
     (break_it, mend), must, may = FAULTS[fault]
-    firing = watched.prometheus.firing
-    wait_for(lambda: not firing() - OBJECTIVES, ENDS_S, lambda: f"what fired before to end: {firing()}")
+    firing, active = watched.prometheus.firing, watched.prometheus.active
+    wait_for(lambda: not active() - OBJECTIVES, ENDS_S, lambda: f"what fired before to end: {active()}")
     seen = set()
 
     def all_fire():
