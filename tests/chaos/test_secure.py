@@ -11,6 +11,7 @@ import pathlib
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -21,6 +22,10 @@ import pytest
 import redis
 from rig import BUILD, ROOT, wait_until
 from secure_rig import PROGRAMS, Beside, SecureStack, changed_url, sql, stranger
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from doors import kafka_settings  # noqa: E402
 
 FULL = os.environ.get("CHAOS_FULL") == "1"
 E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "readme"] if FULL else ["visitors"]
@@ -79,15 +84,7 @@ def test_postgres_tells_its_sessions_to_be_encrypted(stack):
 def ask_kafka(stack, **changes):
     """What a client is told of the topics; raises what went wrong first."""
     errors = []
-    names = {
-        "bootstrap.servers": "KAFKA_BROKERS",
-        "security.protocol": "KAFKA_SECURITY_PROTOCOL",
-        "sasl.mechanism": "KAFKA_SASL_MECHANISM",
-        "sasl.username": "KAFKA_SASL_USERNAME",
-        "sasl.password": "KAFKA_SASL_PASSWORD",
-        "ssl.ca.location": "KAFKA_SSL_CA_FILE",
-    }
-    settings = {name: stack.doors[variable] for name, variable in names.items()} | changes
+    settings = kafka_settings(stack.doors) | changes
     client = confluent_kafka.Producer({**settings, "error_cb": errors.append, "log_level": 0})
     try:
         return set(client.list_topics(timeout=5 if changes else 60).topics)
