@@ -1,7 +1,7 @@
 """docs/scaling.md is what the model says, the model what was measured."""
 
-import math
 import dataclasses
+import math
 import pathlib
 import subprocess
 import sys
