@@ -194,3 +194,10 @@ def test_the_runbook_knows_whatever_keeps_a_service_from_being_ready():
     assert {"postgres_or_redis", "journal", "schema", "dead_letters"} <= checks
     section = RUNBOOK.partition("## WaymarkNotReady\n")[2].partition("\n## ")[0]
     assert {name for name in checks | {"draining"} if f"`{name}`" not in section} == set()
+
+
+def test_the_runbook_knows_what_is_late_with_each_task_of_the_janitor():
+    tasks = set(re.findall(r'TASK\("([a-z-]+)", ', (ROOT / "services/janitor/schedule.c").read_text()))
+    assert {"expiry", "salts", "destinations"} <= tasks
+    section = RUNBOOK.partition("## WaymarkJanitorTaskLate\n")[2].partition("\n## ")[0]
+    assert {name for name in tasks if f"`{name}`" not in section} == set()
