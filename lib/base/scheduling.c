@@ -25,7 +25,8 @@ struct attributes {
 
 void scheduling_give_way(void)
 {
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	int ordinary = getpriority(PRIO_PROCESS, (id_t)getpid());
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), ordinary + NICE);
 }
 
 void scheduling_take_short_turns(void)

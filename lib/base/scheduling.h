@@ -6,8 +6,9 @@
 #define WAYMARK_LIB_BASE_SCHEDULING_H
 
 /*
- * The calling thread, and every thread that it starts from now on, gives way to those that answer somebody (nice 5). It
- * still gets a third of what an ordinary thread gets of a full machine, so that it never starves.
+ * The calling thread, and every thread that it starts from now on, gives way to those that answer somebody (nice 5, and
+ * as much more as the main thread has, which does not give way). It still gets a third of what an ordinary thread gets of
+ * a full machine, so that it never starves.
  */
 void scheduling_give_way(void);
 

@@ -101,6 +101,14 @@ struct json *json_share(struct json *value)
 	return value;
 }
 
+/* Up to where each integer is a number of its own in what jansson reads 1.0 and 1e3 into. */
+#define WHOLE_MAX 9007199254740992.0
+
+static bool is_whole(double number)
+{
+	return number >= -WHOLE_MAX && number <= WHOLE_MAX && number == (double)(int64_t)number;
+}
+
 enum json_type json_type(const struct json *value)
 {
 	switch (node(value)->type) {
@@ -113,7 +121,7 @@ enum json_type json_type(const struct json *value)
 	case JSON_INTEGER:
 		return JSON_INT;
 	case JANSSON_REAL:
-		return JSON_REAL;
+		return is_whole(json_real_value(node(value))) ? JSON_INT : JSON_REAL;
 	case JSON_TRUE:
 	case JSON_FALSE:
 		return JSON_BOOL;
@@ -148,6 +156,8 @@ const char *json_text(const struct json *value, size_t *len)
 
 int64_t json_int(const struct json *value)
 {
+	if (node(value)->type == JANSSON_REAL)
+		return (int64_t)json_real_value(node(value));
 	return json_integer_value(node(value));
 }
 

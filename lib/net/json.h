@@ -18,6 +18,7 @@
 
 struct json; /* any JSON value; opaque */
 
+/* JSON_INT: every number without a fraction, also 920.0 and 1e3 (up to 2^53), as JSON Schema has it; JSON_REAL: the others. */
 enum json_type { JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_TEXT, JSON_ARRAY, JSON_OBJECT };
 
 /* ERR_INVALID: reason says what and where ("line 1 column 7: duplicate object key"). */

@@ -20,19 +20,32 @@ void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message
 	};
 }
 
+/* FNV-1a */
+static uint64_t mix_byte(uint64_t hash, uint8_t byte)
+{
+	return (hash ^ byte) * UINT64_C(0x100000001b3);
+}
+
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
-	/* FNV-1a */
 	const uint8_t *at = bytes;
 	for (size_t i = 0; i < len && i < PRINT_BYTES_MAX; i++)
-		hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+		hash = mix_byte(hash, at[i]);
+	return hash;
+}
+
+static uint64_t mix_number(uint64_t hash, int64_t number)
+{
+	for (unsigned shift = 0; shift < 64; shift += 8)
+		hash = mix_byte(hash, (uint8_t)((uint64_t)number >> shift));
 	return hash;
 }
 
 int64_t kafka_message_print(const struct kafka_message *m)
 {
-	const int64_t numbers[] = { m->timestamp_ms, (int64_t)m->key_len, m->value ? (int64_t)m->value_len : -1 };
-	uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), numbers, sizeof(numbers));
+	uint64_t hash = mix_number(UINT64_C(0xcbf29ce484222325), m->timestamp_ms);
+	hash = mix_number(hash, (int64_t)m->key_len);
+	hash = mix_number(hash, m->value ? (int64_t)m->value_len : -1);
 	hash = mix(hash, m->key, m->key ? m->key_len : 0);
 	hash = mix(hash, m->value, m->value ? m->value_len : 0);
 	return hash == 0 ? 1 : (int64_t)hash;

@@ -50,13 +50,16 @@ static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
 	return pg_conn_wait_broken(conn, conn->timed_out ? "postgres_does_not_answer" : "postgres_cannot_connect");
 }
 
-/* By a statement and not by the start-up packet's options, which connection poolers refuse. */
+/*
+ * By a statement and not by the start-up packet's options, which connection poolers refuse. Without jit: to compile a
+ * statement of milliseconds takes PostgreSQL longer than to run it.
+ */
 static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 {
-	static const char sql[] =
-		"SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
-		"set_config('bytea_output', 'hex', false), set_config('statement_timeout', $1, false), "
-		"set_config('idle_in_transaction_session_timeout', $2, false)";
+	static const char sql[] = "SELECT set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO', false), "
+				  "set_config('bytea_output', 'hex', false), set_config('jit', 'off', false), "
+				  "set_config('statement_timeout', $1, false), "
+				  "set_config('idle_in_transaction_session_timeout', $2, false)";
 	char timeouts[2][24];
 	snprintf(timeouts[0], sizeof(timeouts[0]), "%lld", (long long)conn->statement_timeout_ms);
 	snprintf(timeouts[1], sizeof(timeouts[1]), "%lld", (long long)conn->statement_timeout_ms * 2);

@@ -47,10 +47,10 @@ enum err fact_sources_open(const struct fact_sources_config *config, struct fact
 	sources->owns_geoip = !config->places_of;
 	sources->watch = watch_files(sources, config);
 	enum err err = OK;
-	if (sources->owns_geoip)
-		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
-	else
+	if (config->places_of)
 		sources->geoip = config->places_of->geoip;
+	else
+		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
 	if (err == OK)
 		err = user_agent_parser_new(config->ua_regexes, config->user_agent_cache, config->log,
 		                            &sources->user_agents);

@@ -61,15 +61,16 @@ static void name_item(struct slug_issuer_item *item, slug_issuer_source source)
 		source(item->slug, SLUG_RANDOM_LENGTH + (size_t)(item->tries / SLUG_RANDOM_TRIES));
 }
 
-static void judge_item(struct slug_issuer_item *item, const struct link *link, bool is_made)
+/* made: NULL = somebody else has the slug. */
+static void judge_item(struct slug_issuer_item *item, const struct link *made)
 {
 	const int tries_max = (SLUG_ISSUER_LENGTH_MAX - SLUG_RANDOM_LENGTH + 1) * SLUG_RANDOM_TRIES;
-	if (is_made)
-		*item->link = *link;
+	if (made)
+		*item->link = *made;
 	else
 		item->tries++;
-	item->is_done = is_made || item->wanted.slug || item->tries == tries_max;
-	item->err = is_made ? OK : item->wanted.slug ? ERR_CONFLICT : ERR_LIMIT;
+	item->is_done = made || item->wanted.slug || item->tries == tries_max;
+	item->err = made ? OK : item->wanted.slug ? ERR_CONFLICT : ERR_LIMIT;
 }
 
 /* By slug; of twins the one that wishes for it is first. */
@@ -95,7 +96,7 @@ static size_t leave_out_twins(struct slug_issuer_item **items, size_t count)
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (items[i]->is_twin)
-			judge_item(items[i], NULL, false);
+			judge_item(items[i], NULL);
 		else
 			items[kept++] = items[i];
 	}
@@ -112,7 +113,7 @@ static enum err create_round(struct pg_conn *conn, struct slug_issuer_item **ite
 	}
 	enum err err = link_bulk_store_create(conn, round.news, count, round.links, round.is_made);
 	for (size_t i = 0; err == OK && i < count; i++)
-		judge_item(items[i], &round.links[i], round.is_made[i]);
+		judge_item(items[i], round.is_made[i] ? &round.links[i] : NULL);
 	round_clear(&round);
 	return err;
 }

@@ -19,7 +19,7 @@ void link_cursor_format(const struct link_cursor *cursor, const char *question, 
 	char *checked = mem_zero(PLACE_DIGITS + len + 1);
 	snprintf(checked, PLACE_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, (uint64_t)cursor->key, (uint64_t)cursor->id);
 	memcpy(out, checked, PLACE_DIGITS);
-	memcpy(checked + PLACE_DIGITS, question, len);
+	memcpy(checked + PLACE_DIGITS, question, len + 1);
 	digest_sha256(checked, PLACE_DIGITS + len, digest);
 	digest_hex(digest, CHECK_BYTES, out + PLACE_DIGITS);
 	free(checked);

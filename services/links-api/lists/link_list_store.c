@@ -20,8 +20,11 @@
 
 /* Beyond so many a page by visits is sooner found along that order than by looking up the visits of all. */
 #define RANKED_MAX 2000
-/* Where most links have what is searched for, a page is found among so many. */
-#define PROBED_MAX 5000
+/* Up to so many are gathered, counted and put in order within the time that a search may take. */
+#define GATHERED_MAX 5000
+/* Of what more links may have, a page is looked for among so many of the order first, unless it is too deep for that. */
+#define PROBED_MIN 5000
+#define PROBED_MAX 20000
 /* A page that lies deeper is among those that are skipped. */
 #define SHALLOW_MAX 100
 
@@ -178,8 +181,8 @@ static void write_walk(struct statement *s, const struct link_query *query)
 	write_page(s, query, order->key, order->id);
 }
 
-/* Goes along the order until a page is full, or PROBED_MAX links were looked at. */
-static void write_probe(struct statement *s, const struct link_query *query)
+/* The same, but looks at so many links of the order at most. */
+static void write_probe(struct statement *s, const struct link_query *query, int64_t links)
 {
 	const struct order *order = order_of(query);
 	WRITE(s, "SELECT " LINK_ROW_COLUMNS ", %s FROM (SELECT *%s WHERE true", order->key,
@@ -188,7 +191,7 @@ static void write_probe(struct statement *s, const struct link_query *query)
 	if (query->page == 0)
 		write_behind(s, query, order->key, order->id);
 	write_order(s, query, order->key, order->id);
-	WRITE(s, " LIMIT %d) AS links WHERE true", PROBED_MAX);
+	WRITE(s, " LIMIT %" PRId64 ") AS links WHERE true", links);
 	write_choice(s, query);
 	write_page(s, query, order->key, order->id);
 }
@@ -271,14 +274,17 @@ static enum err read_rows(struct pg_conn *conn, struct statement *s, const struc
 	return err;
 }
 
-/* Along the order: write_walk or write_probe. */
-static enum err walk(struct pg_conn *conn, void (*write)(struct statement *, const struct link_query *),
-                     const struct link_query *query, struct link *links, struct link_list *out)
+/* Along the order; probed: through so many links of it at most, 0: until the page is full. */
+static enum err walk(struct pg_conn *conn, const struct link_query *query, int64_t probed, struct link *links,
+                     struct link_list *out)
 {
 	struct statement s;
 	int64_t none;
 	statement_init(&s, NULL);
-	write(&s, query);
+	if (probed > 0)
+		write_probe(&s, query, probed);
+	else
+		write_walk(&s, query);
 	enum err err = read_rows(conn, &s, query, links, out, &none);
 	statement_clear(&s);
 	return err;
@@ -328,7 +334,7 @@ static enum err read_all(struct pg_conn *conn, const struct link_query *query, s
                          struct link_list *out)
 {
 	enum err err = link_list_store_count(conn, query->owner_id, &out->total);
-	return err == OK ? walk(conn, write_walk, query, links, out) : err;
+	return err == OK ? walk(conn, query, 0, links, out) : err;
 }
 
 static enum err read_chosen(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
@@ -339,14 +345,14 @@ static enum err read_chosen(struct pg_conn *conn, const struct link_query *query
 		return err;
 	if (out->total > LINK_LIST_STORE_COUNTED_MAX)
 		out->total = LINK_LIST_STORE_MANY;
-	return walk(conn, write_walk, query, links, out);
+	return walk(conn, query, 0, links, out);
 }
 
 /* What nobody can count in time. */
 static enum err read_uncounted(struct pg_conn *conn, const struct link_query *query, struct link *links,
                                struct link_list *out)
 {
-	enum err err = walk(conn, write_walk, query, links, out);
+	enum err err = walk(conn, query, 0, links, out);
 	bool is_all = query->page == 1 && !out->has_more;
 	out->total = is_all ? (int64_t)out->count : LINK_LIST_STORE_MANY;
 	return err;
@@ -354,9 +360,22 @@ static enum err read_uncounted(struct pg_conn *conn, const struct link_query *qu
 
 /* What the index of searches is worth. */
 struct worth {
-	bool is_useless; /* it cannot be asked, or would find more than another way */
-	bool is_common;  /* a page is found without it, and to count all takes long */
+	bool is_useless;   /* it cannot be asked, or would find more than another way */
+	bool is_uncounted; /* nobody can count in time what it does not find */
+	int64_t probed;    /* a page is looked for among so many links first; 0: there is no hope */
 };
+
+/* Twice as many as a page takes if found of all links have what is searched for, anywhere in the order. */
+static int64_t probed_of(const struct link_query *query, int64_t all, int64_t found)
+{
+	if (found <= GATHERED_MAX)
+		return 0;
+	int64_t pages = query->page > 1 ? query->page : 1;
+	int64_t links = 2 * (pages * query->limit + 1) * all / found;
+	if (links > PROBED_MAX)
+		return 0;
+	return links > PROBED_MIN ? links : PROBED_MIN;
+}
 
 static struct worth weigh(const struct link_query *query, const struct link_search *search, int64_t all, int64_t own)
 {
@@ -365,19 +384,21 @@ static struct worth weigh(const struct link_query *query, const struct link_sear
 	bool is_frequent = found > all / LINK_SEARCH_RARE_ONE_IN;
 	bool is_useless = !link_search_sql_has_index(search) || found > all / 2 || found > own ||
 	                  (*query->tag && is_frequent); /* the index of tags finds fewer */
+	bool is_alone_in_many = is_choice_alone && own > LINK_LIST_STORE_LOOKED_AT_MAX;
 	return (struct worth){
 		.is_useless = is_useless,
-		.is_common = is_choice_alone && own > LINK_LIST_STORE_LOOKED_AT_MAX && (is_useless || is_frequent),
+		.is_uncounted = is_alone_in_many && is_useless,
+		.probed = is_alone_in_many && !is_useless ? probed_of(query, all, found) : 0,
 	};
 }
 
 static enum err read_weighed(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
                              struct worth worth, struct link *links, struct link_list *out)
 {
-	if (worth.is_common && worth.is_useless)
+	if (worth.is_uncounted)
 		return read_uncounted(conn, query, links, out);
-	if (worth.is_common) {
-		enum err err = walk(conn, write_probe, query, links, out);
+	if (worth.probed > 0) {
+		enum err err = walk(conn, query, worth.probed, links, out);
 		out->total = LINK_LIST_STORE_MANY;
 		if (err != OK || out->has_more)
 			return err;

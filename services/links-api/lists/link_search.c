@@ -24,7 +24,7 @@ static bool is_digit(char c)
 
 static char lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
 /* Three characters of a word, or two or one and its ends. */
@@ -44,7 +44,9 @@ static void add(struct link_search *search, size_t at)
 	*t = (struct link_search_trigram){ .at = at };
 	for (size_t i = 0; i < LINK_SEARCH_TRIGRAM_BYTES; i++) {
 		char c = search->text[at + i];
-		t->name[i] = kind_of(c) == OF_WORD ? lower(c) : ' ';
+		t->name[i] = ' ';
+		if (kind_of(c) == OF_WORD)
+			t->name[i] = lower(c);
 	}
 }
 

@@ -6,7 +6,9 @@
 
 char nql_lexer_peek(const struct nql_lexer *lexer)
 {
-	return lexer->at < lexer->len ? lexer->text[lexer->at] : '\0';
+	if (lexer->at == lexer->len)
+		return '\0';
+	return lexer->text[lexer->at];
 }
 
 bool nql_lexer_skip_spaces(struct nql_lexer *lexer)

@@ -208,6 +208,7 @@ def compare(folder, stage, accounts, word, path, options):
 
 def measure_bulk(accounts):
     client = accounts.clients[1]
+    client.connect()  # the service has hung up on who was silent for so long
     wish = {"original_url": "https://example.com/landing"}
     begun = time.perf_counter()
     for _ in range(SINGLES):

@@ -254,10 +254,14 @@ def crowded(service, database):
 
 @pytest.fixture
 def crowd(crowded, database):
-    """The same, which is told to have 50,000 more."""
-    database.run("INSERT INTO link_counts (owner_id, links) VALUES (%s, 50000)", crowded.id)
+    """The same in a database that is told to have five times as much."""
+    database.run("INSERT INTO link_counts (owner_id, links) VALUES (%s, 44000)", crowded.id)
+    database.run("UPDATE link_search_trigrams SET links = links * 5")
+    database.run("UPDATE link_search_count SET links = links * 5")
     yield crowded
-    database.run("DELETE FROM link_counts WHERE owner_id = %s AND links = 50000", crowded.id)
+    database.run("UPDATE link_search_count SET links = links / 5")
+    database.run("UPDATE link_search_trigrams SET links = links / 5")
+    database.run("DELETE FROM link_counts WHERE owner_id = %s AND links = 44000", crowded.id)
 
 
 TEXT = "lower((slug || E'\\n' || original_url || E'\\n' || title) COLLATE \"default\")"
@@ -293,6 +297,21 @@ def test_a_search_among_very_many_is_counted_where_the_index_finds_it(crowd, dat
     for query, total in (({"q": "Red-Shoes"}, None), ({"q": "winter"}, None), ({"q": "c"}, None), ({"tag": "even", "sort": "visit_count"}, 5500), ({"q": "c", "tag": "rare"}, 11), ({"q": "c", "filter": "tag:rare"}, 11),
                          ({"q": "c", "state": "DELETED"}, 0)):  # fmt: skip
         assert shown(crowd, **query)["pagination"]["total"] == total, query
+
+
+def test_a_page_is_not_counted_where_the_next_links_fill_it(crowd, database):
+    """A tenth of all links are told to have the rarest trigram: twenty are among the next 400, and a hundred pages are not."""
+    total = matches(database, crowd, "shop3.")
+    database.run("CREATE TABLE told AS SELECT * FROM link_search_trigrams")
+    database.run("UPDATE link_search_trigrams SET links = greatest(links, (SELECT links FROM link_search_count) / 10)")
+    try:
+        assert shown(crowd, q="shop3.")["pagination"]["total"] is None
+        assert shown(crowd, q="shop3.", page=2)["pagination"]["total"] is None
+        assert shown(crowd, q="shop3.", page=1 + total // 20)["pagination"]["total"] == total, "the last one"
+        assert shown(crowd, q="shop3.", limit=100, page=100)["pagination"]["total"] == total, "behind the end"
+    finally:
+        database.run("UPDATE link_search_trigrams AS t SET links = told.links FROM told WHERE told.trigram = t.trigram")
+        database.run("DROP TABLE told")
 
 
 @pytest.mark.parametrize("choice", [{"q": "shop3."}, {"q": "winter"}, {"q": "e"}, {"tag": "even"}], ids=["rare", "common", "short", "tag"])

@@ -281,7 +281,7 @@ static void a_slug_has_one_winner_whoever_asks_for_it_at_the_same_time(void **st
 	for (int i = 0; i <= PROCESSES; i++) {
 		children[i] = fork();
 		assert_true(children[i] >= 0);
-		if (children[i] == 0 && i < PROCESSES)
+		if (i < PROCESSES && children[i] == 0)
 			compete(i + 1);
 		if (children[i] == 0)
 			purge();

@@ -67,7 +67,7 @@ static void shows_memory_and_cpu_that_were_used(void **state)
 	for (size_t i = 0; i < BYTES; i++)
 		bytes[i] = (unsigned char)i;
 	double after = shown("process_resident_memory_bytes");
-	assert_true(after > before + BYTES / 2);
+	assert_true(after > before + BYTES / 2.0);
 	assert_true(after < before + 8.0 * BYTES);
 	assert_true(shown("process_cpu_seconds_total") > cpu_s);
 	free((void *)bytes);

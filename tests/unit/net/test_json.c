@@ -145,6 +145,22 @@ static void reads_every_type(void **state)
 	json_free(o);
 }
 
+static void a_number_without_a_fraction_is_an_integer_however_it_is_written(void **state)
+{
+	(void)state;
+	static const char text[] = "[920.0, 1e3, -0.0, 9007199254740992.0, 9007199254740994.0, 1e300, 0.5]";
+	struct json *a = NULL;
+	assert_int_equal(parse(text, sizeof(text) - 1, &a), OK);
+	const int64_t whole[] = { 920, 1000, 0, INT64_C(9007199254740992) };
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(json_type(json_at(a, i)), JSON_INT);
+		assert_true(json_int(json_at(a, i)) == whole[i]);
+	}
+	for (size_t i = 4; i < 7; i++)
+		assert_int_equal(json_type(json_at(a, i)), JSON_REAL);
+	json_free(a);
+}
+
 static void walks_members_in_order(void **state)
 {
 	(void)state;
@@ -218,6 +234,7 @@ int main(void)
 		cmocka_unit_test(says_what_is_wrong_and_where),
 		cmocka_unit_test(refuses_deep_nesting_and_only_that),
 		cmocka_unit_test(reads_every_type),
+		cmocka_unit_test(a_number_without_a_fraction_is_an_integer_however_it_is_written),
 		cmocka_unit_test(walks_members_in_order),
 		cmocka_unit_test(writes_what_was_built),
 		cmocka_unit_test(cleans_texts_that_are_not_utf8),

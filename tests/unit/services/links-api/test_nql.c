@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/strbuf.h"
@@ -28,10 +29,10 @@ static const char *sql_of(const char *text)
 	strbuf_init(&out, sizeof(shown));
 	nql_sql_add(&filter, &sql, &params, &texts);
 	for (const char *c = sql.data; *c; c++) {
-		int number, used;
-		if (sscanf(c, "$%d%n", &number, &used) == 1) {
-			strbuf_add_format(&out, "\"%s\"", params.values[number - 1]);
-			c += used - 1;
+		char *end = NULL;
+		if (*c == '$') {
+			strbuf_add_format(&out, "\"%s\"", params.values[strtol(c + 1, &end, 10) - 1]);
+			c = end - 1;
 		} else {
 			strbuf_add_char(&out, *c);
 		}
@@ -186,6 +187,14 @@ static void repeat(char *out, const char *text, int times, const char *end)
 	stpcpy(out, end);
 }
 
+static void begin_with(char *text, const char *begin)
+{
+	size_t len = strlen(begin);
+	memmove(text + len, text, strlen(text) + 1);
+	for (size_t i = 0; i < len; i++)
+		text[i] = begin[i];
+}
+
 static void is_bounded_in_every_direction(void **state)
 {
 	(void)state;
@@ -204,17 +213,14 @@ static void is_bounded_in_every_direction(void **state)
 	assert_refused(text, "there may be 15 terms");
 
 	repeat(text, "1,", NQL_VALUES_MAX - 1, "1]");
-	memmove(text + 4, text, strlen(text) + 1);
-	memcpy(text, "id:[", 4);
+	begin_with(text, "id:[");
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	repeat(text, "1,", NQL_VALUES_MAX, "1]");
-	memmove(text + 4, text, strlen(text) + 1);
-	memcpy(text, "id:[", 4);
+	begin_with(text, "id:[");
 	assert_refused(text, "there may be 100 values");
 
 	repeat(text, "x", NQL_BYTES_MAX - 5, "");
-	memmove(text + 5, text, strlen(text) + 1);
-	memcpy(text, "slug:", 5);
+	begin_with(text, "slug:");
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	stpcpy(text + strlen(text), "x");
 	assert_refused(text, "it may have 2000 bytes");

@@ -89,16 +89,18 @@ static void denies_disabled_and_deleted_links_even_when_they_have_an_expired_url
 static void denies_unknown_slugs(void **state)
 {
 	(void)state;
-	assert_int_equal(redirect_decide(ERR_NOT_FOUND, NULL, NOW).status, 404);
-	assert_null(redirect_decide(ERR_NOT_FOUND, NULL, NOW).location);
+	const struct link_entry left_over = entry_of(LINK_STATE_ACTIVE, 0, "");
+	assert_int_equal(redirect_decide(ERR_NOT_FOUND, &left_over, NOW).status, 404);
+	assert_null(redirect_decide(ERR_NOT_FOUND, &left_over, NOW).location);
 }
 
 static void never_denies_what_nobody_could_look_up(void **state)
 {
 	(void)state;
+	const struct link_entry left_over = entry_of(LINK_STATE_ACTIVE, 0, "");
 	const enum err failures[] = { ERR_UNAVAILABLE, ERR_LIMIT, ERR_INTERNAL };
 	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
-		assert_int_equal(redirect_decide(failures[i], NULL, NOW).status, 503);
+		assert_int_equal(redirect_decide(failures[i], &left_over, NOW).status, 503);
 }
 
 int main(void)
