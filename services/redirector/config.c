@@ -54,7 +54,7 @@ static const struct env_var vars[] = {
 	ENV_TEXT("JOURNAL_DIR", struct config, journal_dir, NULL,
 	         "folder of the journal, where events wait for Kafka; one redirector each; its parent must exist"),
 	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 36,
-	        "size of the journal's files; beyond, events are dropped and counted"),
+	        "size of the journal's files, a quarter for each quarter of the links; beyond, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
 	        "how often the journal is brought to the disk: what a power cut may cost; 0 = when the kernel likes"),
 	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,

@@ -32,6 +32,7 @@
 struct event_shipper {
 	struct kafka_producer *producer;
 	struct event_lane *lanes[LANES];
+	size_t lane_bytes_max;
 	const struct log *log;
 	pthread_t thread;
 	atomic_bool is_stopping;
@@ -84,6 +85,18 @@ static void show_counts(void *ctx)
 	metrics_set(shipper->journal_bytes, (int64_t)bytes);
 }
 
+/* A link's events are all in one lane: many clicks of one link fill theirs while the others have room. */
+static double fullest_lane(void *ctx)
+{
+	const struct event_shipper *shipper = ctx;
+	uint64_t most = 0;
+	for (size_t i = 0; i < LANES; i++) {
+		uint64_t bytes = journal_count(event_lane_journal(shipper->lanes[i])).bytes;
+		most = bytes > most ? bytes : most;
+	}
+	return (double)most / (double)shipper->lane_bytes_max;
+}
+
 static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
 {
 	shipper->accepted_total =
@@ -95,6 +108,9 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m, s
 	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal's files.", NULL);
 	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes", "Beyond this size events are dropped.", NULL),
 	            (int64_t)bytes_max);
+	metrics_gauge_callback(m, "waymark_journal_fullest_ratio",
+	                       "How full the fullest of the journal's parts is; its links' events are dropped at 1.",
+	                       NULL, fullest_lane, shipper);
 	metrics_before_render(m, show_counts, shipper);
 }
 
@@ -199,6 +215,7 @@ static size_t segment_bytes_of(size_t lane_bytes)
 
 static void make_lanes(struct event_shipper *shipper, const struct event_shipper_config *config)
 {
+	shipper->lane_bytes_max = config->bytes_max / LANES;
 	if (mkdir(config->journal_dir, 0700) != 0 && errno != EEXIST)
 		log_error(config->log, "journal_folder_not_made", LOG_TEXT("path", config->journal_dir),
 		          LOG_TEXT("error", strerrordesc_np(errno)));
@@ -207,8 +224,8 @@ static void make_lanes(struct event_shipper *shipper, const struct event_shipper
 		snprintf(dir, sizeof(dir), "%s/lane-%zu", config->journal_dir, i);
 		shipper->lanes[i] = event_lane_new(&(struct journal_config){
 			.dir = dir,
-			.segment_bytes = segment_bytes_of(config->bytes_max / LANES),
-			.bytes_max = config->bytes_max / LANES,
+			.segment_bytes = segment_bytes_of(shipper->lane_bytes_max),
+			.bytes_max = shipper->lane_bytes_max,
 			.in_flight_max = IN_FLIGHT_MAX,
 			.fsync_ms = config->fsync_ms,
 			.clock = config->clock,

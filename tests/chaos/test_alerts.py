@@ -4,20 +4,33 @@ Objectives have windows of days and remember what was: after the first fault the
 them.
 """
 
+import concurrent.futures
 import contextlib
+import http.client
 import os
+import pathlib
 import shutil
 import socket
+import sys
 import time
+import urllib.parse
 
 import pytest
 from alert_rig import Load, Prometheus, seconds_since
-from rig import BUILD, Stack, Store, wait_until
+from rig import BUILD, ROOT, Stack, Store, wait_until
+
+sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tools")]
+
+from doors import Api  # noqa: E402
+from stacklib import paths  # noqa: E402
 
 OBJECTIVES = {f"Waymark{name}Burn{pace}" for name in ("Redirects", "Clicks") for pace in ("Fast", "Slow")}
 FIRES_S, ENDS_S = 90, 120
 # How long it is watched that nothing else fires.
 QUIET_S = 20
+# What a flood fills, and no other fault does: each click takes some 400 bytes.
+JOURNAL_BYTES, CLICKS = 4 << 20, 16_000
+HOSTS, RULES = "blocked-hosts", "user-agents.yaml"
 
 pytestmark = pytest.mark.skipif(not shutil.which("prometheus"), reason="there is no prometheus: tools/setup test")
 
@@ -40,7 +53,18 @@ class Watched:
     def __init__(self, folder):
         self.folder = folder
         self.stack = Stack(folder / "stack", BUILD)
-        self.stack.run("up", "--build", BUILD, "--tied-to", os.getpid(), "--set", "ANONYMOUS_LINKS_PER_HOUR=0")
+        self.files = {HOSTS: "nobody.example\n", RULES: pathlib.Path(paths.UA_REGEXES).read_text()}
+        for name in self.files:
+            self.write(name)
+        variables = {
+            "ANONYMOUS_LINKS_PER_HOUR": 0,
+            "JOURNAL_MAX_BYTES": JOURNAL_BYTES,
+            "BLOCKED_HOSTS_FILE": folder / HOSTS,
+            "HOSTS_CHECK_MS": 1000,
+            "UA_REGEXES": folder / RULES,
+            "FACTS_CHECK_MS": 1000,
+        }
+        self.stack.run("up", "--build", BUILD, "--tied-to", os.getpid(), *(f"--set={name}={value}" for name, value in variables.items()))
         self.addresses = self.stack.addresses()
         self.ask(
             "INSERT INTO links (slug, link_type, original_url, expires_at)"
@@ -49,6 +73,10 @@ class Watched:
         self.load = Load(self.addresses, "watched")
         self.load.start()
         self.prometheus = Prometheus(folder, self.addresses, free_port())
+
+    def write(self, name, text=None):
+        """A file of facts or hosts; without a text as it was."""
+        (self.folder / name).write_text(self.files[name] if text is None else text)
 
     def ask(self, sql):
         """By a new connection each time: PostgreSQL is stopped in between."""
@@ -68,6 +96,37 @@ class Watched:
         producer = confluent_kafka.Producer({"bootstrap.servers": self.addresses["KAFKA_BROKERS"]})
         producer.produce("waymark.redirects.v1", b"no click", key=b"abc")
         assert producer.flush(20) == 0
+
+    def flood(self):
+        """Clicks that Kafka does not take, until the journal is full."""
+        self.stack.run("stop", "kafka")
+        with concurrent.futures.ThreadPoolExecutor(4) as visitors:
+            list(visitors.map(self.follow, [CLICKS // 4] * 4))
+
+    def follow(self, times):
+        url = urllib.parse.urlsplit(self.addresses["REDIRECTOR_URL"])
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=10)
+        for _ in range(times):
+            connection.request("GET", "/watched", headers={"X-Forwarded-For": "198.51.100.8"})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 302, "a full journal keeps nobody from his destination"
+        connection.close()
+
+    def stop_kafka(self):
+        """And somebody makes a link, of which nobody can be told."""
+        self.stack.run("stop", "kafka")
+        made = Api(self.addresses["LINKS_API_URL"]).call("POST", "/api/links/public", {"original_url": "https://example.com/untold"})
+        assert made.status == 201, made
+
+    def restart(self, name, times):
+        """Each of them seen by Prometheus."""
+        began = f'process_start_time_seconds{{job="{name}"}}'
+        for _ in range(times):
+            before = self.prometheus.value(began)
+            self.stack.run("kill", "-9", f"{name}-1")
+            self.stack.run("start", f"{name}-1")
+            wait_until(lambda: self.prometheus.value(began) not in (None, before), 30, f"Prometheus to see the next {name}")
 
     def strand(self):
         """As if Kafka's retention had been faster than the consumers."""
@@ -108,6 +167,10 @@ def freeze(name):
     return lambda w: w.stack.run("kill", "-STOP", name), lambda w: w.stack.run("kill", "-CONT", name)
 
 
+def spoil(name, text):
+    return lambda w: w.write(name, text), lambda w: w.write(name)
+
+
 # What is done, what must fire, and what may, because it follows from the fault.
 FAULTS = {
     "redis is stopped": (stop("redis"), {"WaymarkRedisUnreachable"}, {"WaymarkLinkCacheDistrusted"}),
@@ -128,9 +191,9 @@ FAULTS = {
         },
     ),
     "kafka is stopped": (
-        stop("kafka"),
-        {"WaymarkKafkaUnreachable", "WaymarkEventsNotShipped", "WaymarkFeedStale", "WaymarkNotReady"},
-        {"WaymarkClicksStandStill", "WaymarkOutboxStale", "WaymarkClicksFallBehind", "WaymarkLinkCacheDistrusted"},
+        (Watched.stop_kafka, stop("kafka")[1]),
+        {"WaymarkKafkaUnreachable", "WaymarkEventsNotShipped", "WaymarkFeedStale", "WaymarkNotReady", "WaymarkOutboxStale"},
+        {"WaymarkClicksStandStill", "WaymarkClicksFallBehind", "WaymarkLinkCacheDistrusted"},
     ),
     "the consumer is stopped": (
         stop("consumer-1"),
@@ -149,6 +212,25 @@ FAULTS = {
         (Watched.strand, Watched.unstrand),
         {"WaymarkPartitionsStranded", "WaymarkNotReady"},
         {"WaymarkTargetDown", "WaymarkClicksStandStill", "WaymarkClicksFallBehind"},
+    ),
+    "kafka is stopped and visitors are many": (
+        (Watched.flood, stop("kafka")[1]),
+        {"WaymarkEventsDropped", "WaymarkJournalFilling", "WaymarkKafkaUnreachable", "WaymarkEventsNotShipped"},
+        {
+            "WaymarkClicksFallBehind",
+            "WaymarkClicksStandStill",
+            "WaymarkFeedStale",
+            "WaymarkLinkCacheDistrusted",
+            "WaymarkNotReady",
+            "WaymarkOutboxStale",
+        },
+    ),
+    "a list of hosts is spoilt": (spoil(HOSTS, "no host, by no rule\n"), {"WaymarkHostFilesBroken"}, set()),
+    "rules of user agents are spoilt": (spoil(RULES, "user_agent_parsers: [\n"), {"WaymarkFactFilesBroken"}, set()),
+    "a janitor begins again and again": (
+        (lambda w: w.restart("janitor", 3), lambda w: None),
+        {"WaymarkRestarts"},
+        {"WaymarkNotReady", "WaymarkTargetDown"},
     ),
 }
 

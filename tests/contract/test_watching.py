@@ -74,6 +74,49 @@ def test_prometheus_takes_the_rules_and_the_configuration():
     promtool("check", "config", PROMETHEUS / "prometheus.yml")
 
 
+def test_prometheus_takes_the_configuration_for_a_cluster(tmp_path):
+    """Debian's knows no Kubernetes: what it would find there is told to it."""
+    configuration = yaml.safe_load((PROMETHEUS / "kubernetes.yml").read_text())
+    assert [PROMETHEUS / name for name in configuration["rule_files"]] == RULES
+    configuration["rule_files"] = [str(path) for path in RULES]
+    for scrape in configuration["scrape_configs"]:
+        assert scrape.pop("kubernetes_sd_configs") == [{"role": "pod", "namespaces": {"names": ["waymark"]}}]
+        scrape["static_configs"] = [{"targets": ["localhost:9090"]}]
+    (tmp_path / "kubernetes.yml").write_text(yaml.safe_dump(configuration))
+    promtool("check", "config", tmp_path / "kubernetes.yml")
+
+
+def relabelled(discovered):
+    """What kubernetes.yml makes of a target that Prometheus finds; None: it is not asked. As far as its steps need it."""
+    labels = dict(discovered)
+    (scrape,) = yaml.safe_load((PROMETHEUS / "kubernetes.yml").read_text())["scrape_configs"]
+    for step in scrape["relabel_configs"]:
+        value = ";".join(labels.get(name, "") for name in step["source_labels"])
+        does_match = re.fullmatch(step.get("regex", "(?s:.*)"), value) is not None
+        action = step.get("action", "replace")
+        if action in ("keep", "drop"):
+            if does_match == (action == "drop"):
+                return None
+        else:
+            assert action == "replace" and not set(step) - {"source_labels", "target_label"}, step
+            labels[step["target_label"]] = value
+    return labels
+
+
+def found_pod(app, port, phase="Running"):
+    about = {"pod_container_port_name": port, "pod_phase": phase, "pod_label_app_kubernetes_io_name": app, "pod_name": f"{app}-6d4f-x2"}
+    return {f"__meta_kubernetes_{name}": value for name, value in about.items()}
+
+
+@pytest.mark.parametrize("app", ["redirector", "links-api", "analytics-consumer", "janitor"])
+def test_a_pod_is_asked_once_and_has_the_labels_that_the_rules_ask_for(app):
+    asked = relabelled(found_pod(app, "ops"))
+    assert (asked["job"], asked["instance"]) == (app, f"{app}-6d4f-x2")
+    assert any(re.search(rf'job=~"\(waymark-\)\?[^"]*\b{app}\b', expression) for _, expression in EXPRESSIONS)
+    assert relabelled(found_pod(app, "http")) is None
+    assert relabelled(found_pod(app, "ops", "Failed")) is None
+
+
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
 def test_alerts_fire_when_they_should_and_only_then(path):
     assert "SUCCESS" in promtool("test", "rules", path)
@@ -138,3 +181,23 @@ def test_the_runbook_names_metrics_and_events_that_there_are():
     assert not unknown
     variables = {quote for quote in in_quotes if re.fullmatch(r"[A-Z]+(_[A-Z]+)+", quote)}
     assert not {name for name in variables if f'"{name}"' not in sources} - {"OPS_PORT"}
+
+
+def test_the_runbook_knows_whatever_keeps_a_service_from_being_ready():
+    named = re.compile(r'(?:\{ |\{ \.name = )"(\w+)", (?:\.ready = )?\w+')
+    checks = {
+        name
+        for path in sorted((ROOT / "services").rglob("*.c"))
+        if "ops_server_check" in path.read_text()
+        for name in named.findall(path.read_text())
+    }
+    assert {"postgres_or_redis", "journal", "schema", "dead_letters"} <= checks
+    section = RUNBOOK.partition("## WaymarkNotReady\n")[2].partition("\n## ")[0]
+    assert {name for name in checks | {"draining"} if f"`{name}`" not in section} == set()
+
+
+def test_the_runbook_knows_what_is_late_with_each_task_of_the_janitor():
+    tasks = set(re.findall(r'TASK\("([a-z-]+)", ', (ROOT / "services/janitor/schedule.c").read_text()))
+    assert {"expiry", "salts", "destinations"} <= tasks
+    section = RUNBOOK.partition("## WaymarkJanitorTaskLate\n")[2].partition("\n## ")[0]
+    assert {name for name in tasks if f"`{name}`" not in section} == set()

@@ -11,7 +11,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from manifestlib import description, networks, references, rendering, restricted, schema, services, tree  # noqa: E402
+from manifestlib import description, monitoring, networks, references, rendering, restricted, schema, services, tree  # noqa: E402
 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
@@ -84,6 +84,7 @@ SCHEMA = [
     ("a kind without a schema", "local", lambda b: put(b.get("Deployment", "janitor"), "apiVersion", "apps/v2"), "no schema for apps/v2 Deployment"),
     ("a field that KEDA does not know", "production", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicas", 3), "'maxReplicas' was unexpected"),
     ("a field that Gateway API does not know", "gateway", lambda b: put(b.get("HTTPRoute", "redirector"), "spec.hosts", []), "'hosts' was unexpected"),
+    ("a field of a rule that Prometheus does not know", "production", lambda b: put(b.get("PrometheusRule", "waymark")["spec"]["groups"][0]["rules"][0], "exp", "1"), "'exp' was unexpected"),
     ("a field that Prometheus does not know", "production", lambda b: put(b.get("PodMonitor", "waymark"), "spec.endpoints", []), "'endpoints' was unexpected"),
 ]  # fmt: skip
 
@@ -164,7 +165,15 @@ SERVICES = [
     ("a readiness that only says alive", "local", lambda b: put(b.container("janitor"), "readinessProbe.httpGet.path", "/livez"), "readinessProbe does not ask /readyz"),
     ("no startup probe", "local", lambda b: take(b.container("links-api"), "startupProbe"), "startupProbe does not ask /livez"),
     ("an update that takes pods away first", "local", lambda b: put(b.get("Deployment", "redirector"), "spec.strategy.rollingUpdate.maxUnavailable", 1), "takes old pods away"),
+    ("pods spread by those that go", "local", lambda b: take(b.pod("redirector")["topologySpreadConstraints"][1], "matchLabelKeys"), "by where those are that go"),
     ("pods that are not spread", "local", lambda b: take(b.pod("redirector"), "topologySpreadConstraints"), "may all be on one node"),
+]  # fmt: skip
+
+MONITORING = [
+    ("a job that no rule knows", "production", lambda b: take(b.get("PodMonitor", "waymark"), "spec.jobLabel"), "Deployment/janitor as job waymark/waymark"),
+    ("a job by another label", "gateway", lambda b: put(b.get("PodMonitor", "waymark"), "spec.jobLabel", "app.kubernetes.io/part-of"), "Deployment/redirector as job waymark"),
+    ("rules of another day", "production", lambda b: take(b.get("PrometheusRule", "waymark")["spec"]["groups"][-1]["rules"][1], "for"), "it has not what deploy/prometheus has"),
+    ("no rules", "gateway", lambda b: b.drop("PrometheusRule", "waymark"), "PodMonitor without a PrometheusRule"),
 ]  # fmt: skip
 
 DESCRIPTION = [
@@ -182,6 +191,8 @@ DESCRIPTION = [
     ("an unknown topic", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.topic", "waymark.clicks.v1"), "has no waymark.clicks.v1"),
     ("another group", "production", "topics", lambda b: put(b.get("ScaledObject", "analytics-consumer")["spec"]["triggers"][0], "metadata.consumerGroup", "x"), "consumerGroup is x"),
     ("other brokers", "production", "topics", lambda b: put(b.get("ConfigMap", "kafka"), "data.KAFKA_BROKERS", "x:1"), "bootstrapServers is not KAFKA_BROKERS"),
+    ("copies that nobody waits for", "production", "copies", lambda b: b.without(b.container("topics", "Job"), "TOPICS_MIN_INSYNC"), "of 3 copies TOPICS_MIN_INSYNC asks for -1"),
+    ("copies that all must be there", "production", "copies", lambda b: b.variable(b.container("topics", "Job"), "TOPICS_MIN_INSYNC", "3"), "more than one, and not all"),
     ("more consumers than partitions", "production", "consumers", lambda b: put(b.get("ScaledObject", "analytics-consumer"), "spec.maxReplicaCount", 7), "7 pods of 2 lanes are more than the 12 partitions"),
     ("a journal that fills its volume", "local", "journal", lambda b: put(b.pod("redirector")["volumes"][1], "emptyDir.sizeLimit", "2Gi"), "gets the pod evicted"),
     ("a journal in the container", "local", "journal", lambda b: b.variable(b.container("redirector"), "JOURNAL_DIR", "/tmp/journal"), "not below an emptyDir"),
@@ -205,7 +216,7 @@ def cases(check, table):
 @pytest.mark.parametrize(
     "check, overlay, spoil, words",
     cases(schema.check, SCHEMA) + cases(restricted.check, RESTRICTED) + cases(references.check, REFERENCES) + cases(networks.check, NETWORKS)
-    + cases(services.check, SERVICES)
+    + cases(services.check, SERVICES) + cases(monitoring.check, MONITORING)
     + [pytest.param(getattr(description, f"check_{case[2]}"), case[1], *case[3:], id=case[0]) for case in DESCRIPTION],
 )  # fmt: skip
 def test_notices(check, overlay, spoil, words, renderings):

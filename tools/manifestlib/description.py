@@ -99,6 +99,14 @@ def check_topics(rendering):
                 yield f"{name_of(scaler)}: bootstrapServers is not KAFKA_BROKERS, {brokers}"
 
 
+def check_copies(rendering):
+    """What Kafka says that it has outlives one broker, and one broker that is away keeps nobody from writing."""
+    for workload, _, program, values in containers(rendering):
+        copies, needed = (int(value_of(program, values, name) or -1) for name in ("TOPICS_REPLICATION", "TOPICS_MIN_INSYNC"))
+        if copies > 1 and not 1 < needed < copies:
+            yield f"{workload.where}: of {copies} copies TOPICS_MIN_INSYNC asks for {needed}: more than one, and not all"
+
+
 def check_kafka_rights(rendering):
     """Who logs in to Kafka has rights there, to topics and groups that there are; and the document names the same."""
     rights, group = tree.kafka_rights(), programs.table("analytics-consumer")["CONSUMER_GROUP"]
@@ -197,7 +205,7 @@ def check_versions(rendering):
 
 
 CHECKS = (
-    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_kafka_rights, check_consumers, check_journal, check_drain,
+    check_variables, check_files, check_plain_secrets, check_ports, check_topics, check_copies, check_kafka_rights, check_consumers, check_journal, check_drain,
     check_hosts, check_versions,
 )  # fmt: skip
 

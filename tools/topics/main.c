@@ -16,6 +16,7 @@ struct config {
 	struct kafka_config kafka;
 	char topics_file[512];
 	int64_t replication;
+	int64_t min_insync;
 	int64_t timeout_ms;
 };
 
@@ -24,6 +25,9 @@ static const struct env_var vars[] = {
 	ENV_TEXT("TOPICS_FILE", struct config, topics_file, "deploy/topics.conf", "the list of topics"),
 	ENV_INT("TOPICS_REPLICATION", struct config, replication, "-1", -1, 100,
 	        "copies of each partition; -1 = the brokers' default"),
+	ENV_INT("TOPICS_MIN_INSYNC", struct config, min_insync, "-1", -1, 100,
+	        "copies that must have a record before it counts as written (min.insync.replicas), of topics that do not say "
+	        "so themselves; -1 = the brokers' default, which is 1 unless they were told otherwise"),
 	ENV_INT("TOPICS_TIMEOUT_MS", struct config, timeout_ms, "30000", 1, 3600000,
 	        "how long to wait for the brokers"),
 };
@@ -34,6 +38,17 @@ static const struct program program = {
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 };
+
+/* 0 copies are as good as no word about them. */
+static enum err demand_copies(const struct config *config, struct topic_file *file, struct strbuf *problems)
+{
+	if (config->min_insync < 1)
+		return OK;
+	enum err result = topic_file_set(file, "min.insync.replicas", config->min_insync);
+	if (result != OK)
+		strbuf_add_text(problems, "a topic has no room for min.insync.replicas\n");
+	return result;
+}
 
 static int exit_status(enum err result)
 {
@@ -63,7 +78,8 @@ int main(int argc, char **argv)
 	struct topic_file *file = mem_zero(sizeof(*file));
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
-	if (topic_file_read(config.topics_file, file, &problems) == OK) {
+	if (topic_file_read(config.topics_file, file, &problems) == OK &&
+	    demand_copies(&config, file, &problems) == OK) {
 		status = ensure(&config, file);
 	} else {
 		fprintf(stderr, "%s: %s:\n%s", program.name, config.topics_file, problems.data);

@@ -1,7 +1,9 @@
 #include "tools/topics/topic_file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,4 +131,31 @@ enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf
 	free(text);
 	fclose(file);
 	return result;
+}
+
+static bool has_setting(const struct kafka_topic *topic, const char *name)
+{
+	for (size_t i = 0; i < topic->setting_count; i++) {
+		if (strcmp(topic->settings[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum err topic_file_set(struct topic_file *file, const char *name, int64_t value)
+{
+	for (size_t i = 0; i < file->count; i++) {
+		const struct kafka_topic *topic = &file->topics[i];
+		if (!has_setting(topic, name) && topic->setting_count == KAFKA_TOPIC_SETTINGS_MAX)
+			return ERR_LIMIT;
+	}
+	for (size_t i = 0; i < file->count; i++) {
+		struct kafka_topic *topic = &file->topics[i];
+		if (has_setting(topic, name))
+			continue;
+		struct kafka_topic_setting *setting = &topic->settings[topic->setting_count++];
+		snprintf(setting->name, sizeof(setting->name), "%s", name);
+		snprintf(setting->value, sizeof(setting->value), "%" PRId64, value);
+	}
+	return OK;
 }

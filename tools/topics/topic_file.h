@@ -6,6 +6,7 @@
 #define WAYMARK_TOOLS_TOPICS_TOPIC_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
@@ -26,5 +27,8 @@ enum err topic_file_parse(const char *text, struct topic_file *out, struct strbu
 
 /* The same from the file at path; that it cannot be read is a problem, too. */
 enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
+
+/* Gives each topic this setting that has none of the name. ERR_LIMIT: one has no room for it, and none was changed. */
+enum err topic_file_set(struct topic_file *file, const char *name, int64_t value) MUST_CHECK;
 
 #endif

@@ -103,6 +103,30 @@ static void refuses_more_topics_than_it_has_room_for(void **state)
 	strbuf_clear(&text);
 }
 
+static void gives_a_setting_to_each_topic_that_has_none_of_the_name(void **state)
+{
+	(void)state;
+	struct topic_file file = read_right("a 1\nb 1 x=1 copies=3\nc 1 x=1\n");
+	assert_int_equal(topic_file_set(&file, "copies", 2), OK);
+	assert_int_equal(file.topics[0].setting_count, 1);
+	assert_string_equal(file.topics[0].settings[0].name, "copies");
+	assert_string_equal(file.topics[0].settings[0].value, "2");
+	assert_int_equal(file.topics[1].setting_count, 2);
+	assert_string_equal(file.topics[1].settings[1].value, "3");
+	assert_int_equal(file.topics[2].setting_count, 2);
+	assert_string_equal(file.topics[2].settings[1].value, "2");
+}
+
+static void changes_no_topic_where_one_has_no_room(void **state)
+{
+	(void)state;
+	struct topic_file file = read_right("a 1\nb 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1\n");
+	assert_int_equal(topic_file_set(&file, "copies", 2), ERR_LIMIT);
+	assert_int_equal(file.topics[0].setting_count, 0);
+	assert_int_equal(topic_file_set(&file, "h", 2), OK);
+	assert_string_equal(file.topics[1].settings[7].value, "1");
+}
+
 static void says_which_file_it_cannot_read(void **state)
 {
 	(void)state;
@@ -135,6 +159,8 @@ int main(void)
 		cmocka_unit_test(names_every_wrong_line),
 		cmocka_unit_test(refuses_what_is_longer_than_its_place),
 		cmocka_unit_test(refuses_more_topics_than_it_has_room_for),
+		cmocka_unit_test(gives_a_setting_to_each_topic_that_has_none_of_the_name),
+		cmocka_unit_test(changes_no_topic_where_one_has_no_room),
 		cmocka_unit_test(says_which_file_it_cannot_read),
 		cmocka_unit_test(reads_the_file_of_this_project),
 	};

@@ -1,0 +1,76 @@
+"""The commands of docs/operations.md act on what the manifests make."""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from manifestlib import description, networks, programs, references, rendering, restricted, schema, tree  # noqa: E402
+
+if not tree.kustomize().exists():
+    pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)
+
+OPERATIONS = (ROOT / "docs/operations.md").read_text()
+OVERLAYS = sorted((tree.MANIFESTS / "overlays").iterdir())
+
+
+@pytest.fixture(scope="module", params=OVERLAYS, ids=[overlay.name for overlay in OVERLAYS])
+def rendered(request):
+    return rendering.render(request.param)
+
+
+def labels_of(thing):
+    return thing["metadata"].get("labels", {})
+
+
+def test_the_jobs_that_would_stand_in_the_way_of_a_change_are_deleted_first(rendered):
+    """They name ConfigMaps whose names change with what is in them."""
+    (selector,) = set(re.findall(r"delete job --selector (\S+) --ignore-not-found\nkubectl apply -k", OPERATIONS))
+    name, _, value = selector.partition("=")
+    assert rendered.all("Job")
+    assert [job["metadata"]["name"] for job in rendered.all("Job") if labels_of(job).get(name) != value] == []
+
+
+def test_deployments_go_back_together(rendered):
+    (selector,) = re.findall(r"rollout undo deployment --selector ([^\s`]+)", OPERATIONS)
+    name, _, value = selector.partition("=")
+    assert [each["metadata"]["name"] for each in rendered.all("Deployment") if labels_of(each).get(name) != value] == []
+
+
+def as_the_cluster_shows_it(job):
+    """With what the API server adds to it, and another Job must not have."""
+    added = {"batch.kubernetes.io/controller-uid": "4711", "controller-uid": "4711", "batch.kubernetes.io/job-name": "migrate", "job-name": "migrate"}
+    shown = json.loads(json.dumps(job))
+    shown["metadata"] |= {"uid": "4711", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    shown["spec"] |= {"selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "4711"}}, "completionMode": "NonIndexed"}
+    shown["spec"]["template"]["metadata"]["labels"] |= added
+    shown["status"] = {"succeeded": 1}
+    return shown
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="there is no jq")
+def test_a_job_that_rebuilds_statistics_is_made_of_the_one_that_migrates(rendered):
+    name, script = re.search(r"get job (migrate-\S+) --output json \| jq '\n(.*?)' \| kubectl create", OPERATIONS, re.S).groups()
+    migrate = rendered.find("Job", name)
+    made = subprocess.run(["jq", script], input=json.dumps(as_the_cluster_shows_it(migrate)), capture_output=True, text=True, check=True).stdout
+    job = json.loads(made)
+    assert "4711" not in made and "status" not in job
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == migrate["spec"]["template"]["spec"]["containers"][0]["image"]
+    (program,) = container["command"]
+    assert pathlib.PurePath(program).name in (ROOT / "deploy/images/assemble").read_text()
+    assert f"`{pathlib.PurePath(program).name} {' '.join(container['args'])}`" in OPERATIONS
+
+    others = [thing for thing in rendered.things if thing is not migrate]
+    with_it = rendering.Rendering(rendered.name, [*others, job])
+    checks = (schema, restricted, references, networks)
+    assert [problem for check in checks for problem in check.check(with_it)] == []
+    needed = {each.removesuffix("_FILE") for each in programs.environment(with_it, container)[0]}
+    assert "PG_URL" in needed and not list(description.check_files(with_it))
