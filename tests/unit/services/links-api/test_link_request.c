@@ -124,13 +124,14 @@ static void refuses_slugs_that_are_none_or_reserved(void **state)
 static void takes_only_the_four_redirect_statuses(void **state)
 {
 	(void)state;
-	static const char *const refused[] = { "300", "303", "304", "0", "-302", "302.0", "\"302\"", "null", "true" };
+	static const char *const refused[] = { "300", "303", "304", "0", "-302", "302.5", "\"302\"", "null", "true" };
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		char member[64];
 		snprintf(member, sizeof(member), "\"redirect_status\":%s", refused[i]);
 		assert_refuses(LINK_REQUEST_CREATE, member, "/redirect_status");
 	}
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"redirect_status\":307"), OK);
+	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"redirect_status\":302.0"), OK);
 }
 
 static void takes_only_times_in_the_future(void **state)
