@@ -15,6 +15,8 @@
 #define NAME_SIZE 64
 #define VALUE_SIZE (NQL_BYTES_MAX + 1)
 #define DIGITS_MAX 19
+/* As docs/api/openapi.yaml can say it: 18 digits. */
+#define OWNER_MAX INT64_C(999999999999999999)
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
 
@@ -114,7 +116,7 @@ static void read_owner(struct reading *reading)
 	reading->out->has_owner = true;
 	if (strcmp(reading->value, "all") == 0)
 		reading->out->owner_id = LINK_STORE_ANY_OWNER;
-	else if (number_parse(reading->value, 1, INT64_MAX, &reading->out->owner_id) != OK)
+	else if (number_parse(reading->value, 1, OWNER_MAX, &reading->out->owner_id) != OK)
 		WRONG(reading, "must be the id of a user, or all");
 }
 

@@ -78,6 +78,7 @@ static void reads_which_links_and_in_which_order(void **state)
 	assert_int_equal(query.sort, LINK_QUERY_VISIT_COUNT);
 	assert_true(query.is_ascending && query.has_owner && query.owner_id == 9);
 	assert_int_equal(query.filter.term_count, 2);
+	assert_int_equal(read_query("owner=999999999999999999"), OK);
 	assert_int_equal(read_query("owner=all"), OK);
 	assert_int_equal(query.owner_id, -1);
 	static const char *const not_plain[] = { "q=a",       "tag=a",   "state=ACTIVE", "sort=visit_count",
@@ -92,11 +93,25 @@ static void refuses_what_a_parameter_cannot_be(void **state)
 {
 	(void)state;
 	static const char *const refused[] = {
-		"sort=slug",    "sort=",    "order=up",  "order=ASC",
-		"q=",           "q=%0a",    "tag=",      "tag=%7f",
-		"state=active", "state=",   "owner=0",   "owner=-1",
-		"owner=me",     "filter=",  "filter=id", "filter=owner_id:1",
-		"cursor=",      "cursor=x",
+		"sort=slug",
+		"sort=",
+		"order=up",
+		"order=ASC",
+		"q=",
+		"q=%0a",
+		"tag=",
+		"tag=%7f",
+		"state=active",
+		"state=",
+		"owner=0",
+		"owner=-1",
+		"owner=me",
+		"owner=1000000000000000000",
+		"filter=",
+		"filter=id",
+		"filter=owner_id:1",
+		"cursor=",
+		"cursor=x",
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		if (read_query(refused[i]) != ERR_INVALID)
