@@ -10,7 +10,7 @@ from rig import BUILD, ROOT, Stack
 
 FULL = "CHAOS_FULL" in os.environ
 # For each operation and phase.
-EXAMPLES = os.environ.get("CONTRACT_EXAMPLES") or ("350" if FULL else "20")
+EXAMPLES = os.environ.get("CONTRACT_EXAMPLES") or ("400" if FULL else "20")
 CASES = 10_000 if FULL else 1_000
 
 
