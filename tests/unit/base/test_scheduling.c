@@ -35,6 +35,8 @@ static void note_nice_of_a_new_thread(void *out)
 static void threads_of_a_patient_call_give_way_and_its_caller_does_not(void **state)
 {
 	(void)state;
+	/* As a process that was started nice. */
+	assert_int_equal(setpriority(PRIO_PROCESS, 0, nice_of_caller() + 3), 0);
 	int before = nice_of_caller();
 	int found = before;
 	scheduling_call_giving_way(note_nice_of_a_new_thread, &found);
