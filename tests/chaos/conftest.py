@@ -1,11 +1,7 @@
 """Lets fixtures know how their test went, so that the logs of a failed one are kept."""
 
-import pathlib
-import sys
 
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 
 @pytest.hookimpl(hookwrapper=True)

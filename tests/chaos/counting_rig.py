@@ -14,7 +14,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
@@ -24,11 +23,9 @@ from books import Books
 from rig import BUILD, ROOT, SEED, Stack, wait_until
 from tcp_way import TcpWay
 
-sys.path.insert(0, str(ROOT / "tools"))
-
-from stacklib import paths  # noqa: E402
-from stacklib.stack import SANITIZER_FINDING  # noqa: E402
-from stacklib.tool import DIE_WITH_SUPERVISOR  # noqa: E402
+from stacklib import paths
+from stacklib.stack import SANITIZER_FINDING
+from stacklib.tool import DIE_WITH_SUPERVISOR
 
 FULL = bool(os.environ.get("CHAOS_FULL"))
 PRODUCER = BUILD / "tests/chaos/click_producer"

@@ -7,16 +7,13 @@ import re
 import secrets
 import signal
 import subprocess
-import sys
 import time
 import urllib.parse
 
 from rig import BUILD, Stack, wait_until
 from tcp_way import TcpWay
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from doors import Api, ask, unique_email  # noqa: E402
+from clients import Api, ask, unique_email
 
 LOAD = BUILD / "tests/chaos/freshness/freshness_load"
 CHECKER = BUILD / "tests/chaos/freshness/check_freshness"

@@ -9,18 +9,12 @@ import subprocess
 import time
 
 import psycopg2
+from waiting import wait_until  # noqa: F401 the chaos tests take it from here
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STACK = str(ROOT / "tools/stack")
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
 SEED = int(os.environ.get("CHAOS_SEED", time.time_ns() % 1_000_000))
-
-
-def wait_until(condition, seconds, what):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
 
 
 class Stack:

@@ -9,7 +9,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
@@ -19,10 +18,8 @@ from proxy import MODES, Proxy
 from redirector_rig import Clicker, size
 from rig import BUILD, ROOT, STACK, Stack, wait_until
 
-sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tools")]
-
-from doors import CHROME, Api, unique_email  # noqa: E402
-from stacklib.ports import Ports  # noqa: E402
+from clients import CHROME, Api, unique_email
+from stacklib.ports import Ports
 
 NOTICE_MS = 2000
 # The share of 503 that a machine with much else to do may cause while a redirector remembers nothing yet.

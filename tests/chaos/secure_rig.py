@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,10 +14,8 @@ import urllib.request
 import psycopg2
 from rig import BUILD, ROOT, Stack, wait_until
 
-sys.path.insert(0, str(ROOT / "tools"))
-
-from stacklib.authority import Authority  # noqa: E402
-from stacklib.ports import Ports  # noqa: E402
+from stacklib.authority import Authority
+from stacklib.ports import Ports
 
 SHARED = ROOT / "tests/support/shared-stack"
 PROGRAMS = {"redirector": "redirector-1", "links-api": "links-api-1", "analytics-consumer": "consumer-1", "janitor": "janitor-1"}

@@ -11,7 +11,6 @@ import os
 import pathlib
 import shutil
 import socket
-import sys
 import time
 import urllib.parse
 
@@ -19,10 +18,8 @@ import pytest
 from alert_rig import Load, Prometheus, seconds_since
 from rig import BUILD, ROOT, Stack, Store, wait_until
 
-sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tools")]
-
-from doors import Api  # noqa: E402
-from stacklib import paths  # noqa: E402
+from clients import Api
+from stacklib import paths
 
 OBJECTIVES = {f"Waymark{name}Burn{pace}" for name in ("Redirects", "Clicks") for pace in ("Fast", "Slow")}
 FIRES_S, ENDS_S = 90, 120

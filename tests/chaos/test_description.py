@@ -26,7 +26,7 @@ def addresses():
 
 def test_the_api_answers_as_its_description_says(addresses, record_property):
     test = ROOT / "tests/integration/links-api/test_contract.py"
-    command = [sys.executable, "-B", "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", test]
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-s", test]
     environment = {**os.environ, **addresses, "CONTRACT_EXAMPLES": EXAMPLES, "WAYMARK_BUILD_DIR": str(BUILD)}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if "1 skipped" in done.stdout:

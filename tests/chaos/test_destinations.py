@@ -9,7 +9,6 @@ import secrets
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
@@ -18,10 +17,8 @@ import psycopg2
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-from destinations import addresses, servers  # noqa: E402
-from destinations.network import CannotBeMade, Network  # noqa: E402
+from destinations import addresses, servers
+from destinations.network import CannotBeMade, Network
 
 ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))

@@ -3,8 +3,6 @@
 import concurrent.futures
 import http.client
 import os
-import pathlib
-import sys
 import time
 import urllib.parse
 
@@ -12,9 +10,7 @@ import pytest
 import redis
 from redirector_rig import BUILD, RedirectorStack, percentile, size, wait_until
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from doors import Api, ask, unique_email  # noqa: E402
+from clients import Api, ask, unique_email
 
 CHANGES = size(100, 200)
 HITS_RATE = 500

@@ -5,7 +5,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import urllib.parse
 
@@ -13,10 +12,8 @@ import pytest
 from redirector_rig import BUILD, RedirectorStack, size
 from rig import ROOT, wait_until
 
-sys.path.insert(0, str(ROOT / "tools"))
-
-from stacklib.ports import Ports  # noqa: E402
-from stacklib.tool import DIE_WITH_SUPERVISOR  # noqa: E402
+from stacklib.ports import Ports
+from stacklib.tool import DIE_WITH_SUPERVISOR
 
 LINKS = size(2000, 20_000)  # none is in a cache: each asks PostgreSQL
 POOL = 3  # connections to the server, of each login

@@ -5,10 +5,8 @@ CHAOS_FULL=1 takes the full sizes; CHAOS_REDIRECTOR_KILLS, CHAOS_OUTAGE_S and CH
 
 import errno
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 import time
 
 import psycopg2
@@ -16,9 +14,7 @@ import pytest
 import redis
 from redirector_rig import BUILD, FULL, MB, SEED, Events, RedirectorStack, load_messages, size, wait_until
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from doors import ask  # noqa: E402
+from clients import ask
 
 RATE = int(os.environ.get("CHAOS_RATE", "2000"))
 KILLS = int(os.environ.get("CHAOS_REDIRECTOR_KILLS", size(20, 1000)))

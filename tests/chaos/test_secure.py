@@ -11,7 +11,6 @@ import pathlib
 import socket
 import ssl
 import subprocess
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -23,9 +22,7 @@ import redis
 from rig import BUILD, ROOT, wait_until
 from secure_rig import PROGRAMS, Beside, SecureStack, changed_url, sql, stranger
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from doors import kafka_settings  # noqa: E402
+from clients import kafka_settings
 
 FULL = os.environ.get("CHAOS_FULL") == "1"
 E2E = ["click", "links", "visitors", "operations", "metrics", "secrets", "traces", "examples", "readme"] if FULL else ["visitors"]
@@ -49,7 +46,7 @@ def other_authority(tmp_path_factory):
 @pytest.mark.parametrize("name", E2E)
 def test_the_end_to_end_tests_pass(stack, name, record_property):
     environment = {**os.environ, **stack.doors, "STACK_STATE": stack.state, "WAYMARK_BUILD_DIR": str(BUILD)}
-    command = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / f"tests/e2e/test_{name}.py"]
+    command = ["/usr/bin/python3", "-B", "-m", "pytest", "-q", ROOT / f"tests/e2e/test_{name}.py"]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     record_property("did", f"tests/e2e/test_{name}.py on the secure stack")

@@ -4,16 +4,12 @@ import dataclasses
 import math
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tests/bench"))
-
-from benchlib import answers  # noqa: E402
-from capacitylib import document, figures, limits, model, zipf  # noqa: E402
+from benchlib import answers
+from capacitylib import document, figures, limits, model, zipf
 
 SOURCED = {name: figure for name, figure in figures.FIGURES.items() if figure.saying}
 # The statistics benchmark, as docs/performance.md tells of it: a day's rows by hour stand in one hour there, but for the last day's and two.

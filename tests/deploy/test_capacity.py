@@ -2,16 +2,13 @@
 
 import copy
 import pathlib
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from capacitylib import limits, model  # noqa: E402
-from capacitylib.figures import MiB, of  # noqa: E402
-from manifestlib import description, rendering, tree  # noqa: E402
+from capacitylib import limits, model
+from capacitylib.figures import MiB, of
+from manifestlib import description, rendering, tree
 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)

@@ -9,15 +9,12 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/images")]
-
-import pods  # noqa: E402
-from manifestlib import containerfile, rendering, tree  # noqa: E402
+import pods
+from manifestlib import containerfile, rendering, tree
 
 BUILD = pathlib.Path(os.environ["IMAGES_BUILD"]).resolve()
 TEXT = (ROOT / containerfile.FILE).read_text()

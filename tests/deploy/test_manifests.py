@@ -4,14 +4,11 @@ import copy
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from manifestlib import description, monitoring, networks, references, rendering, restricted, schema, services, tree  # noqa: E402
+from manifestlib import description, monitoring, networks, references, rendering, restricted, schema, services, tree
 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)

@@ -5,14 +5,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
-from manifestlib import description, networks, programs, references, rendering, restricted, schema, tree  # noqa: E402
+from manifestlib import description, networks, programs, references, rendering, restricted, schema, tree
 
 if not tree.kustomize().exists():
     pytest.skip("kustomize is missing: tools/setup test", allow_module_level=True)

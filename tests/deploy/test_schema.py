@@ -7,16 +7,14 @@ import pathlib
 import signal
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/integration/links-api"), str(ROOT / "tests/e2e")]
-
-from service import BASE, BUILD, SECRET, Database, wait_until  # noqa: E402
+from service import BASE, BUILD, SECRET, Database
+from waiting import wait_until
 
 PATIENCE_S = 60
 AWAY = "127.0.0.1:1"

@@ -7,9 +7,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-from doors import Api, Topic, Visitor, unique_email  # noqa: E402
+from clients import Api, Topic, Visitor, unique_email
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -1,6 +1,7 @@
 """A click, from the visitor to the dashboard and to whoever subscribes."""
 
-from doors import CHROME, FIREFOX, GOOGLEBOT, IPHONE, murmur2, wait_until
+from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, murmur2
+from waiting import wait_until
 
 
 def test_a_click_travels_to_the_statistics(user, visitor):

@@ -12,7 +12,8 @@ import uuid
 
 import confluent_kafka
 import pytest
-from doors import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings, wait_until
+from clients import CHROME, FIREFOX, GOOGLEBOT, IPHONE, kafka_settings
+from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

@@ -6,7 +6,8 @@ import secrets
 import time
 
 import pytest
-from doors import ask, wait_until
+from clients import ask
+from waiting import wait_until
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
 
@@ -152,7 +153,7 @@ def test_json_is_read_strictly(user, body):
 
 
 def test_another_users_link_and_a_missing_one_are_told_apart_by_nobody(user, env):
-    from doors import Api, unique_email
+    from clients import Api, unique_email
 
     stranger = Api(env["LINKS_API_URL"])
     stranger.register_and_login(unique_email())

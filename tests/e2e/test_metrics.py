@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from doors import ask
+from clients import ask
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOORS = {"R": "REDIRECTOR_OPS_URL", "A": "LINKS_API_OPS_URL", "C": "CONSUMER_OPS_URL", "J": "JANITOR_OPS_URL"}

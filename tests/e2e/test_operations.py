@@ -7,7 +7,8 @@ import re
 import subprocess
 
 import pytest
-from doors import ask, wait_until
+from clients import ask
+from waiting import wait_until
 
 OPS = ["REDIRECTOR_OPS_URL", "LINKS_API_OPS_URL", "CONSUMER_OPS_URL", "JANITOR_OPS_URL"]
 PROGRAMS = ["redirector", "links-api", "analytics-consumer", "janitor"]

@@ -5,7 +5,8 @@ import pathlib
 import subprocess
 
 import pytest
-from doors import Api, Visitor, ask, unique_email, wait_until
+from clients import Api, Visitor, ask, unique_email
+from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STACK = ROOT / "tools/stack"

@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 import redis
-from doors import Api, kafka_settings, unique_email, wait_until
+from clients import Api, kafka_settings, unique_email
+from waiting import wait_until
 
 ADDRESSES = 1000
 USERS = 3
@@ -145,7 +146,7 @@ class Planting:
 @pytest.fixture(scope="module")
 def searched(env, tmp_path_factory):
     """A folder with everything that is kept anywhere, one file per place, after the planting; and what was planted."""
-    from doors import Visitor
+    from clients import Visitor
 
     kafka, planting = Kafka(env), Planting(env)
     for api in planting.users():

@@ -5,7 +5,7 @@ import pathlib
 import secrets
 
 import pytest
-from doors import wait_until
+from waiting import wait_until
 
 KEY = "traceparent"
 

@@ -4,7 +4,7 @@ import socket
 import urllib.parse
 
 import pytest
-from doors import ask
+from clients import ask
 
 
 def raw(base, request, read=65536):

@@ -6,17 +6,14 @@ import pathlib
 import re
 import stat
 import subprocess
-import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(pathlib.Path(__file__).parent)]
-
-from cluster import memory_of  # noqa: E402
-from manifestlib import tree  # noqa: E402
-from manifestlib.description import bytes_of  # noqa: E402
-from namespace import talk  # noqa: E402
+from cluster import memory_of
+from manifestlib import tree
+from manifestlib.description import bytes_of
+from namespace import talk
 
 MEGABYTE = 1000 * 1000
 IMAGES = subprocess.run([ROOT / "deploy/images/assemble", "--list"], capture_output=True, text=True, check=True).stdout.split()

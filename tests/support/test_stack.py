@@ -11,6 +11,7 @@ import time
 import psycopg2
 import pytest
 import redis
+from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STACK = str(ROOT / "tools/stack")
@@ -59,20 +60,13 @@ def processes_of(folder):
 def freeze_kafka(folder):
     """As soon as its JVM is there."""
     found = []
-    wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found)
+    wait_until(lambda: found.extend(line for line in processes_of(folder) if line.split(" ", 1)[1].startswith("java\0")) or found, 30, "the JVM")
     os.kill(int(found[0].split()[0]), signal.SIGSTOP)
-
-
-def wait_until(condition, limit_s=30):
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
 
 
 def assert_all_gone(folder):
     try:
-        wait_until(lambda: not processes_of(folder))
+        wait_until(lambda: not processes_of(folder), 30, "the end of every process")
     except AssertionError:
         pytest.fail("left behind: " + "\n".join(processes_of(folder)))
 
@@ -120,7 +114,7 @@ def test_nothing_is_left_after_down_and_the_same_data_are_there_after_the_next_u
 def test_nothing_is_left_when_up_is_killed_half_way(folder, moment, signal_number):
     with subprocess.Popen([STACK, *up_arguments(folder)], stdout=subprocess.PIPE, text=True) as up:
         if moment.startswith("the first"):
-            wait_until(lambda: len(processes_of(folder)) > 2)
+            wait_until(lambda: len(processes_of(folder)) > 2, 30, "the first process")
         else:
             freeze_kafka(folder)  # it is not half-way any more when the last one is ready
             next(line for line in up.stdout if moment in line)
@@ -273,7 +267,7 @@ def test_services_start_in_numbers_and_come_back_with_their_ports(folder):
     stack("start", "redirector-2", "--state", folder)
     there = another_build(folder)
     stack("start", "consumer-1", "--state", folder, "--build", there)
-    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0)
+    wait_until(lambda: stack("status", "--state", folder, check=False).returncode == 0, 60, "every process to be ready")
     assert ports_of(listing(folder)) == ports_of(before)
     assert folder in pathlib.Path(os.readlink(f"/proc/{listing(folder)['consumer-1'][0]}/exe")).parents
     for url in redirectors:  # the variable that was set has reached both, also after the restart

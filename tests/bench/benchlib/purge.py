@@ -16,7 +16,7 @@ import urllib.request
 from .contenders import children
 from .stage import TREE
 
-sys.path.insert(0, os.path.join(TREE, "tests", "chaos"))
+sys.path[:0] = [os.path.join(TREE, "tests", room) for room in ("chaos", "support")]
 
 RATE_MIN = 20_000  # links a second
 LOCK_MS_MAX = 100

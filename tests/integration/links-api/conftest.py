@@ -7,11 +7,9 @@ import sys
 
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
-
-from doors import Api, Topic, ask, unique_email  # noqa: E402
-from service import ROOT, Database, Service, wait_until  # noqa: E402
+from clients import Api, Topic, ask, unique_email
+from service import ROOT, Database, Service
+from waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import secrets
 import time
 import uuid
 
-from doors import Api, unique_email
+from clients import Api, unique_email
 from service import SECRET
 
 

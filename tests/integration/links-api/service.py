@@ -8,26 +8,17 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 import urllib.parse
 
 import psycopg2
 import redis
-from doors import ask
+from clients import ask
+from waiting import wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("WAYMARK_BUILD_DIR", ROOT / "build/dev"))
 SECRET = "0123456789abcdef0123456789abcdef"
 BASE = "https://wm.example"
-
-
-def wait_until(condition, seconds, what):
-    """The first truthy value of condition()."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}; last seen: {value!r}"
-        time.sleep(0.02)
-    return value
 
 
 class Database:

@@ -6,9 +6,10 @@ import time
 
 import psycopg2
 import pytest
-from doors import Api, unique_email
+from clients import Api, unique_email
 from people import Person, insert_key, token_of
-from service import BUILD, SECRET, is_active, wait_until
+from service import BUILD, SECRET, is_active
+from waiting import wait_until
 
 PASSWORD = "correct horse battery"
 OTHER = "staple correct horse"

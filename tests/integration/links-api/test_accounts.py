@@ -8,8 +8,8 @@ import types
 
 import psycopg2
 import pytest
-from doors import Api, unique_email
-from service import wait_until
+from clients import Api, unique_email
+from waiting import wait_until
 
 PASSWORD = "correct horse battery"
 # A Redis that is slow limits nobody. What is tried here is one that answers, however busy the machine is.

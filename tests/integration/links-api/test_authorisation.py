@@ -9,7 +9,7 @@ import subprocess
 import urllib.parse
 
 import pytest
-from doors import Api
+from clients import Api
 from people import Person, insert_key
 from service import BUILD
 

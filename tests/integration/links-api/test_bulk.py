@@ -7,9 +7,10 @@ import socket
 import urllib.parse
 
 import pytest
-from doors import Api
+from clients import Api
 from people import Person
-from service import is_active, wait_until
+from service import is_active
+from waiting import wait_until
 
 URL = "https://example.com/"
 

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from doors import Api, unique_email
+from clients import Api, unique_email
 from service import ROOT
 
 CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "waymark")

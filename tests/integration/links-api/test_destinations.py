@@ -4,8 +4,9 @@ import os
 import subprocess
 
 import pytest
-from doors import Api
-from service import BASE, BUILD, SECRET, wait_until
+from clients import Api
+from service import BASE, BUILD, SECRET
+from waiting import wait_until
 
 CHECK_MS = 100
 GOOD = {"PG_URL": "postgresql://localhost/x", "REDIS_URL": "redis://localhost", "KAFKA_BROKERS": "localhost",

@@ -6,8 +6,8 @@ import secrets
 
 import psycopg2
 import pytest
-from doors import Api
-from service import wait_until
+from clients import Api
+from waiting import wait_until
 
 PATHS = ["/api/links", "/api/links/bulk", "/api/links/sync"]
 WISH = {"original_url": "https://example.com/"}

@@ -5,9 +5,9 @@ import datetime
 
 import psycopg2
 import pytest
-from doors import Api
+from clients import Api
 from people import Person, insert_key
-from service import wait_until
+from waiting import wait_until
 
 SCOPES = ("links:read", "links:write", "stats:read")
 

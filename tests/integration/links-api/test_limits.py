@@ -5,8 +5,9 @@ import secrets
 
 import psycopg2
 import pytest
-from doors import Api, unique_email
-from service import metric, wait_until
+from clients import Api, unique_email
+from service import metric
+from waiting import wait_until
 
 # A Redis that is slow limits nobody. What is tried here is one that answers, however busy the machine is.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}

@@ -7,8 +7,9 @@ import secrets
 
 import psycopg2
 import pytest
-from doors import Api, ask, unique_email
-from service import BASE, wait_until
+from clients import Api, ask, unique_email
+from service import BASE
+from waiting import wait_until
 
 FIELDS = [
     "id", "slug", "short_url", "original_url", "link_type", "state", "redirect_status", "expires_at", "expired_url",

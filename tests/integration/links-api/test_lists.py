@@ -6,8 +6,9 @@ import time
 
 import psycopg2
 import pytest
-from doors import Api, unique_email
-from service import PrivateRedis, is_active, metric, wait_until
+from clients import Api, unique_email
+from service import PrivateRedis, is_active, metric
+from waiting import wait_until
 
 HIT, MISS, BYPASS = "hit", "miss", "bypass"
 

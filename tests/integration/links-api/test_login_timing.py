@@ -11,7 +11,7 @@ import statistics
 import time
 import urllib.parse
 
-from doors import unique_email
+from clients import unique_email
 
 SAMPLES = int(os.environ.get("LOGIN_TIMING_SAMPLES", "30"))
 CLIENTS = 2  # as many as there are threads for passwords: nobody waits for another's hash

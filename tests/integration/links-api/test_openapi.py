@@ -7,7 +7,7 @@ import urllib.parse
 import jsonschema
 import pytest
 import yaml
-from doors import ask
+from clients import ask
 from people import Person
 from service import ROOT
 from visit_world import add_visits, roll_up

@@ -7,8 +7,9 @@ import threading
 import time
 
 import psycopg2
-from doors import unique_email
-from service import is_active, metric, wait_until
+from clients import unique_email
+from service import is_active, metric
+from waiting import wait_until
 
 MARK = b"~"
 WRITERS = 16

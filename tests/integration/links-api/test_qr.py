@@ -6,7 +6,7 @@ import re
 import urllib.parse
 
 import pytest
-from doors import Api
+from clients import Api
 from PIL import Image, ImageDraw
 from pyzbar import pyzbar
 

@@ -6,8 +6,8 @@ import urllib.parse
 
 import psycopg2
 import pytest
-from doors import Api, unique_email
-from service import wait_until
+from clients import Api, unique_email
+from waiting import wait_until
 
 LIMIT = 7
 

@@ -7,8 +7,9 @@ import statistics
 import time
 
 import pytest
-from doors import Api, ask, murmur2, unique_email
-from service import PrivateRedis, is_active, metric, wait_until
+from clients import Api, ask, murmur2, unique_email
+from service import PrivateRedis, is_active, metric
+from waiting import wait_until
 
 def user_of(service):
     api = Api(service.url)

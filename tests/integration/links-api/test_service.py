@@ -3,8 +3,9 @@
 import subprocess
 import threading
 
-from doors import Api, ask, unique_email
-from service import BUILD, SECRET, Database, Service, wait_until
+from clients import Api, ask, unique_email
+from service import BUILD, SECRET, Database, Service
+from waiting import wait_until
 
 
 def run(*arguments, **environment):

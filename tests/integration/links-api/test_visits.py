@@ -12,8 +12,8 @@ import time
 import urllib.parse
 
 import pytest
-from doors import Api
-from service import wait_until
+from clients import Api
+from waiting import wait_until
 from visit_world import add_visits
 
 UTC = datetime.timezone.utc

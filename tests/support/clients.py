@@ -1,10 +1,12 @@
-"""The public doors of Waymark as its users open them: the API, the redirector, a topic."""
+"""Clients of Waymark's public interfaces: the API, the redirector, a Kafka topic."""
 
 import http.client
 import json
 import secrets
 import time
 import urllib.parse
+
+from waiting import wait_until
 
 CHROME = (
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
@@ -15,18 +17,6 @@ IPHONE = (
     "Version/17.5 Mobile/15E148 Safari/604.1"
 )
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-
-
-def wait_until(condition, seconds, what):
-    """The first truthy value of condition(); fails with what it was waiting for."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}; last seen: {value!r}")
-        time.sleep(0.02)
 
 
 def unique_email():
