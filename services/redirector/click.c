@@ -44,7 +44,7 @@ static const char *const names[HEADERS] = {
 
 #define COPY(text, member) copy((text), (member), sizeof(member))
 
-void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_keeper *salts,
+void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_cache *salts,
                     struct redirect_event *event)
 {
 	event->occurred_at_us = http_exchange_arrived_us(x);
@@ -60,7 +60,7 @@ void click_describe(struct http_exchange *x, const struct client_ip *visitor, st
 
 	struct digest_hmac_key salt;
 	client_ip_network(visitor, event->client_network);
-	event->has_visitor_hash = visitor->known && salt_keeper_get(salts, event->occurred_at_us, &salt);
+	event->has_visitor_hash = visitor->known && salt_cache_get(salts, event->occurred_at_us, &salt);
 	if (event->has_visitor_hash)
 		visitor_hash(&salt, visitor, event->user_agent, event->visitor_hash);
 }

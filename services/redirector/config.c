@@ -47,7 +47,7 @@ static const struct env_var vars[] = {
 	        "5000 while Redis is away as well"),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
 	         "Kafka topic of the changes of links; " CONFIG_NO_TOPIC " = memory goes by MEMORY_TTL_MS alone"),
-	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
+	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
 	        "issued slugs that the filter of unknown ones is made for, 1.2 bytes each; beyond, PostgreSQL is asked"),
 	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0, 1000000,
 	        "slugs a second that PostgreSQL is asked about although the filter lacks them, to answer 404 sooner"),

@@ -41,7 +41,7 @@ struct config {
 	int64_t memory_cache_bytes;
 	int64_t memory_ttl_ms;
 	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: changes are not followed */
-	int64_t slug_filter_slugs;
+	int64_t slug_bloom_filter_slugs;
 	int64_t unknown_queries_per_second; /* to PostgreSQL, about slugs that the filter does not have */
 
 	char journal_dir[200];

@@ -13,32 +13,32 @@
 #include "lib/base/scheduling.h"
 #include "lib/net/cloud_event.h"
 #include "lib/net/kafka_producer.h"
-#include "services/redirector/event_lane.h"
+#include "services/redirector/journal_shard.h"
 
 #define SOURCE "/waymark/redirector"
 #define LINGER_MS 50
-/* A slug has one lane, so that its events stay in order; several lanes, so that threads seldom wait for one another. */
-#define LANES 4
-#define SEGMENT_BYTES_MOST (8 * 1024 * 1024)
-#define SEGMENT_BYTES_LEAST (64 * 1024)
-/* Records of a lane that Kafka may have without an ack. */
+/* A slug has one shard, so that its events stay in order; several shards, so that threads seldom wait for one another. */
+#define SHARDS 4
+#define SEGMENT_BYTES_MAX (8 * 1024 * 1024)
+#define SEGMENT_BYTES_MIN (64 * 1024)
+/* Records of a shard that Kafka may have without an ack. */
 #define IN_FLIGHT_MAX 65536
 #define PRODUCER_BYTES_MAX (64 * 1024 * 1024)
 /* How long the shipper sleeps when there is nothing to ship. */
 #define IDLE_US 2000
-/* Records of one lane before the next one has its turn. */
-#define TURN_RECORDS 1000
+/* Records of one shard before the next one has its turn. */
+#define BATCH_RECORDS 1000
 
 struct event_shipper {
 	struct kafka_producer *producer;
-	struct event_lane *lanes[LANES];
-	size_t lane_bytes_max;
+	struct journal_shard *shards[SHARDS];
+	size_t shard_bytes_max;
 	const struct log *log;
 	pthread_t thread;
 	atomic_bool is_stopping;
 	atomic_bool is_dropping;
-	atomic_uint_fast64_t refused; /* by Kafka, for good: acked to the journal, but dropped */
-	atomic_uint_fast64_t dropped; /* before they came to a journal */
+	atomic_uint_fast64_t rejected; /* by Kafka, for good: acked to the journal, but dropped */
+	atomic_uint_fast64_t dropped;  /* before they came to a journal */
 	struct metric *accepted_total;
 	struct metric *acked_total;
 	struct metric *queued;
@@ -46,26 +46,26 @@ struct event_shipper {
 	struct metric *journal_bytes;
 };
 
-/* Where an event stands that Kafka has not acked: a lane and its ticket in one pointer. */
-static void *opaque_of(size_t lane, uint64_t ticket)
+/* Where an event stands that Kafka has not acked: a shard and its ack_id in one pointer. */
+static void *opaque_of(size_t shard, uint64_t ack_id)
 {
-	return (void *)(uintptr_t)(ticket * LANES + lane);
+	return (void *)(uintptr_t)(ack_id * SHARDS + shard);
 }
 
 /* dropped and acked are read before what they are part of, so that queued is never negative. */
 struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper)
 {
 	struct event_shipper_counts counts = { 0 };
-	uint64_t refused = atomic_load(&shipper->refused);
+	uint64_t rejected = atomic_load(&shipper->rejected);
 	uint64_t dropped = atomic_load(&shipper->dropped);
 	uint64_t appended = 0, acked = 0;
-	for (size_t i = 0; i < LANES; i++) {
-		struct journal_counts lane = journal_count(event_lane_journal(shipper->lanes[i]));
-		appended += lane.appended;
-		acked += lane.acked;
+	for (size_t i = 0; i < SHARDS; i++) {
+		struct journal_counts shard = journal_count(journal_shard_journal(shipper->shards[i]));
+		appended += shard.appended;
+		acked += shard.acked;
 	}
-	counts.acked = acked - refused;
-	counts.dropped = dropped + refused;
+	counts.acked = acked - rejected;
+	counts.dropped = dropped + rejected;
 	counts.queued = appended - acked;
 	counts.accepted = appended + dropped;
 	return counts;
@@ -76,8 +76,8 @@ static void show_counts(void *ctx)
 	struct event_shipper *shipper = ctx;
 	struct event_shipper_counts counts = event_shipper_count(shipper);
 	uint64_t bytes = 0;
-	for (size_t i = 0; i < LANES; i++)
-		bytes += journal_count(event_lane_journal(shipper->lanes[i])).bytes;
+	for (size_t i = 0; i < SHARDS; i++)
+		bytes += journal_count(journal_shard_journal(shipper->shards[i])).bytes;
 	metrics_set(shipper->accepted_total, (int64_t)counts.accepted);
 	metrics_set(shipper->acked_total, (int64_t)counts.acked);
 	metrics_set(shipper->queued, (int64_t)counts.queued);
@@ -85,16 +85,16 @@ static void show_counts(void *ctx)
 	metrics_set(shipper->journal_bytes, (int64_t)bytes);
 }
 
-/* A link's events are all in one lane: many clicks of one link fill theirs while the others have room. */
-static double fullest_lane(void *ctx)
+/* A link's events are all in one shard: many clicks of one link fill theirs while the others have room. */
+static double fullest_shard(void *ctx)
 {
 	const struct event_shipper *shipper = ctx;
 	uint64_t most = 0;
-	for (size_t i = 0; i < LANES; i++) {
-		uint64_t bytes = journal_count(event_lane_journal(shipper->lanes[i])).bytes;
+	for (size_t i = 0; i < SHARDS; i++) {
+		uint64_t bytes = journal_count(journal_shard_journal(shipper->shards[i])).bytes;
 		most = bytes > most ? bytes : most;
 	}
-	return (double)most / (double)shipper->lane_bytes_max;
+	return (double)most / (double)shipper->shard_bytes_max;
 }
 
 static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
@@ -104,13 +104,13 @@ static void register_metrics(struct event_shipper *shipper, struct metrics *m, s
 	shipper->acked_total = metrics_counter(m, "waymark_events_acked_total", "Events that Kafka has.", NULL);
 	shipper->queued = metrics_gauge(m, "waymark_events_queued", "Events that wait for Kafka's ack.", NULL);
 	shipper->dropped_total = metrics_counter(m, "waymark_events_dropped_total",
-	                                         "Events lost: no room to keep them, or Kafka refused them.", NULL);
+	                                         "Events lost: no room to keep them, or Kafka rejected them.", NULL);
 	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal's files.", NULL);
 	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes", "Beyond this size events are dropped.", NULL),
 	            (int64_t)bytes_max);
 	metrics_gauge_callback(m, "waymark_journal_fullest_ratio",
 	                       "How full the fullest of the journal's parts is; its links' events are dropped at 1.",
-	                       NULL, fullest_lane, shipper);
+	                       NULL, fullest_shard, shipper);
 	metrics_before_render(m, show_counts, shipper);
 }
 
@@ -128,16 +128,16 @@ static void delivered(void *ctx, void *opaque, enum err result)
 	uint64_t place = (uint64_t)(uintptr_t)opaque;
 	if (result != OK && result != ERR_INVALID)
 		return;
-	journal_ack(event_lane_journal(shipper->lanes[place % LANES]), place / LANES);
+	journal_ack(journal_shard_journal(shipper->shards[place % SHARDS]), place / SHARDS);
 	if (result == ERR_INVALID) {
-		atomic_fetch_add(&shipper->refused, 1);
+		atomic_fetch_add(&shipper->rejected, 1);
 		log_loss(shipper, result);
 	} else if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed)) {
 		atomic_store(&shipper->is_dropping, false);
 	}
 }
 
-static enum err send(struct event_shipper *shipper, size_t lane, const struct event_lane_record *found)
+static enum err send(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
 {
 	struct cloud_event headers;
 	struct kafka_record record = {
@@ -147,7 +147,7 @@ static enum err send(struct event_shipper *shipper, size_t lane, const struct ev
 		.value = found->bytes,
 		.value_len = found->len,
 		.value_is_kept = true,
-		.opaque = opaque_of(lane, found->ticket),
+		.opaque = opaque_of(shard, found->ack_id),
 	};
 	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
 	                    &record);
@@ -159,32 +159,32 @@ static enum err send(struct event_shipper *shipper, size_t lane, const struct ev
 
 static void maintain(struct event_shipper *shipper)
 {
-	for (size_t lane = 0; lane < LANES; lane++)
-		journal_maintain(event_lane_journal(shipper->lanes[lane]));
+	for (size_t shard = 0; shard < SHARDS; shard++)
+		journal_maintain(journal_shard_journal(shipper->shards[shard]));
 }
 
 /* Sends one record, however long the producer has no room for it; false when the end came first. */
-static bool send_patiently(struct event_shipper *shipper, size_t lane, const struct event_lane_record *found)
+static bool send_with_retry(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
 {
 	enum err e;
-	while ((e = send(shipper, lane, found)) == ERR_LIMIT) {
+	while ((e = send(shipper, shard, found)) == ERR_LIMIT) {
 		if (atomic_load(&shipper->is_stopping))
 			return false;
 		maintain(shipper);
 		usleep(IDLE_US);
 	}
 	if (e != OK)
-		delivered(shipper, opaque_of(lane, found->ticket), ERR_INVALID);
+		delivered(shipper, opaque_of(shard, found->ack_id), ERR_INVALID);
 	return true;
 }
 
-/* Ships a turn's worth of one lane; the number of records shipped. */
-static size_t ship(struct event_shipper *shipper, size_t lane)
+/* Ships a turn's worth of one shard; the number of records shipped. */
+static size_t ship(struct event_shipper *shipper, size_t shard)
 {
-	struct event_lane_record found;
+	struct journal_shard_record found;
 	size_t count = 0;
-	while (count < TURN_RECORDS && event_lane_next(shipper->lanes[lane], &found) &&
-	       send_patiently(shipper, lane, &found))
+	while (count < BATCH_RECORDS && journal_shard_next(shipper->shards[shard], &found) &&
+	       send_with_retry(shipper, shard, &found))
 		count++;
 	return count;
 }
@@ -197,35 +197,35 @@ static void *run(void *arg)
 	while (!atomic_load(&shipper->is_stopping)) {
 		size_t count = 0;
 		maintain(shipper);
-		for (size_t lane = 0; lane < LANES; lane++)
-			count += ship(shipper, lane);
+		for (size_t shard = 0; shard < SHARDS; shard++)
+			count += ship(shipper, shard);
 		if (count == 0)
 			usleep(IDLE_US);
 	}
 	return NULL;
 }
 
-static size_t segment_bytes_of(size_t lane_bytes)
+static size_t segment_bytes_of(size_t shard_bytes)
 {
-	size_t bytes = (lane_bytes / 8) & ~(size_t)4095;
-	if (bytes > SEGMENT_BYTES_MOST)
-		return SEGMENT_BYTES_MOST;
-	return bytes < SEGMENT_BYTES_LEAST ? SEGMENT_BYTES_LEAST : bytes;
+	size_t bytes = (shard_bytes / 8) & ~(size_t)4095;
+	if (bytes > SEGMENT_BYTES_MAX)
+		return SEGMENT_BYTES_MAX;
+	return bytes < SEGMENT_BYTES_MIN ? SEGMENT_BYTES_MIN : bytes;
 }
 
-static void make_lanes(struct event_shipper *shipper, const struct event_shipper_config *config)
+static void create_shards(struct event_shipper *shipper, const struct event_shipper_config *config)
 {
-	shipper->lane_bytes_max = config->bytes_max / LANES;
+	shipper->shard_bytes_max = config->bytes_max / SHARDS;
 	if (mkdir(config->journal_dir, 0700) != 0 && errno != EEXIST)
-		log_error(config->log, "journal_folder_not_made", LOG_TEXT("path", config->journal_dir),
+		log_error(config->log, "journal_directory_not_created", LOG_TEXT("path", config->journal_dir),
 		          LOG_TEXT("error", strerrordesc_np(errno)));
-	for (size_t i = 0; i < LANES; i++) {
+	for (size_t i = 0; i < SHARDS; i++) {
 		char dir[600];
-		snprintf(dir, sizeof(dir), "%s/lane-%zu", config->journal_dir, i);
-		shipper->lanes[i] = event_lane_new(&(struct journal_config){
+		snprintf(dir, sizeof(dir), "%s/shard-%zu", config->journal_dir, i);
+		shipper->shards[i] = journal_shard_new(&(struct journal_config){
 			.dir = dir,
-			.segment_bytes = segment_bytes_of(shipper->lane_bytes_max),
-			.bytes_max = shipper->lane_bytes_max,
+			.segment_bytes = segment_bytes_of(shipper->shard_bytes_max),
+			.bytes_max = shipper->shard_bytes_max,
 			.in_flight_max = IN_FLIGHT_MAX,
 			.fsync_ms = config->fsync_ms,
 			.clock = config->clock,
@@ -234,42 +234,42 @@ static void make_lanes(struct event_shipper *shipper, const struct event_shipper
 	}
 }
 
-struct making {
+struct creation {
 	struct event_shipper *shipper;
 	const struct event_shipper_config *config;
 	enum err result;
 };
 
-static void make_producer(void *ctx)
+static void create_producer(void *ctx)
 {
-	struct making *making = ctx;
-	const struct event_shipper_config *config = making->config;
+	struct creation *creation = ctx;
+	const struct event_shipper_config *config = creation->config;
 	struct kafka_producer_config producer = {
 		.kafka = config->kafka,
 		.topics = { REDIRECT_EVENT_TOPIC },
-		.queue_max = (size_t)LANES * IN_FLIGHT_MAX,
+		.queue_max = (size_t)SHARDS * IN_FLIGHT_MAX,
 		.queue_bytes_max = PRODUCER_BYTES_MAX,
 		.linger_ms = LINGER_MS,
 		.message_timeout_ms = 0,
 		.delivered = delivered,
-		.ctx = making->shipper,
+		.ctx = creation->shipper,
 		.log = config->log,
 		.metrics = config->metrics,
 	};
-	making->result = kafka_producer_new(&producer, &making->shipper->producer);
+	creation->result = kafka_producer_new(&producer, &creation->shipper->producer);
 }
 
 enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
 {
 	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
 	shipper->log = config->log;
-	struct making making = { .shipper = shipper, .config = config };
-	scheduling_call_giving_way(make_producer, &making);
-	if (making.result != OK) {
+	struct creation creation = { .shipper = shipper, .config = config };
+	scheduling_call_giving_way(create_producer, &creation);
+	if (creation.result != OK) {
 		free(shipper);
-		return making.result;
+		return creation.result;
 	}
-	make_lanes(shipper, config);
+	create_shards(shipper, config);
 	register_metrics(shipper, config->metrics, config->bytes_max);
 	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
 		abort();
@@ -280,19 +280,19 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 
 void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent)
 {
-	size_t lane = XXH3_64bits(event->slug, strlen(event->slug)) % LANES;
-	enum err e = event_lane_append(shipper->lanes[lane], event, traceparent);
+	size_t shard = XXH3_64bits(event->slug, strlen(event->slug)) % SHARDS;
+	enum err e = journal_shard_append(shipper->shards[shard], event, traceparent);
 	if (e == OK)
 		return;
 	atomic_fetch_add(&shipper->dropped, 1);
 	log_loss(shipper, e);
 }
 
-bool event_shipper_can_write(void *arg)
+bool event_shipper_is_healthy(void *arg)
 {
 	const struct event_shipper *shipper = arg;
-	for (size_t i = 0; i < LANES; i++)
-		if (!journal_can_write(event_lane_journal(shipper->lanes[i])))
+	for (size_t i = 0; i < SHARDS; i++)
+		if (!journal_is_healthy(journal_shard_journal(shipper->shards[i])))
 			return false;
 	return true;
 }
@@ -318,7 +318,7 @@ void event_shipper_free(struct event_shipper *shipper)
 	atomic_store(&shipper->is_stopping, true);
 	pthread_join(shipper->thread, NULL);
 	kafka_producer_free(shipper->producer);
-	for (size_t i = 0; i < LANES; i++)
-		event_lane_free(shipper->lanes[i]);
+	for (size_t i = 0; i < SHARDS; i++)
+		journal_shard_free(shipper->shards[i]);
 	free(shipper);
 }

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/journal_folder.h"
+#include "services/redirector/journal_directory.h"
 #include "services/redirector/journal_segment.h"
 
 #define RETRY_US (1 * CLOCK_US_PER_S)
 
-/* A record between journal_next and its release; its ticket is its index, counted without end. */
+/* A record between journal_next and its release; its ack_id is its index, counted without end. */
 struct in_flight {
 	struct journal_segment *segment;
 	size_t end;
@@ -25,7 +25,7 @@ struct journal {
 	int64_t synced_at_us;         /* the shipper's */
 	_Atomic uint64_t next_number; /* of the next segment */
 	_Atomic bool is_open;         /* the folder is ours and recovery is over */
-	_Atomic bool is_writable;
+	_Atomic bool accepts_appends;
 	_Atomic bool is_broken; /* the last segment could not be made, for a reason other than bytes_max */
 	_Atomic uint64_t bytes;
 
@@ -45,8 +45,8 @@ struct journal {
 	uint64_t first_own_number;       /* segments below it were recovered */
 
 	struct in_flight *window;
-	uint64_t next_ticket;    /* the shipper's */
-	uint64_t release_ticket; /* the shipper's: the oldest that is not released */
+	uint64_t next_ack_id;    /* the shipper's */
+	uint64_t release_ack_id; /* the shipper's: the oldest that is not released */
 
 	_Atomic uint64_t appended;
 	_Atomic uint64_t acked;
@@ -90,23 +90,23 @@ static void recover_segment(struct journal *j, struct journal_segment *s, uint64
 
 static void recover(struct journal *j)
 {
-	struct journal_folder folder;
-	journal_folder_list(&folder, j->dir, j->config.log);
+	struct journal_directory folder;
+	journal_directory_list(&folder, j->dir, j->config.log);
 	for (size_t i = 0; i < folder.count; i++)
 		recover_segment(j, folder.segments[i], folder.records[i]);
 	j->first_own_number = folder.next_number;
 	atomic_store(&j->next_number, folder.next_number);
-	journal_folder_clear(&folder);
+	journal_directory_clear(&folder);
 }
 
 /* Takes the folder and what is in it. Until then nobody appends. */
 static void open_folder(struct journal *j)
 {
-	if (journal_folder_lock(j->dir, j->config.log, &j->lock_fd) != OK)
+	if (journal_directory_lock(j->dir, j->config.log, &j->lock_fd) != OK)
 		return;
 	recover(j);
 	atomic_store_explicit(&j->is_open, true, memory_order_release);
-	atomic_store(&j->is_writable, true);
+	atomic_store(&j->accepts_appends, true);
 }
 
 struct journal *journal_new(const struct journal_config *config)
@@ -131,12 +131,12 @@ static enum err take_standby(struct journal *j, struct journal_segment **out)
 	enum err err = OK;
 	pthread_mutex_lock(&j->standby_lock);
 	if (j->standby == NULL)
-		err = atomic_load(&j->is_writable) ? make_segment(j, &j->standby) : ERR_LIMIT;
+		err = atomic_load(&j->accepts_appends) ? make_segment(j, &j->standby) : ERR_LIMIT;
 	if (err == OK) {
 		*out = j->standby;
 		j->standby = NULL;
 	} else {
-		atomic_store(&j->is_writable, false);
+		atomic_store(&j->accepts_appends, false);
 	}
 	pthread_mutex_unlock(&j->standby_lock);
 	return err;
@@ -166,9 +166,9 @@ enum err journal_append(struct journal *j, const void *bytes, size_t len)
 
 /* --- the shipper --- */
 
-static struct in_flight *slot(struct journal *j, uint64_t ticket)
+static struct in_flight *slot(struct journal *j, uint64_t ack_id)
 {
-	return &j->window[ticket % j->config.in_flight_max];
+	return &j->window[ack_id % j->config.in_flight_max];
 }
 
 /* Moves the reader on to the next segment; false: there is none yet. */
@@ -185,7 +185,7 @@ bool journal_next(struct journal *j, struct journal_record *record)
 {
 	size_t end = 0;
 	enum journal_segment_read read = JOURNAL_SEGMENT_END;
-	if (j->next_ticket - j->release_ticket >= j->config.in_flight_max)
+	if (j->next_ack_id - j->release_ack_id >= j->config.in_flight_max)
 		return false;
 	do {
 		if (j->reading != &j->sentinel)
@@ -194,29 +194,29 @@ bool journal_next(struct journal *j, struct journal_record *record)
 	} while (read == JOURNAL_SEGMENT_END && advance_reading(j));
 	if (read != JOURNAL_SEGMENT_RECORD)
 		return false;
-	struct in_flight *entry = slot(j, j->next_ticket);
+	struct in_flight *entry = slot(j, j->next_ack_id);
 	entry->segment = j->reading;
 	entry->end = end;
 	atomic_store_explicit(&entry->is_acked, false, memory_order_relaxed);
-	record->ticket = j->next_ticket++;
+	record->ack_id = j->next_ack_id++;
 	return true;
 }
 
-void journal_ack(struct journal *j, uint64_t ticket)
+void journal_ack(struct journal *j, uint64_t ack_id)
 {
-	atomic_store_explicit(&slot(j, ticket)->is_acked, true, memory_order_release);
+	atomic_store_explicit(&slot(j, ack_id)->is_acked, true, memory_order_release);
 	atomic_fetch_add(&j->acked, 1);
 }
 
 /* Writes into the segments how far they are done: the acked records that no unacked one stands before. */
 static void release_acked(struct journal *j)
 {
-	while (j->release_ticket < j->next_ticket) {
-		struct in_flight *oldest = slot(j, j->release_ticket);
+	while (j->release_ack_id < j->next_ack_id) {
+		struct in_flight *oldest = slot(j, j->release_ack_id);
 		if (!atomic_load_explicit(&oldest->is_acked, memory_order_acquire))
 			break;
 		journal_segment_release(oldest->segment, oldest->end);
-		j->release_ticket++;
+		j->release_ack_id++;
 	}
 }
 
@@ -241,7 +241,7 @@ static void keep_or_remove(struct journal *j, struct journal_segment *s)
 static void remove_done_segments(struct journal *j)
 {
 	struct journal_segment *in_use =
-		j->release_ticket < j->next_ticket ? slot(j, j->release_ticket)->segment : j->reading;
+		j->release_ack_id < j->next_ack_id ? slot(j, j->release_ack_id)->segment : j->reading;
 	struct journal_segment *front;
 	if (in_use == &j->sentinel)
 		return;
@@ -270,13 +270,13 @@ static enum err make_standby(struct journal *j)
 /* A new file is tried again after RETRY_US; a segment that is done with is there at once, however full the disk is. */
 static void prepare_standby(struct journal *j, int64_t now_us)
 {
-	if (!atomic_load(&j->is_writable) && !j->spare && now_us < j->retry_at_us)
+	if (!atomic_load(&j->accepts_appends) && !j->spare && now_us < j->retry_at_us)
 		return;
 	pthread_mutex_lock(&j->standby_lock);
 	bool is_there = j->standby != NULL || make_standby(j) == OK;
 	if (!is_there)
 		j->retry_at_us = now_us + RETRY_US;
-	atomic_store(&j->is_writable, is_there);
+	atomic_store(&j->accepts_appends, is_there);
 	pthread_mutex_unlock(&j->standby_lock);
 }
 
@@ -329,12 +329,12 @@ void journal_free(struct journal *j)
 	free(j);
 }
 
-bool journal_is_writable(const struct journal *j)
+bool journal_accepts_appends(const struct journal *j)
 {
-	return atomic_load(&j->is_writable);
+	return atomic_load(&j->accepts_appends);
 }
 
-bool journal_can_write(const struct journal *j)
+bool journal_is_healthy(const struct journal *j)
 {
 	return atomic_load(&j->is_open) && !atomic_load(&j->is_broken);
 }

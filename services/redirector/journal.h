@@ -1,17 +1,23 @@
 /*
- * One appender and one shipper at a time, which may be two threads; journal_ack and journal_count are safe from any
- * thread. The events of one lane of answered redirects between the answer and Kafka's ack: a chain of segment files in
- * one folder. What was appended survives kill -9 and is shipped again by the next process that opens the folder.
+ * A persistent queue of records: a chain of memory-mapped segment files in one directory. It holds the
+ * events of one shard between the response and Kafka's ack. Appended records survive kill -9; the next
+ * process that opens the directory ships them again.
  *
- *   appender:  journal_append                      before the answer is queued
- *   shipper:   journal_next … (any time later) journal_ack, and journal_maintain in between
+ *       journal_append(j, bytes, len);        // appender: before the response is queued
  *
- * A segment whose records are all acked is used again, or deleted when enough of them are ready. When bytes_max is used
- * up, or the disk is full or cannot be written, appends are refused; the shipper's journal_maintain tries again, so the
+ *       journal_next(j, &record);             // shipper: send it to Kafka
+ *       journal_ack(j, record.ack_id);        // any thread, any time later, in any order
+ *       journal_maintain(j);                  // shipper: every few milliseconds
+ *
+ * One appender and one shipper at a time, which may be two threads. journal_ack and journal_count are safe
+ * from any thread.
+ *
+ * A segment whose records are all acked is reused, or deleted when a spare one is ready. Appends are refused
+ * when bytes_max is used up and when the disk is full or cannot be written. journal_maintain retries, so the
  * journal heals without a restart.
  *
- * What power loss may cost: the pages that the kernel had not written (journal_maintain writes them every fsync_ms; 0 =
- * the kernel decides, about 30 s). A torn record is recognised by its checksum and ends its segment.
+ * A power cut may cost the pages that the kernel had not written. journal_maintain writes them every
+ * fsync_ms; with 0 the kernel decides, about 30 s. A torn record fails its checksum and ends its segment.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_H
 #define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_H
@@ -27,58 +33,55 @@
 struct journal;
 
 struct journal_config {
-	const char *dir;      /* made if it is not there; locked (flock) while it is open */
+	const char *dir;      /* created if missing; locked (flock) while it is open */
 	size_t segment_bytes; /* at least 64 KiB */
-	size_t bytes_max;     /* of all segments; at least two */
+	size_t bytes_max;     /* of all segments; at least two segments */
 	size_t in_flight_max; /* records read but not acked */
-	int64_t fsync_ms;     /* 0 = never */
+	int64_t fsync_ms;     /* 0: never */
 	const struct clock *clock;
 	const struct log *log;
 };
 
 /*
- * Opens the folder and finds what an earlier process left. Never fails: a journal whose folder cannot be used refuses
- * appends (journal_is_writable is false) and goes on trying.
+ * Opens the directory and recovers what an earlier process left. Never fails: a journal whose directory
+ * cannot be used refuses appends (journal_accepts_appends is false) and keeps retrying.
  */
 struct journal *journal_new(const struct journal_config *config);
 
-/* Leaves on disk what is not acked. Nobody may use or ack any more. */
+/* Leaves unacked records on disk. Nobody may use the journal or ack any more. */
 void journal_free(struct journal *j);
 
-/* ERR_LIMIT: full, or not writable: nothing was appended. */
+/* ERR_LIMIT: the journal is full or cannot be written; nothing was appended. */
 enum err journal_append(struct journal *j, const void *bytes, size_t len) MUST_CHECK;
 
 struct journal_record {
-	const void *bytes; /* borrowed until it is acked */
+	const void *bytes; /* borrowed until the record is acked */
 	size_t len;
-	uint64_t ticket; /* for journal_ack */
+	uint64_t ack_id; /* for journal_ack */
 };
 
-/* The next record in order. false: none yet, or in_flight_max records wait for their acks. */
+/* The next record in order. False: there is none yet, or in_flight_max records wait for their acks. */
 bool journal_next(struct journal *j, struct journal_record *record);
 
-/* Kafka has the record of this ticket. In any order. */
-void journal_ack(struct journal *j, uint64_t ticket);
+/* Kafka has the record of this ack_id. */
+void journal_ack(struct journal *j, uint64_t ack_id);
 
-/* Takes acked segments back, keeps one segment ready for the appender, syncs. Every few milliseconds. */
+/* Releases acked segments, keeps a segment ready for the appender, syncs. Call it every few milliseconds. */
 void journal_maintain(struct journal *j);
 
-/* Whether the next append would succeed, as far as is known. */
-bool journal_is_writable(const struct journal *j);
+/* Whether the next append will succeed, as far as is known. */
+bool journal_accepts_appends(const struct journal *j);
 
-/*
- * false: the folder cannot be used or its disk is full. A journal that has used up bytes_max can be written all the
- * same.
- */
-bool journal_can_write(const struct journal *j);
+/* False: the directory cannot be used or its disk is full. A journal that has used up bytes_max is healthy. */
+bool journal_is_healthy(const struct journal *j);
 
 struct journal_counts {
-	uint64_t appended; /* by this process, and those found at the start */
+	uint64_t appended; /* by this process, plus those recovered at the start */
 	uint64_t acked;
 	uint64_t bytes; /* of segment files */
 };
 
-/* acked is read first: appended - acked is never negative. */
+/* acked is read first, so appended - acked is never negative. */
 struct journal_counts journal_count(const struct journal *j);
 
 #endif

@@ -193,7 +193,7 @@ static size_t count_records(const struct journal_segment *s, uint64_t *records)
 	return offset;
 }
 
-void journal_segment_survey(const struct journal_segment *s, uint64_t *records, bool *is_torn)
+void journal_segment_inspect(const struct journal_segment *s, uint64_t *records, bool *is_torn)
 {
 	size_t end = count_records(s, records);
 	*is_torn = !is_closed_at(s, end) && atomic_load(&record_at(s, end)->length) != 0;

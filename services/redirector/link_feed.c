@@ -16,9 +16,9 @@
 #define POLL_BUSY_MS 1
 #define REPAIRS_MAX 256
 /* A Redis that was too slow once, while Kafka comes back, is no reason to trust memory for longer. */
-#define LONELY_AFTER_US (2 * CLOCK_US_PER_S)
+#define ISOLATED_AFTER_US (2 * CLOCK_US_PER_S)
 /* Of a run of records, after how many those who wait are looked after. */
-#define RUN_MAX 256
+#define BATCH_MAX 256
 
 struct link_feed {
 	struct link_feed_config config;
@@ -26,7 +26,7 @@ struct link_feed {
 	struct worker_pool *repairers;
 	pthread_t thread;
 	atomic_bool stopping;
-	int64_t in_company_us; /* the thread's: when the feed was fresh or Redis could be reached, last */
+	int64_t connected_at_us; /* the thread's: when the feed was fresh or Redis could be reached, last */
 	struct metric *events;
 	struct metric *malformed;
 	struct metric *resets;
@@ -48,7 +48,7 @@ static void repair_redis(void *arg)
 	free(repair);
 }
 
-static void order_repair(struct link_feed *feed, const struct link_entry *entry)
+static void queue_repair(struct link_feed *feed, const struct link_entry *entry)
 {
 	struct repair *repair = mem_zero(sizeof(*repair));
 	*repair = (struct repair){ .feed = feed, .entry = *entry };
@@ -59,63 +59,63 @@ static void order_repair(struct link_feed *feed, const struct link_entry *entry)
 }
 
 /* A purged link's event says DELETED. */
-static void apply(struct link_feed *feed, const struct link_entry *entry)
+static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 {
 	const struct link_feed_config *c = &feed->config;
 	size_t slug_len = strlen(entry->slug);
-	slug_filter_add(c->filter, entry->slug, slug_len);
-	bool was_filled = change_clock_change(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
-	memory_cache_apply(c->memory, entry);
+	slug_bloom_filter_add(c->filter, entry->slug, slug_len);
+	bool was_filled = recent_changes_add(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
+	memory_cache_apply_change(c->memory, entry);
 	if (was_filled)
-		order_repair(feed, entry);
+		queue_repair(feed, entry);
 	metrics_add(feed->events, 1);
 }
 
 /* Some newer sender's event: the link that it is about has to be asked for again. */
-static void take_malformed(struct link_feed *feed, const struct kafka_message *message)
+static void handle_malformed(struct link_feed *feed, const struct kafka_message *message)
 {
 	metrics_add(feed->malformed, 1);
 	if (!slug_is_valid(message->key, message->key_len))
 		return;
-	slug_filter_add(feed->config.filter, message->key, message->key_len);
-	change_clock_change(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
-	memory_cache_drop(feed->config.memory, message->key, message->key_len);
+	slug_bloom_filter_add(feed->config.filter, message->key, message->key_len);
+	recent_changes_add(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
+	memory_cache_remove(feed->config.memory, message->key, message->key_len);
 }
 
-static void take_mark(struct link_feed *feed, const struct kafka_message *message)
+static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct feed_mark mark;
 	if (feed_mark_read(feed->kafka, message, &mark) != OK)
 		metrics_add(feed->malformed, 1);
-	else if (!feed_progress_mark(feed->config.progress, message->partition, &mark))
+	else if (!watermark_tracker_update(feed->config.watermark, message->partition, &mark))
 		kafka_feed_look(feed->kafka);
 	else
 		link_cache_require_generation(feed->config.link_cache, mark.generation);
 }
 
-static void take(struct link_feed *feed, const struct kafka_message *message)
+static void handle_record(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct link_event event;
 	if (feed_mark_is_key(message->key, message->key_len))
-		take_mark(feed, message);
+		handle_watermark(feed, message);
 	else if (!message->value)
 		return; /* the tombstone behind a PURGED event */
 	else if (link_event_decode(message->value, message->value_len, &event) == OK)
-		apply(feed, &event.link.entry);
+		apply_change(feed, &event.link.entry);
 	else
-		take_malformed(feed, message);
+		handle_malformed(feed, message);
 }
 
-static void take_found(void *ctx, int32_t count)
+static void on_partitions_found(void *ctx, int32_t count)
 {
 	struct link_feed *feed = ctx;
-	feed_progress_found(feed->config.progress, count);
+	watermark_tracker_set_partitions(feed->config.watermark, count);
 }
 
-static void take_lost(void *ctx, int32_t partition)
+static void on_position_lost(void *ctx, int32_t partition)
 {
 	struct link_feed *feed = ctx;
-	feed_progress_lost(feed->config.progress, partition);
+	watermark_tracker_reset_partition(feed->config.watermark, partition);
 	metrics_add(feed->resets, 1);
 }
 
@@ -125,7 +125,7 @@ static enum err open_kafka(struct link_feed *feed)
 		&(struct kafka_feed_config){
 			.kafka = feed->config.kafka,
 			.topic = feed->config.topic,
-			.events = { take_found, take_lost },
+			.events = { on_partitions_found, on_position_lost },
 			.ctx = feed,
 			.log = feed->config.log,
 		},
@@ -137,7 +137,7 @@ struct opening {
 	enum err result;
 };
 
-static void open_giving_way(void *ctx)
+static void open_at_low_priority(void *ctx)
 {
 	struct opening *opening = ctx;
 	opening->result = open_kafka(opening->feed);
@@ -146,8 +146,8 @@ static void open_giving_way(void *ctx)
 /* After an error that librdkafka does not recover from: as if we had just started. */
 static void reopen_kafka(struct link_feed *feed)
 {
-	for (int32_t p = 0; p < feed->config.progress->partitions; p++)
-		feed_progress_lost(feed->config.progress, p);
+	for (int32_t p = 0; p < feed->config.watermark->partitions; p++)
+		watermark_tracker_reset_partition(feed->config.watermark, p);
 	metrics_add(feed->resets, 1);
 	kafka_feed_free(feed->kafka);
 	feed->kafka = NULL;
@@ -156,17 +156,17 @@ static void reopen_kafka(struct link_feed *feed)
 }
 
 /* True: somebody waits for the next round. */
-static bool look_after(struct link_feed *feed)
+static bool advance_waiters(struct link_feed *feed)
 {
 	const struct link_feed_config *c = &feed->config;
 	int64_t now_us = clock_steady_us(c->clock);
-	if (feed_progress_is_fresh(c->progress, now_us) || redis_pool_is_reachable(c->redis))
-		feed->in_company_us = now_us;
-	bool is_lonely = now_us - feed->in_company_us >= LONELY_AFTER_US;
-	int64_t ttl_ms =
-		is_lonely && c->memory_ttl_ms < LINK_FEED_LONELY_TTL_MS ? LINK_FEED_LONELY_TTL_MS : c->memory_ttl_ms;
+	if (watermark_tracker_is_fresh(c->watermark, now_us) || redis_pool_is_reachable(c->redis))
+		feed->connected_at_us = now_us;
+	bool is_isolated = now_us - feed->connected_at_us >= ISOLATED_AFTER_US;
+	int64_t ttl_ms = is_isolated && c->memory_ttl_ms < LINK_FEED_ISOLATED_TTL_MS ? LINK_FEED_ISOLATED_TTL_MS
+	                                                                             : c->memory_ttl_ms;
 	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
-	return unknown_gate_advance(c->gate);
+	return unknown_slug_limiter_advance(c->limiter);
 }
 
 static void *follow(void *arg)
@@ -178,28 +178,28 @@ static void *follow(void *arg)
 		struct kafka_message message;
 		enum err e = ERR_INTERNAL;
 		int64_t poll_ms = busy ? POLL_BUSY_MS : POLL_MS;
-		for (int i = 0; i < RUN_MAX && feed->kafka; i++) {
+		for (int i = 0; i < BATCH_MAX && feed->kafka; i++) {
 			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
 			if (e != OK)
 				break;
-			take(feed, &message);
+			handle_record(feed, &message);
 		}
 		if (e == ERR_INTERNAL)
 			reopen_kafka(feed);
-		busy = look_after(feed);
+		busy = advance_waiters(feed);
 	}
 	return NULL;
 }
 
 static double lag_seconds(void *ctx)
 {
-	return (double)feed_progress_lag_us(ctx) / (double)CLOCK_US_PER_S;
+	return (double)watermark_tracker_lag_us(ctx) / (double)CLOCK_US_PER_S;
 }
 
 static double is_fresh_value(void *ctx)
 {
-	const struct feed_progress *progress = ctx;
-	return feed_progress_is_fresh(progress, clock_steady_us(progress->clock)) ? 1 : 0;
+	const struct watermark_tracker *watermark = ctx;
+	return watermark_tracker_is_fresh(watermark, clock_steady_us(watermark->clock)) ? 1 : 0;
 }
 
 static double ttl_seconds(void *ctx)
@@ -222,9 +222,9 @@ static void register_metrics(struct link_feed *feed)
 	                                        "The same, not done as too many waited already.", NULL);
 	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
 	                       "How far behind now the feed of link events has been seen.", NULL, lag_seconds,
-	                       feed->config.progress);
+	                       feed->config.watermark);
 	metrics_gauge_callback(m, "waymark_feed_is_fresh", "1 while memory may answer by the feed.", NULL,
-	                       is_fresh_value, feed->config.progress);
+	                       is_fresh_value, feed->config.watermark);
 	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",
 	                       "How long an entry is answered from memory that the feed does not vouch for.", NULL,
 	                       ttl_seconds, feed->config.memory);
@@ -234,9 +234,10 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 {
 	struct link_feed *feed = mem_zero(sizeof(*feed));
 	feed->config = *config;
-	feed->in_company_us = clock_steady_us(config->clock);
+	feed->connected_at_us = clock_steady_us(config->clock);
 	struct opening opening = { .feed = feed };
-	scheduling_call_giving_way(open_giving_way, &opening); /* a wave of events must not keep visitors waiting */
+	scheduling_call_giving_way(open_at_low_priority,
+	                           &opening); /* a wave of events must not keep visitors waiting */
 	if (opening.result != OK) {
 		free(feed);
 		return opening.result;

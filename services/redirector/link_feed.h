@@ -1,12 +1,15 @@
 /*
- * Safe from any thread. Follows waymark.links.v1, so that changes reach this process' memory within moments: a thread
- * that reads every partition, replaces what memory holds of older versions, and keeps feed_progress.
+ * Safe from any thread. Follows the topic of link events (waymark.links.v1), so that changes reach this
+ * process within moments. One thread reads every partition, replaces older versions in memory, adds each
+ * slug to the Bloom filter, and keeps the watermark_tracker.
  *
- * Kafka may be away at start or at any time; nobody waits for it. Entries of memory then live by time alone:
- * MEMORY_TTL_MS, or LINK_FEED_LONELY_TTL_MS if that is longer and Redis could not be reached either for two seconds.
+ * Kafka may be down at the start or at any time; nothing waits for it. Memory entries then live for
+ * MEMORY_TTL_MS. They live for LINK_FEED_ISOLATED_TTL_MS, if that is longer, once Redis has been
+ * unreachable for two seconds as well.
  *
- * An event of a link that this process may have put into Redis lately (change_clock.h) is put there, too: a fill that
- * was held up may have come after whoever told Redis. A worker does it; the feed waits for nobody.
+ * When a link changes that this process has recently written into Redis (recent_changes.h), its new version
+ * is written there too: a delayed write of ours may have landed after the write of whoever changed the
+ * link. A worker does that, so the feed never waits for Redis.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_LINK_FEED_H
 #define WAYMARK_SERVICES_REDIRECTOR_LINK_FEED_H
@@ -19,13 +22,13 @@
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
 #include "lib/net/kafka_config.h"
-#include "services/redirector/change_clock.h"
-#include "services/redirector/feed_progress.h"
 #include "services/redirector/memory_cache.h"
-#include "services/redirector/slug_filter.h"
-#include "services/redirector/unknown_gate.h"
+#include "services/redirector/recent_changes.h"
+#include "services/redirector/slug_bloom_filter.h"
+#include "services/redirector/unknown_slug_limiter.h"
+#include "services/redirector/watermark_tracker.h"
 
-#define LINK_FEED_LONELY_TTL_MS 5000
+#define LINK_FEED_ISOLATED_TTL_MS 5000
 
 struct link_feed;
 
@@ -33,23 +36,23 @@ struct link_feed;
 struct link_feed_config {
 	const struct kafka_config *kafka;
 	const char *topic;
-	struct feed_progress *progress;
-	struct change_clock *changes;
+	struct watermark_tracker *watermark;
+	struct recent_changes *changes;
 	struct memory_cache *memory;
 	int64_t memory_ttl_ms;
 	struct link_cache *link_cache;
-	struct redis_pool *redis;   /* whether it can be reached */
-	struct slug_filter *filter; /* every slug that the feed names is added */
-	struct unknown_gate *gate;  /* told of each step */
+	struct redis_pool *redis;             /* to see whether Redis can be reached */
+	struct slug_bloom_filter *filter;     /* receives every slug that the feed names */
+	struct unknown_slug_limiter *limiter; /* advanced after each batch of events */
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
 };
 
-/* Works without the brokers. ERR_INVALID: librdkafka refuses the configuration (logged). */
+/* Succeeds without the brokers. ERR_INVALID: librdkafka rejects the configuration (logged). */
 enum err link_feed_start(const struct link_feed_config *config, struct link_feed **out) MUST_CHECK;
 
-/* Ends the thread, and waits for what is on its way to Redis. NULL is allowed. */
+/* Ends the thread and waits for running writes to Redis. NULL is allowed. */
 void link_feed_stop(struct link_feed *feed);
 
 #endif

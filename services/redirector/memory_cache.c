@@ -20,8 +20,8 @@ struct locked_shard {
 struct memory_cache {
 	struct slug_hash_key key;
 	_Atomic int64_t ttl_us;
-	const struct feed_progress *progress; /* NULL: no feed is followed */
-	const struct change_clock *changes;
+	const struct watermark_tracker *watermark; /* NULL: no feed is followed */
+	const struct recent_changes *changes;
 	size_t shard_count; /* a power of two */
 	struct locked_shard *shards;
 };
@@ -29,7 +29,7 @@ struct memory_cache {
 struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us)
 {
 	struct memory_cache *cache = mem_zero(sizeof(*cache));
-	slug_hash_key_draw(&cache->key);
+	slug_hash_key_generate(&cache->key);
 	atomic_init(&cache->ttl_us, ttl_us);
 	cache->shard_count = SHARDS_MAX;
 	while (cache->shard_count > 1 && bytes / cache->shard_count < SHARD_BYTES_MIN)
@@ -65,10 +65,10 @@ static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash
 	return chosen->shard;
 }
 
-void memory_cache_follow(struct memory_cache *cache, const struct feed_progress *progress,
-                         const struct change_clock *changes)
+void memory_cache_use_feed(struct memory_cache *cache, const struct watermark_tracker *watermark,
+                           const struct recent_changes *changes)
 {
-	cache->progress = progress;
+	cache->watermark = watermark;
 	cache->changes = changes;
 }
 
@@ -82,21 +82,21 @@ int64_t memory_cache_ttl_us(const struct memory_cache *cache)
 	return atomic_load_explicit(&cache->ttl_us, memory_order_relaxed);
 }
 
-static bool is_watched(const struct memory_cache *cache, const struct memory_link *link)
+static bool is_tracked_now(const struct memory_cache *cache, const struct memory_link *link)
 {
-	return link->is_covered && feed_progress_covers(cache->progress, link->read_at_us);
+	return link->is_tracked && watermark_tracker_is_continuous_since(cache->watermark, link->read_at_us);
 }
 
 static bool is_usable(const struct memory_cache *cache, const struct memory_link *link, int64_t now_us)
 {
 	if (link->read_at_us > now_us - memory_cache_ttl_us(cache))
 		return true;
-	return cache->progress && feed_progress_is_fresh(cache->progress, now_us) && is_watched(cache, link);
+	return cache->watermark && watermark_tracker_is_fresh(cache->watermark, now_us) && is_tracked_now(cache, link);
 }
 
-static void hand_out(struct memory_link *link, struct link_entry *out)
+static void copy_out(struct memory_link *link, struct link_entry *out)
 {
-	memory_link_touch(link);
+	memory_link_record_hit(link);
 	memory_link_unpack(link, out);
 }
 
@@ -109,7 +109,7 @@ enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t s
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
 	enum err e = link && is_usable(cache, link, now_us) ? OK : ERR_NOT_FOUND;
 	if (e == OK)
-		hand_out(link, out);
+		copy_out(link, out);
 	pthread_mutex_unlock(lock);
 	return e;
 }
@@ -122,7 +122,7 @@ enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, si
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
 	enum err e = link ? OK : ERR_NOT_FOUND;
 	if (e == OK)
-		hand_out(link, out);
+		copy_out(link, out);
 	pthread_mutex_unlock(lock);
 	return e;
 }
@@ -139,17 +139,17 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_
 }
 
 /* Under the shard's lock: an event that is not noted yet will find what is put in now. */
-static bool is_quiet_since(const struct memory_cache *cache, const char *slug, size_t slug_len, int64_t read_at_us)
+static bool is_tracked_since(const struct memory_cache *cache, const char *slug, size_t slug_len, int64_t read_at_us)
 {
-	return cache->progress && feed_progress_covers(cache->progress, read_at_us) &&
-	       change_clock_is_quiet(cache->changes, slug, slug_len, read_at_us - CHANGE_CLOCK_SETTLE_US);
+	return cache->watermark && watermark_tracker_is_continuous_since(cache->watermark, read_at_us) &&
+	       recent_changes_none_since(cache->changes, slug, slug_len, read_at_us - RECENT_CHANGES_LATE_FILL_US);
 }
 
 /* A store has told the same version again. Cover from before a gap in the feed must not live on by a newer reading. */
-static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us, bool is_covered)
+static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us, bool is_tracked)
 {
-	bool was_watched = cache->progress && is_watched(cache, link);
-	link->is_covered = was_watched || is_covered;
+	bool was_tracked = cache->watermark && is_tracked_now(cache, link);
+	link->is_tracked = was_tracked || is_tracked;
 	if (link->read_at_us < read_at_us)
 		link->read_at_us = read_at_us;
 }
@@ -163,10 +163,10 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	struct memory_link *link = memory_shard_find(shard, hash, entry->slug, slug_len);
 	if (!link || link->version < entry->version) {
 		memory_shard_put(shard, hash, entry, read_at_us,
-		                 is_quiet_since(cache, entry->slug, slug_len, read_at_us), link);
+		                 is_tracked_since(cache, entry->slug, slug_len, read_at_us), link);
 	} else if (link->version == entry->version) {
-		memory_link_touch(link);
-		confirm(cache, link, read_at_us, is_quiet_since(cache, entry->slug, slug_len, read_at_us));
+		memory_link_record_hit(link);
+		confirm(cache, link, read_at_us, is_tracked_since(cache, entry->slug, slug_len, read_at_us));
 	} else {
 		memory_link_unpack(link, entry);
 	}
@@ -174,7 +174,7 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 }
 
 /* The time of the reading stays: a feed that is behind must not make an entry live longer. */
-void memory_cache_apply(struct memory_cache *cache, const struct link_entry *entry)
+void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry)
 {
 	size_t slug_len = strlen(entry->slug);
 	uint64_t hash = slug_hash(&cache->key, entry->slug, slug_len);
@@ -184,18 +184,18 @@ void memory_cache_apply(struct memory_cache *cache, const struct link_entry *ent
 	if (link && link->version < entry->version)
 		memory_shard_put(shard, hash, entry, link->read_at_us, true, link);
 	else if (link && link->version == entry->version)
-		link->is_covered = true;
+		link->is_tracked = true;
 	pthread_mutex_unlock(lock);
 }
 
-void memory_cache_drop(struct memory_cache *cache, const char *slug, size_t slug_len)
+void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len)
 {
 	uint64_t hash = slug_hash(&cache->key, slug, slug_len);
 	pthread_mutex_t *lock;
 	struct memory_shard *shard = lock_shard(cache, hash, &lock);
 	struct memory_link *link = memory_shard_find(shard, hash, slug, slug_len);
 	if (link)
-		memory_shard_drop(shard, link);
+		memory_shard_remove(shard, link);
 	pthread_mutex_unlock(lock);
 }
 

@@ -1,19 +1,21 @@
 /*
- * Safe from any thread. Links in this process' memory: bounded by bytes, each packed into one block (about 90 bytes and
- * its URLs). An entry answers while it is fresh; after that it only knows its version, so that an older one that comes
- * late is seen through.
+ * Safe from any thread. Links in the memory of this process, bounded by bytes. Each link is packed into
+ * one block of about 90 bytes plus its URLs. An entry that is no longer fresh only remembers its version,
+ * so that an older version that arrives late is recognised.
  *
- * What stays is decided by S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache eviction",
- * SOSP 2023): a small queue for newcomers, a main queue for what was asked again, and the hashes of what left the small
- * queue lately. A scan of a million slugs that are asked once passes through the small queue and displaces nothing of
- * the main one; and a hit only raises a two-bit counter, where LRU would move the entry under a lock held for longer.
+ * Eviction is S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache eviction",
+ * SOSP 2023): a small queue for new links, a main queue for links that were requested again, and a ghost
+ * table of hashes that recently left the small queue. A scan of a million slugs passes through the small
+ * queue and displaces nothing in the main one. A hit only raises a two-bit counter, where LRU would move
+ * the entry and hold the lock longer.
  *
- * An entry is answered from here
- *   - for the time to live after it was read, or
- *   - while the feed of changes is fresh, if it is covered: it was read while the feed covered, and no event of its bucket
- *     (change_clock.h) came from CHANGE_CLOCK_SETTLE_US before the reading until it was put in here. Later events replace it.
+ * An entry is fresh
+ *   - until its time to live after it was read from a store has passed, or
+ *   - while the feed of link events is fresh (watermark_tracker.h), if the entry is tracked: the feed has been
+ *     continuous since it was read, and no event of its bucket (recent_changes.h) came between
+ *     RECENT_CHANGES_LATE_FILL_US before the read and its insertion here. Later events replace the entry.
  *
- * The table is cut into shards, each with its own lock, held for the time of copying one entry.
+ * The table is split into shards, each with its own lock, held while one entry is copied.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_MEMORY_CACHE_H
 #define WAYMARK_SERVICES_REDIRECTOR_MEMORY_CACHE_H
@@ -23,47 +25,45 @@
 
 #include "lib/base/err.h"
 #include "lib/links/link.h"
-#include "services/redirector/change_clock.h"
-#include "services/redirector/feed_progress.h"
 #include "services/redirector/memory_shard.h"
+#include "services/redirector/recent_changes.h"
+#include "services/redirector/watermark_tracker.h"
 
 struct memory_cache;
 
-/* bytes: the ceiling of everything that the cache allocates, at least 1 MiB. */
+/* bytes: the ceiling of everything that the cache allocates; at least 1 MiB. */
 struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us);
 void memory_cache_free(struct memory_cache *cache);
 
-/* Before any other call: entries live by the feed, too. Both are borrowed. */
-void memory_cache_follow(struct memory_cache *cache, const struct feed_progress *progress,
-                         const struct change_clock *changes);
+/* Call it before anything else: from now on tracked entries are fresh while the feed is. Both are borrowed. */
+void memory_cache_use_feed(struct memory_cache *cache, const struct watermark_tracker *watermark,
+                           const struct recent_changes *changes);
 
-/* From now on entries that the feed does not keep live so long. */
+/* The time to live of entries that are not tracked, or while the feed is not fresh. */
 void memory_cache_set_ttl(struct memory_cache *cache, int64_t ttl_us);
 int64_t memory_cache_ttl_us(const struct memory_cache *cache);
 
-/*
- * Times are steady. ERR_NOT_FOUND: nothing that is fresh. Copies only what the entry uses: the rest of out is not set.
- */
+/* Times are steady. ERR_NOT_FOUND: no fresh entry. Copies only what the entry uses: the rest of out is not set. */
 enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
                           struct link_entry *out) MUST_CHECK;
 
-/* However old it is: for when no store can tell. */
+/* Ignores freshness: for when no store can answer. ERR_NOT_FOUND: no entry. */
 enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
                                 struct link_entry *out) MUST_CHECK;
 
-/* The version held, fresh or not; 0 if none. */
+/* The version held, fresh or not; 0: none. */
 int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len);
 
 /*
- * Puts in what a store told: read_at_us is when it was asked, from where freshness counts. If a newer version is held
- * already, that one stays as it is, and entry becomes it.
+ * Stores what a store returned. read_at_us is when the store was queried; freshness counts from there. If
+ * memory already holds a newer version, that version stays and is copied into entry.
  */
 void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us);
 
-/* An event of the feed, after change_clock_change: replaces an older version that is held, and adds nothing. */
-void memory_cache_apply(struct memory_cache *cache, const struct link_entry *entry);
-/* Something has happened to this link, nobody knows what. */
-void memory_cache_drop(struct memory_cache *cache, const char *slug, size_t slug_len);
+/* Applies an event of the feed, after recent_changes_add. Replaces an older version that is held; adds nothing. */
+void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry);
+/* Removes a link whose event could not be decoded. */
+void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len);
 
 /* The sum of all shards. */
 struct memory_shard_usage memory_cache_usage(struct memory_cache *cache);

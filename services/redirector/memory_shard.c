@@ -9,8 +9,8 @@
 /* With shorter URLs the chains grow a little, with longer ones some buckets stay empty. */
 #define LINK_BYTES_EXPECTED 160
 #define SMALL_QUEUE_PERCENT 10
-/* Who is asked so often while in the small queue moves on to the main one. */
-#define ASKED_TO_STAY 2
+/* Who is hits so often while in the small queue moves on to the main one. */
+#define HITS_TO_PROMOTE 2
 
 enum { SMALL, MAIN, QUEUES };
 
@@ -85,7 +85,7 @@ static void push(struct memory_shard *shard, struct memory_link *link, uint8_t t
 	queue->bytes += memory_link_bytes(link);
 }
 
-static void leave_queue(struct memory_shard *shard, struct memory_link *link)
+static void unlink_from_queue(struct memory_shard *shard, struct memory_link *link)
 {
 	struct queue *queue = &shard->queues[link->queue];
 	if (link->older)
@@ -105,9 +105,9 @@ static uint64_t hash_of(const struct memory_shard *shard, const struct memory_li
 	return slug_hash(shard->key, link->text, link->slug_len);
 }
 
-void memory_shard_drop(struct memory_shard *shard, struct memory_link *link)
+void memory_shard_remove(struct memory_shard *shard, struct memory_link *link)
 {
-	leave_queue(shard, link);
+	unlink_from_queue(shard, link);
 	struct memory_link **place = &shard->buckets[hash_of(shard, link) & shard->mask];
 	while (*place != link)
 		place = &(*place)->chain;
@@ -132,31 +132,31 @@ static bool take_ghost(struct memory_shard *shard, uint64_t hash)
 	return true;
 }
 
-static void weigh_newcomer(struct memory_shard *shard)
+static void evict_from_small(struct memory_shard *shard)
 {
 	struct memory_link *link = shard->queues[SMALL].oldest;
-	if (link->asked >= ASKED_TO_STAY) {
-		leave_queue(shard, link);
+	if (link->hits >= HITS_TO_PROMOTE) {
+		unlink_from_queue(shard, link);
 		push(shard, link, MAIN);
 		return;
 	}
 	uint64_t hash = hash_of(shard, link);
 	shard->ghosts[hash & shard->mask] = fingerprint(hash);
 	shard->evictions++;
-	memory_shard_drop(shard, link);
+	memory_shard_remove(shard, link);
 }
 
-static void weigh_resident(struct memory_shard *shard)
+static void evict_from_main(struct memory_shard *shard)
 {
 	struct memory_link *link = shard->queues[MAIN].oldest;
-	if (link->asked > 0) {
-		link->asked = (uint8_t)(link->asked - 1) & MEMORY_LINK_ASKED_MAX;
-		leave_queue(shard, link);
+	if (link->hits > 0) {
+		link->hits = (uint8_t)(link->hits - 1) & MEMORY_LINK_HITS_MAX;
+		unlink_from_queue(shard, link);
 		push(shard, link, MAIN);
 		return;
 	}
 	shard->evictions++;
-	memory_shard_drop(shard, link);
+	memory_shard_remove(shard, link);
 }
 
 static size_t used(const struct memory_shard *shard)
@@ -164,28 +164,28 @@ static size_t used(const struct memory_shard *shard)
 	return shard->queues[SMALL].bytes + shard->queues[MAIN].bytes;
 }
 
-/* Ends: each step drops a link, moves one on for good, or takes one of its at most MEMORY_LINK_ASKED_MAX points. */
+/* Ends: each step drops a link, moves one on for good, or takes one of its at most MEMORY_LINK_HITS_MAX points. */
 static void make_room(struct memory_shard *shard, size_t bytes)
 {
 	while (used(shard) > 0 && used(shard) + bytes > shard->limit) {
 		bool is_small_full = shard->queues[SMALL].bytes > shard->limit / 100 * SMALL_QUEUE_PERCENT;
 		if (shard->queues[SMALL].oldest && (is_small_full || !shard->queues[MAIN].oldest))
-			weigh_newcomer(shard);
+			evict_from_small(shard);
 		else
-			weigh_resident(shard);
+			evict_from_main(shard);
 	}
 }
 
 void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
-                      bool is_covered, struct memory_link *old)
+                      bool is_tracked, struct memory_link *old)
 {
 	struct memory_link *link = memory_link_pack(entry, read_at_us);
-	link->is_covered = is_covered;
+	link->is_tracked = is_tracked;
 	uint8_t queue = take_ghost(shard, hash) ? MAIN : SMALL;
 	if (old) {
 		queue = old->queue;
-		link->asked = old->asked;
-		memory_shard_drop(shard, old);
+		link->hits = old->hits;
+		memory_shard_remove(shard, old);
 	}
 	make_room(shard, memory_link_bytes(link));
 	push(shard, link, queue);

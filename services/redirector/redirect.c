@@ -10,7 +10,7 @@
 #include "lib/links/slug.h"
 #include "services/redirector/answer_metrics.h"
 #include "services/redirector/click.h"
-#include "services/redirector/page.h"
+#include "services/redirector/error_page.h"
 
 #define RETRY_AFTER_UNAVAILABLE "2"
 #define ROOT_TEXT_SIZE (LINK_URL_SIZE + 128)
@@ -33,7 +33,7 @@ struct redirect *redirect_new(const struct redirect_config *config)
 	redirect->without_salt = metrics_counter(config->metrics, "waymark_events_without_visitor_hash_total",
 	                                         "Events whose visitor's address or day's salt was not known.", NULL);
 	snprintf(redirect->root_text, sizeof(redirect->root_text),
-	         "This is Waymark. Short links begin with %s/ and lead elsewhere.\n", config->public_base_url);
+	         "This is Waymark. Short links begin with %s/ and send_redirect elsewhere.\n", config->public_base_url);
 	return redirect;
 }
 
@@ -68,7 +68,8 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "each slug fits into its event");
 
 /* This runs for each redirect: texts whose lengths were checked long ago are copied without further ado. */
-static void report(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry, unsigned status)
+static void record_event(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
+                         unsigned status)
 {
 	struct redirect_event event;
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
@@ -85,30 +86,30 @@ static void report(struct redirect *redirect, struct http_exchange *x, const str
 	event_shipper_append(redirect->config.events, &event, http_exchange_traceparent(x));
 }
 
-static enum http_progress lead(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
-                               const struct redirect_decision *decision)
+static enum http_progress send_redirect(struct redirect *redirect, struct http_exchange *x,
+                                        const struct link_entry *entry, const struct redirect_decision *decision)
 {
 	http_exchange_set_status(x, decision->status);
 	/* A stored URL in its normal form has no such bytes; one that has them must not go out cut. */
 	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
 		log_error(redirect->config.log, "destination_refused", LOG_INT("link_id", entry->id));
-		return page_answer(x, 500, "The link's destination cannot be sent.");
+		return error_page_respond(x, 500, "The link's destination cannot be sent.");
 	}
 	const char *cache_control =
 		decision->location == entry->original_url ? redirect->config.cache_control : "private, no-store";
 	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
-	report(redirect, x, entry, decision->status);
+	record_event(redirect, x, entry, decision->status);
 	return HTTP_ANSWERED;
 }
 
-static enum http_progress answer_unavailable(struct http_exchange *x)
+static enum http_progress respond_unavailable(struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
-	return page_answer(x, 503, "The stores of links cannot be reached just now.");
+	return error_page_respond(x, 503, "The stores of links cannot be reached just now.");
 }
 
-static enum http_progress answer_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
+static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
 {
 	char text[64];
 	enum err e = OK;
@@ -119,64 +120,67 @@ static enum http_progress answer_limited(struct redirect *redirect, struct http_
 	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60", (long long)redirect->config.unknown_per_minute);
 	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
 	(void)e; /* digits of ours are no control bytes */
-	return page_answer(x, 429, "Too many unknown links were asked for from this address.");
+	return error_page_respond(x, 429, "Too many unknown links were asked for from this address.");
 }
 
 /* The clock is read once: state, status and destination belong to the same moment. */
-static enum http_progress answer(struct redirect *redirect, struct http_exchange *x, enum err found,
-                                 const struct link_entry *entry)
+static enum http_progress respond(struct redirect *redirect, struct http_exchange *x, enum err found,
+                                  const struct link_entry *entry)
 {
 	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
 	if (decision.location && host_guard_judge(redirect->config.hosts, decision.location) != HOST_POLICY_GOOD)
-		return page_answer(x, 451,
-		                   "The operator of this service leads nobody to the host that this link is for.");
+		return error_page_respond(
+			x, 451, "The operator of this service leads nobody to the host that this link is for.");
 	if (decision.location)
-		return lead(redirect, x, entry, &decision);
+		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
-		return page_answer(x, 410, "This link has expired.");
+		return error_page_respond(x, 410, "This link has expired.");
 	if (decision.status == 503)
-		return answer_unavailable(x);
-	return page_answer(x, 404, "There is no such link.");
+		return respond_unavailable(x);
+	return error_page_respond(x, 404, "There is no such link.");
 }
 
-static void landed(void *ctx, void *passenger, enum err found, const struct link_entry *entry)
+static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct link_entry *entry)
 {
 	struct redirect *redirect = ctx;
-	struct http_exchange *x = passenger;
+	struct http_exchange *x = waiter;
 	if (http_exchange_is_abandoned(x)) {
 		http_exchange_resume(x);
 		return;
 	}
 	if (found == ERR_NOT_FOUND) {
 		struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-		unknown_limit_count(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
+		client_limiter_record_miss(redirect->config.client_limiter, &visitor,
+		                           clock_steady_us(redirect->config.clock));
 	}
-	answer(redirect, x, found, entry);
+	respond(redirect, x, found, entry);
 	http_exchange_resume(x);
 }
 
-static void leave_loop(void *passenger)
+static void leave_loop(void *waiter)
 {
-	http_exchange_leave_loop(passenger);
+	http_exchange_leave_loop(waiter);
 }
 
-static enum http_progress follow(struct redirect *redirect, struct http_exchange *x, const char *slug, size_t slug_len)
+static enum http_progress serve_slug(struct redirect *redirect, struct http_exchange *x, const char *slug,
+                                     size_t slug_len)
 {
 	struct link_entry entry;
-	if (link_lookup_recall(redirect->config.lookup, slug, slug_len, &entry) == OK)
-		return answer(redirect, x, OK, &entry);
+	if (link_lookup_in_memory(redirect->config.lookup, slug, slug_len, &entry) == OK)
+		return respond(redirect, x, OK, &entry);
 
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-	int64_t wait_s =
-		unknown_limit_wait_s(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
+	int64_t wait_s = client_limiter_retry_after_s(redirect->config.client_limiter, &visitor,
+	                                              clock_steady_us(redirect->config.clock));
 	if (wait_s > 0)
-		return answer_limited(redirect, x, wait_s);
-	bool lands_here = link_lookup_fetch(redirect->config.lookup, http_exchange_guest(x), slug, slug_len,
-	                                    &(struct link_lookup_passenger){ landed, leave_loop, redirect, x });
-	return lands_here ? HTTP_PENDING_HERE : HTTP_PENDING;
+		return respond_rate_limited(redirect, x, wait_s);
+	bool completes_on_loop =
+		link_lookup_start(redirect->config.lookup, http_exchange_guest(x), slug, slug_len,
+	                          &(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
+	return completes_on_loop ? HTTP_PENDING_HERE : HTTP_PENDING;
 }
 
-static enum http_progress answer_root(struct redirect *redirect, struct http_exchange *x)
+static enum http_progress respond_root(struct redirect *redirect, struct http_exchange *x)
 {
 	const char *text = redirect->root_text;
 	const char *root_url = redirect->config.root_url;
@@ -196,19 +200,19 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	const char *path = http_exchange_path(x);
 	if (method != HTTP_GET && method != HTTP_HEAD) {
 		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
-		return page_answer(x, 405, "Links answer GET and HEAD.");
+		return error_page_respond(x, 405, "Links answer GET and HEAD.");
 	}
 	size_t slug_len = 0;
 	const char *slug = slug_of_path(path, &slug_len);
 	if (slug)
-		return follow(redirect, x, slug, slug_len);
+		return serve_slug(redirect, x, slug, slug_len);
 	if (strcmp(path, "/") == 0)
-		return answer_root(redirect, x);
+		return respond_root(redirect, x);
 	if (strcmp(path, "/robots.txt") == 0) {
 		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text, sizeof(robots_text) - 1);
 		return HTTP_ANSWERED;
 	}
-	return page_answer(x, 404, "There is no such link.");
+	return error_page_respond(x, 404, "There is no such link.");
 }
 
 static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level,

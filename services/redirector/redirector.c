@@ -5,13 +5,13 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/ops_server.h"
-#include "services/redirector/filter_loader.h"
+#include "services/redirector/bloom_filter_loader.h"
+#include "services/redirector/error_page.h"
 #include "services/redirector/link_feed.h"
-#include "services/redirector/page.h"
 #include "services/redirector/redirect.h"
-#include "services/redirector/redis_guest.h"
+#include "services/redirector/redis_loop_adapter.h"
 
-#define FLIGHTS_MAX 16384
+#define LOOKUPS_MAX 16384
 /*
  * Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once; then nobody asks it until it
  * answers.
@@ -40,17 +40,17 @@ struct redirector {
 	struct redis_pool *redis;
 	struct link_cache *link_cache;
 	struct memory_cache *memory;
-	struct feed_progress progress;
-	struct change_clock *changes;
-	struct slug_filter *filter;
-	struct filter_loader *loader;
-	struct unknown_gate *gate;
+	struct watermark_tracker watermark;
+	struct recent_changes *changes;
+	struct slug_bloom_filter *filter;
+	struct bloom_filter_loader *loader;
+	struct unknown_slug_limiter *limiter;
 	struct link_feed *feed;
 	struct kafka_config feed_kafka;
 	struct link_lookup *lookup;
-	struct salt_keeper *salts;
+	struct salt_cache *salts;
 	struct event_shipper *events;
-	struct unknown_limit *unknown_limit;
+	struct client_limiter *client_limiter;
 	struct host_guard *hosts;
 	struct redirect *redirect;
 
@@ -117,14 +117,14 @@ static void make_lookup(struct redirector *r)
 	                       r->memory);
 	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links that had to leave memory.",
 	                         NULL, memory_evictions, r->memory);
-	r->changes = change_clock_new();
-	memory_cache_follow(r->memory, &r->progress, r->changes);
-	r->filter = slug_filter_new((size_t)r->config->slug_filter_slugs);
-	r->gate = unknown_gate_new(&(struct unknown_gate_config){
+	r->changes = recent_changes_new();
+	memory_cache_use_feed(r->memory, &r->watermark, r->changes);
+	r->filter = slug_bloom_filter_new((size_t)r->config->slug_bloom_filter_slugs);
+	r->limiter = unknown_slug_limiter_new(&(struct unknown_slug_limiter_config){
 		.filter = r->filter,
-		.progress = &r->progress,
+		.watermark = &r->watermark,
 		.queries_per_second = r->config->unknown_queries_per_second,
-		.waiting_max = FLIGHTS_MAX / 2,
+		.waiting_max = LOOKUPS_MAX / 2,
 		.clock = r->clock,
 		.metrics = r->metrics,
 	});
@@ -133,9 +133,9 @@ static void make_lookup(struct redirector *r)
 		.redis = r->link_cache,
 		.postgres = r->postgres,
 		.changes = r->changes,
-		.gate = r->gate,
+		.limiter = r->limiter,
 		.workers = (size_t)r->config->workers,
-		.flights_max = FLIGHTS_MAX,
+		.lookups_max = LOOKUPS_MAX,
 		.clock = r->clock,
 		.metrics = r->metrics,
 	});
@@ -151,24 +151,24 @@ static enum err make_feed(struct redirector *r)
 		&(struct link_feed_config){
 			.kafka = &r->feed_kafka,
 			.topic = r->config->link_feed_topic,
-			.progress = &r->progress,
+			.watermark = &r->watermark,
 			.changes = r->changes,
 			.memory = r->memory,
 			.memory_ttl_ms = r->config->memory_ttl_ms,
 			.link_cache = r->link_cache,
 			.redis = r->redis,
 			.filter = r->filter,
-			.gate = r->gate,
+			.limiter = r->limiter,
 			.clock = r->clock,
 			.log = r->log,
 			.metrics = r->metrics,
 		},
 		&r->feed);
 	if (e == OK)
-		r->loader = filter_loader_start(&(struct filter_loader_config){
+		r->loader = bloom_filter_loader_start(&(struct bloom_filter_loader_config){
 			.filter = r->filter,
-			.gate = r->gate,
-			.progress = &r->progress,
+			.limiter = r->limiter,
+			.watermark = &r->watermark,
 			.postgres = r->postgres,
 			.log = r->log,
 			.metrics = r->metrics,
@@ -180,8 +180,8 @@ static enum err make_events(struct redirector *r)
 {
 	r->kafka = r->config->kafka;
 	snprintf(r->kafka.client_id, sizeof(r->kafka.client_id), "waymark-redirector");
-	r->salts = salt_keeper_new(
-		&(struct salt_keeper_config){ .postgres = r->postgres, .clock = r->clock, .log = r->log });
+	r->salts = salt_cache_new(
+		&(struct salt_cache_config){ .postgres = r->postgres, .clock = r->clock, .log = r->log });
 	return event_shipper_new(
 		&(struct event_shipper_config){
 			.kafka = &r->kafka,
@@ -210,15 +210,15 @@ static enum err make_hosts(struct redirector *r)
 		&r->hosts);
 }
 
-static void make_door(struct redirector *r)
+static void make_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
-	r->unknown_limit = unknown_limit_new(r->config->unknown_slugs_per_minute);
+	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,
 		.events = r->events,
 		.salts = r->salts,
-		.unknown_limit = r->unknown_limit,
+		.client_limiter = r->client_limiter,
 		.hosts = r->hosts,
 		.trusted = &r->trusted,
 		.public_base_url = r->config->public_base_url,
@@ -240,7 +240,7 @@ enum err redirector_new(const struct config *config, const struct clock *clock, 
 	r->clock = clock;
 	r->log = log;
 	r->metrics = metrics;
-	feed_progress_init(&r->progress, clock);
+	watermark_tracker_init(&r->watermark, clock);
 	enum err e = make_stores(r);
 	if (e != OK)
 		goto out;
@@ -252,7 +252,7 @@ enum err redirector_new(const struct config *config, const struct clock *clock, 
 		e = make_hosts(r);
 	if (e != OK)
 		goto out;
-	make_door(r);
+	make_handler(r);
 	*out = r;
 	return OK;
 out:
@@ -260,7 +260,7 @@ out:
 	return e;
 }
 
-static bool can_lead(void *ctx)
+static bool can_redirect(void *ctx)
 {
 	struct redirector *r = ctx;
 	return pg_pool_is_reachable(r->postgres) || redis_pool_is_reachable(r->redis);
@@ -268,9 +268,9 @@ static bool can_lead(void *ctx)
 
 static enum err serve_operators(struct redirector *r)
 {
-	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_lead, .ctx = r };
+	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_redirect, .ctx = r };
 	r->checks[1] =
-		(struct ops_server_check){ .name = "journal", .ready = event_shipper_can_write, .ctx = r->events };
+		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
 	/* Redis alone would do for an outage, not for a version whose database is still to come. */
 	r->checks[2] =
 		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
@@ -291,11 +291,11 @@ static enum err serve_visitors(struct redirector *r)
 	r->pipeline = (struct redis_pipeline_config){
 		.url = r->config->redis_url,
 		.timeout_ms = REDIS_TIMEOUT_MS,
-		.in_flight_max = FLIGHTS_MAX,
+		.in_flight_max = LOOKUPS_MAX,
 		.clock = r->clock,
 		.log = r->log,
 	};
-	r->guest = redis_guest(&r->pipeline);
+	r->guest = redis_loop_adapter(&r->pipeline);
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
@@ -309,7 +309,7 @@ static enum err serve_visitors(struct redirector *r)
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,
 			.handler = redirect_handle,
-			.refusal = page_refusal,
+			.refusal = error_page_respond_for_server,
 			.observer = redirect_observe,
 			.guest = &r->guest,
 			.ctx = r->redirect,
@@ -356,12 +356,12 @@ enum err redirector_drain(struct redirector *r)
 }
 
 /* Nobody waits at the gate any more: the flights of link_lookup can land. */
-static void end_feed(struct redirector *r)
+static void stop_feed(struct redirector *r)
 {
 	link_feed_stop(r->feed);
-	filter_loader_stop(r->loader);
-	if (r->gate)
-		unknown_gate_close(r->gate);
+	bloom_filter_loader_stop(r->loader);
+	if (r->limiter)
+		unknown_slug_limiter_close(r->limiter);
 }
 
 void redirector_free(struct redirector *r)
@@ -369,16 +369,16 @@ void redirector_free(struct redirector *r)
 	if (!r)
 		return;
 	redirect_free(r->redirect);
-	unknown_limit_free(r->unknown_limit);
+	client_limiter_free(r->client_limiter);
 	host_guard_stop(r->hosts);
 	event_shipper_free(r->events);
-	salt_keeper_free(r->salts);
-	end_feed(r);
+	salt_cache_free(r->salts);
+	stop_feed(r);
 	link_lookup_free(r->lookup);
-	unknown_gate_free(r->gate);
-	slug_filter_free(r->filter);
-	change_clock_free(r->changes);
-	feed_progress_clear(&r->progress);
+	unknown_slug_limiter_free(r->limiter);
+	slug_bloom_filter_free(r->filter);
+	recent_changes_free(r->changes);
+	watermark_tracker_clear(&r->watermark);
 	memory_cache_free(r->memory);
 	link_cache_free(r->link_cache);
 	redis_pool_free(r->redis);

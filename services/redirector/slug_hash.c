@@ -5,7 +5,7 @@
 #include "lib/base/entropy.h"
 #include "lib/links/slug.h"
 
-void slug_hash_key_draw(struct slug_hash_key *key)
+void slug_hash_key_generate(struct slug_hash_key *key)
 {
 	entropy_fill(key, sizeof(*key));
 }

@@ -16,7 +16,7 @@
 #include "lib/links/link_event.h"
 #include "lib/net/kafka_producer.h"
 #include "tests/integration/net/kafka_fixture.h"
-#include "tests/integration/redirector/world.h"
+#include "tests/integration/redirector/fixture.h"
 
 #define FROM_MEMORY "waymark_link_lookups_total{level=\"memory\"}"
 #define FROM_REDIS "waymark_link_lookups_total{level=\"redis\"}"
@@ -29,9 +29,9 @@
 #define MARK_MS 50
 #define PATIENCE_MS 15000
 
-/* A world, a topic of its own, and in the relay's place somebody who marks it. */
+/* A f, a topic of its own, and in the relay's place somebody who marks it. */
 struct scene {
-	struct world *world;
+	struct fixture *fixture;
 	struct net_fixture *net;
 	struct kafka_producer *producer;
 	pthread_t marker;
@@ -62,13 +62,13 @@ static int set_up(void **state)
 {
 	struct scene *s = mem_zero(sizeof(*s));
 	void *part;
-	s->world = *state;
+	s->fixture = *state;
 	net_fixture_set_up(&part);
 	s->net = part;
-	part = s->world;
-	world_reset(&part);
+	part = s->fixture;
+	fixture_set_up(&part);
 	kafka_fixture_make_topic(s->net, PARTITIONS);
-	snprintf(s->world->config.link_feed_topic, sizeof(s->world->config.link_feed_topic), "%s", s->net->unique);
+	snprintf(s->fixture->config.link_feed_topic, sizeof(s->fixture->config.link_feed_topic), "%s", s->net->unique);
 	const struct kafka_producer_config config = {
 		.kafka = &s->net->kafka, .queue_max = 1000, .queue_bytes_max = 10 << 20, .log = s->net->log
 	};
@@ -81,16 +81,16 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct scene *s = *state;
-	struct world *world = s->world;
-	void *part = world;
+	struct fixture *f = s->fixture;
+	void *part = f;
 	atomic_store(&s->ends, true);
 	pthread_join(s->marker, NULL);
 	kafka_producer_free(s->producer);
-	world_stop(&part);
+	fixture_tear_down(&part);
 	part = s->net;
 	net_fixture_tear_down(&part);
 	free(s);
-	*state = world;
+	*state = f;
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
 	event->link.entry =
 		(struct link_entry){ .id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302 };
-	const char *slug = world_slug(s->world, name, event->link.entry.slug);
+	const char *slug = fixture_slug(s->fixture, name, event->link.entry.slug);
 	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s", destination);
 	struct strbuf bytes;
 	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
@@ -119,90 +119,90 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 	free(event);
 }
 
-static void assert_leads(struct world *world, const char *name, const char *destination)
+static void assert_leads(struct fixture *f, const char *name, const char *destination)
 {
-	assert_int_equal(world_follow(world, name, ""), 302);
-	world_assert_header(world, "Location", destination);
+	assert_int_equal(fixture_get_link(f, name, ""), 302);
+	fixture_assert_header(f, "Location", destination);
 }
 
-static bool leads(struct world *world, const char *name, const char *destination)
+static bool leads(struct fixture *f, const char *name, const char *destination)
 {
 	char found[4096];
-	return world_follow(world, name, "") == 302 &&
-	       strcmp(http_fixture_header(&world->answer, "Location", found, sizeof(found)), destination) == 0;
+	return fixture_get_link(f, name, "") == 302 &&
+	       strcmp(http_fixture_header(&f->answer, "Location", found, sizeof(found)), destination) == 0;
 }
 
-static void await(struct world *world, const char *series, double wanted)
+static void await(struct fixture *f, const char *series, double wanted)
 {
 	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (world_metric(world, series) != wanted)
+	while (fixture_metric(f, series) != wanted)
 		assert_true(http_fixture_now_ms() < until_ms);
 }
 
 static void memory_answers_beyond_its_time_and_takes_changes(void **state)
 {
 	struct scene *s = *state;
-	world_add_link(s->world, "followed");
-	world_start(s->world);
-	await(s->world, IS_FRESH, 1);
+	fixture_add_link(s->fixture, "followed");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
 	for (int i = 0; i < 3; i++)
-		assert_leads(s->world, "followed", "https://example.com/followed");
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
-	assert_int_equal(world_metric(s->world, FROM_MEMORY), 2);
+		assert_leads(s->fixture, "followed", "https://example.com/followed");
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(s->fixture, FROM_MEMORY), 2);
 	tell(s, "followed", 2, "changed");
 	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (!leads(s->world, "followed", "https://example.com/changed"))
+	while (!leads(s->fixture, "followed", "https://example.com/changed"))
 		assert_true(http_fixture_now_ms() < until_ms);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
-	assert_int_equal(world_metric(s->world, FROM_REDIS), 0);
-	assert_int_equal(world_metric(s->world, "waymark_feed_events_total"), 1);
-	assert_true(world_metric(s->world, "waymark_feed_lag_seconds") < 1);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), 0);
+	assert_int_equal(fixture_metric(s->fixture, "waymark_feed_events_total"), 1);
+	assert_true(fixture_metric(s->fixture, "waymark_feed_lag_seconds") < 1);
 }
 
 static void memory_goes_by_time_again_when_the_marks_end(void **state)
 {
 	struct scene *s = *state;
-	world_add_link(s->world, "alone");
-	world_start(s->world);
-	await(s->world, IS_FRESH, 1);
-	assert_leads(s->world, "alone", "https://example.com/alone");
+	fixture_add_link(s->fixture, "alone");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
+	assert_leads(s->fixture, "alone", "https://example.com/alone");
 	atomic_store(&s->is_silent, true);
-	await(s->world, IS_FRESH, 0);
-	double asked = world_metric(s->world, FROM_REDIS);
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	assert_int_equal(world_metric(s->world, FROM_REDIS), asked + 2);
+	await(s->fixture, IS_FRESH, 0);
+	double asked = fixture_metric(s->fixture, FROM_REDIS);
+	assert_leads(s->fixture, "alone", "https://example.com/alone");
+	assert_leads(s->fixture, "alone", "https://example.com/alone");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), asked + 2);
 	atomic_store(&s->is_silent, false);
-	await(s->world, IS_FRESH, 1);
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	assert_int_equal(world_metric(s->world, FROM_REDIS), asked + 2);
+	await(s->fixture, IS_FRESH, 1);
+	assert_leads(s->fixture, "alone", "https://example.com/alone");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), asked + 2);
 }
 
 static void is_ready_and_leads_without_kafka(void **state)
 {
 	struct scene *s = *state;
-	snprintf(s->world->config.kafka.brokers, sizeof(s->world->config.kafka.brokers), WORLD_NOWHERE_KAFKA);
-	world_add_link(s->world, "nokafka");
-	world_start(s->world);
-	world_await_ready(s->world, true);
-	assert_leads(s->world, "nokafka", "https://example.com/nokafka");
-	assert_int_equal(world_metric(s->world, IS_FRESH), 0);
-	assert_int_equal(world_metric(s->world, FILTER_COMPLETE), 0);
+	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	fixture_add_link(s->fixture, "nokafka");
+	fixture_start(s->fixture);
+	fixture_await_ready(s->fixture, true);
+	assert_leads(s->fixture, "nokafka", "https://example.com/nokafka");
+	assert_int_equal(fixture_metric(s->fixture, IS_FRESH), 0);
+	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
 }
 
 static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 {
 	struct scene *s = *state;
-	snprintf(s->world->config.kafka.brokers, sizeof(s->world->config.kafka.brokers), WORLD_NOWHERE_KAFKA);
-	snprintf(s->world->config.redis_url, sizeof(s->world->config.redis_url), WORLD_NOWHERE_REDIS);
-	s->world->config.memory_ttl_ms = 1000;
-	world_add_link(s->world, "lonely");
-	world_start(s->world);
-	await(s->world, "waymark_memory_cache_ttl_seconds", 5);
-	assert_leads(s->world, "lonely", "https://example.com/lonely");
+	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	snprintf(s->fixture->config.redis_url, sizeof(s->fixture->config.redis_url), FIXTURE_UNREACHABLE_REDIS);
+	s->fixture->config.memory_ttl_ms = 1000;
+	fixture_add_link(s->fixture, "lonely");
+	fixture_start(s->fixture);
+	await(s->fixture, "waymark_memory_cache_ttl_seconds", 5);
+	assert_leads(s->fixture, "lonely", "https://example.com/lonely");
 	int64_t began_ms = http_fixture_now_ms();
-	while (world_metric(s->world, FROM_POSTGRES) < 2) {
-		assert_leads(s->world, "lonely", "https://example.com/lonely");
+	while (fixture_metric(s->fixture, FROM_POSTGRES) < 2) {
+		assert_leads(s->fixture, "lonely", "https://example.com/lonely");
 		assert_true(http_fixture_now_ms() - began_ms < PATIENCE_MS);
 	}
 	assert_in_range(http_fixture_now_ms() - began_ms, 4000, 7000);
@@ -211,95 +211,95 @@ static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 static void denies_invented_slugs_without_postgresql_once_the_filter_is_complete(void **state)
 {
 	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 0;
-	world_add_link(s->world, "issued");
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
+	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_add_link(s->fixture, "issued");
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
 	static const char *const invented[] = { "invented", "invented-1", "invented-2" };
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(world_follow(s->world, invented[i], ""), 404);
-	assert_int_equal(world_metric(s->world, FROM_FILTER), 3);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 0);
-	assert_leads(s->world, "issued", "https://example.com/issued");
+		assert_int_equal(fixture_get_link(s->fixture, invented[i], ""), 404);
+	assert_int_equal(fixture_metric(s->fixture, FROM_FILTER), 3);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
+	assert_leads(s->fixture, "issued", "https://example.com/issued");
 	/* Issued a moment ago: its event is on the topic before anybody could say that its time has come. */
-	world_add_link(s->world, "invented");
+	fixture_add_link(s->fixture, "invented");
 	tell(s, "invented", 1, "invented");
-	assert_leads(s->world, "invented", "https://example.com/invented");
+	assert_leads(s->fixture, "invented", "https://example.com/invented");
 }
 
 static void lets_redis_deny_what_is_asked_for_again_until_it_is_created(void **state)
 {
 	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 0;
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
-	await(s->world, "waymark_link_cache_trusted", 1);
+	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	await(s->fixture, "waymark_link_cache_trusted", 1);
 	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (world_metric(s->world, FROM_REDIS) == 0) {
-		assert_int_equal(world_follow(s->world, "popular", ""), 404);
+	while (fixture_metric(s->fixture, FROM_REDIS) == 0) {
+		assert_int_equal(fixture_get_link(s->fixture, "popular", ""), 404);
 		assert_true(http_fixture_now_ms() < until_ms);
 	}
-	assert_true(world_metric(s->world, FROM_FILTER) >= 2);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 0);
+	assert_true(fixture_metric(s->fixture, FROM_FILTER) >= 2);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
 	struct link_entry entry;
-	assert_int_equal(world_ask_redis(s->world, "popular", &entry), LINK_CACHE_UNKNOWN);
-	world_add_link(s->world, "popular");
+	assert_int_equal(fixture_read_redis(s->fixture, "popular", &entry), LINK_CACHE_UNKNOWN);
+	fixture_add_link(s->fixture, "popular");
 	tell(s, "popular", 1, "popular");
-	world_tell_redis(s->world, "popular", 1, "popular");
-	assert_leads(s->world, "popular", "https://example.com/popular");
+	fixture_fill_redis(s->fixture, "popular", 1, "popular");
+	assert_leads(s->fixture, "popular", "https://example.com/popular");
 }
 
 static void asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed(void **state)
 {
 	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 1000;
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
-	assert_int_equal(world_follow(s->world, "mistyped", ""), 404);
-	assert_int_equal(world_metric(s->world, FROM_FILTER), 0);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
+	s->fixture->config.unknown_queries_per_second = 1000;
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	assert_int_equal(fixture_get_link(s->fixture, "mistyped", ""), 404);
+	assert_int_equal(fixture_metric(s->fixture, FROM_FILTER), 0);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 }
 
 static void asks_postgresql_when_the_filter_is_too_small(void **state)
 {
 	struct scene *s = *state;
-	s->world->config.slug_filter_slugs = 1000;
-	s->world->config.unknown_queries_per_second = 0;
+	s->fixture->config.slug_bloom_filter_slugs = 1000;
+	s->fixture->config.unknown_queries_per_second = 0;
 	test_database_run(
-		s->world->database,
+		s->fixture->database,
 		"INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
 		"'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
-	world_start(s->world);
-	await(s->world, "waymark_slug_filter_is_overfull", 1);
-	assert_int_equal(world_metric(s->world, FILTER_COMPLETE), 0);
-	assert_int_equal(world_follow(s->world, "invented-too", ""), 404);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
-	test_database_run(s->world->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
+	fixture_start(s->fixture);
+	await(s->fixture, "waymark_slug_filter_is_overfull", 1);
+	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
+	assert_int_equal(fixture_get_link(s->fixture, "invented-too", ""), 404);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
+	test_database_run(s->fixture->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
 }
 
 static void hears_of_links_that_came_past_the_api(void **state)
 {
 	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 0;
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
-	world_add_link(s->world, "import");
+	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	fixture_add_link(s->fixture, "import");
 	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (!leads(s->world, "import", "https://example.com/import"))
+	while (!leads(s->fixture, "import", "https://example.com/import"))
 		assert_true(http_fixture_now_ms() < until_ms);
 }
 
 static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void **state)
 {
 	struct scene *s = *state;
-	world_add_link(s->world, "filled");
-	world_start(s->world);
-	await(s->world, IS_FRESH, 1);
-	assert_leads(s->world, "filled", "https://example.com/filled");
+	fixture_add_link(s->fixture, "filled");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
+	assert_leads(s->fixture, "filled", "https://example.com/filled");
 	tell(s, "filled", 2, "repaired");
-	await(s->world, "waymark_feed_repairs_total", 1);
+	await(s->fixture, "waymark_feed_repairs_total", 1);
 	struct link_entry entry;
-	assert_int_equal(world_ask_redis(s->world, "filled", &entry), LINK_CACHE_ENTRY);
+	assert_int_equal(fixture_read_redis(s->fixture, "filled", &entry), LINK_CACHE_ENTRY);
 	assert_int_equal(entry.version, 2);
 }
 
@@ -319,5 +319,5 @@ int main(void)
 		TEST(hears_of_links_that_came_past_the_api),
 		TEST(puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden),
 	};
-	return cmocka_run_group_tests(tests, world_open, world_close);
+	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

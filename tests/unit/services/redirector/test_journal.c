@@ -64,7 +64,7 @@ static void expect_numbers(struct journal *j, uint64_t first, uint64_t last, boo
 		assert_true(journal_next(j, &record));
 		assert_int_equal(n, strtoull(record.bytes, NULL, 10));
 		if (ack)
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 	}
 }
 
@@ -115,7 +115,7 @@ static void nothing_before_an_unacked_record_is_forgotten(void **state)
 		struct journal_record record;
 		assert_true(journal_next(j, &record));
 		if (n != 4)
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 	}
 	journal_maintain(j);
 	journal_free(j);
@@ -153,7 +153,7 @@ static void survives_kill_9_with_every_record_that_append_said_ok_to(void **stat
 		next = atomic_load(told) + 1;
 		if (journal_next(j, &record)) {
 			assert_int_equal(next, strtoull(record.bytes, NULL, 10));
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 			next++;
 		}
 		expect_nothing(j);
@@ -193,8 +193,8 @@ static void append_and_ship(struct journal *j, uint64_t n)
 	assert_int_equal(OK, journal_append(j, text, 24 + n * 7 % 170));
 	assert_true(journal_next(j, &record));
 	assert_int_equal(n, strtoull(record.bytes, NULL, 10));
-	if (record.ticket >= KEPT_BACK)
-		journal_ack(j, record.ticket - KEPT_BACK);
+	if (record.ack_id >= KEPT_BACK)
+		journal_ack(j, record.ack_id - KEPT_BACK);
 	journal_maintain(j);
 }
 
@@ -236,7 +236,7 @@ static void survives_kill_9_while_segments_are_used_again(void **state)
 		while (journal_next(j, &record)) {
 			uint64_t n = strtoull(record.bytes, NULL, 10);
 			assert_true(last == 0 ? n + KEPT_BACK + 2 >= atomic_load(told) : n == last + 1);
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 			last = n;
 		}
 		assert_in_range(last, atomic_load(told), atomic_load(told) + 1);
@@ -296,16 +296,16 @@ static void refuses_beyond_bytes_max_and_goes_on_as_soon_as_acks_made_room(void 
 	     snprintf(text, sizeof text, "%llu", (unsigned long long)++accepted))
 		journal_maintain(j);
 	assert_in_range(accepted, 8 * SEGMENT_BYTES / 216 - 20, 8 * SEGMENT_BYTES / 216);
-	assert_false(journal_is_writable(j));
-	assert_true(journal_can_write(j));
+	assert_false(journal_accepts_appends(j));
+	assert_true(journal_is_healthy(j));
 	assert_true(journal_count(j).bytes <= f->config.bytes_max);
 	for (uint64_t n = 0; n < accepted; n++) {
 		struct journal_record record;
 		assert_true(journal_next(j, &record));
-		journal_ack(j, record.ticket);
+		journal_ack(j, record.ack_id);
 	}
 	journal_maintain(j);
-	assert_true(journal_is_writable(j));
+	assert_true(journal_accepts_appends(j));
 	assert_int_equal(OK, journal_append(j, text, sizeof text));
 	journal_free(j);
 }
@@ -337,13 +337,13 @@ static void a_folder_that_cannot_be_used_refuses_appends_and_heals(void **state)
 	snprintf(dir, sizeof dir, "%s/journal", blocker);
 	f->config.dir = dir;
 	struct journal *j = journal_new(&f->config);
-	assert_false(journal_is_writable(j));
-	assert_false(journal_can_write(j));
+	assert_false(journal_accepts_appends(j));
+	assert_false(journal_is_healthy(j));
 	assert_int_equal(ERR_LIMIT, journal_append(j, "x", 1));
 	assert_int_equal(0, mkdir(blocker, 0700));
 	clock_fake_advance(&f->clock, 2 * CLOCK_US_PER_S);
 	journal_maintain(j);
-	assert_true(journal_is_writable(j));
+	assert_true(journal_accepts_appends(j));
 	append_numbers(j, 1, 1);
 	expect_numbers(j, 1, 1, true);
 	journal_free(j);
@@ -355,7 +355,7 @@ static void a_folder_that_another_journal_has_is_not_touched(void **state)
 	struct journal *first = journal_new(&f->config);
 	append_numbers(first, 1, 5);
 	struct journal *second = journal_new(&f->config);
-	assert_false(journal_is_writable(second));
+	assert_false(journal_accepts_appends(second));
 	expect_nothing(second);
 	expect_numbers(first, 1, 5, true);
 	journal_free(second);
@@ -390,7 +390,7 @@ static void an_appender_and_a_shipper_need_no_lock_between_them(void **state)
 			continue;
 		}
 		assert_int_equal(n++, strtoull(record.bytes, NULL, 10));
-		journal_ack(j, record.ticket);
+		journal_ack(j, record.ack_id);
 	}
 	pthread_join(appender, NULL);
 	struct journal_counts counts = journal_count(j);

@@ -17,7 +17,7 @@ static void spreads_slugs_that_are_counted_up_evenly(void **state)
 {
 	(void)state;
 	struct slug_hash_key key;
-	slug_hash_key_draw(&key);
+	slug_hash_key_generate(&key);
 	int low[SLOTS] = { 0 };
 	int high[SLOTS] = { 0 };
 	for (int i = 0; i < SLUGS; i++) {
@@ -38,7 +38,7 @@ static void looks_at_every_byte_and_at_the_length(void **state)
 {
 	(void)state;
 	struct slug_hash_key key;
-	slug_hash_key_draw(&key);
+	slug_hash_key_generate(&key);
 	char slug[SLUG_LENGTH_MAX];
 	memset(slug, 'a', sizeof(slug));
 	for (size_t len = 1; len < sizeof(slug); len++)
@@ -55,8 +55,8 @@ static void cannot_be_foretold_without_the_key(void **state)
 {
 	(void)state;
 	struct slug_hash_key one, other;
-	slug_hash_key_draw(&one);
-	slug_hash_key_draw(&other);
+	slug_hash_key_generate(&one);
+	slug_hash_key_generate(&other);
 	assert_true(slug_hash(&one, "abc", 3) == slug_hash(&one, "abc", 3));
 	assert_true(slug_hash(&one, "abc", 3) != slug_hash(&other, "abc", 3));
 }

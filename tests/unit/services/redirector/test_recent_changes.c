@@ -1,0 +1,92 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "services/redirector/recent_changes.h"
+
+#define S CLOCK_US_PER_S
+
+static void is_quiet_before_the_first_event(void **state)
+{
+	(void)state;
+	struct recent_changes *changes = recent_changes_new();
+	assert_true(recent_changes_none_since(changes, "abc", 3, 0));
+	assert_true(recent_changes_start_fill(changes, "abc", 3, 0, 0));
+	recent_changes_free(changes);
+}
+
+static void knows_a_change_since_a_reading(void **state)
+{
+	(void)state;
+	struct recent_changes *changes = recent_changes_new();
+	recent_changes_add(changes, "abc", 3, 10 * S);
+	assert_false(recent_changes_none_since(changes, "abc", 3, 10 * S));
+	assert_true(recent_changes_none_since(changes, "abc", 3, 10 * S + 1));
+	recent_changes_free(changes);
+}
+
+static void refuses_to_fill_what_has_changed_since_it_was_read(void **state)
+{
+	(void)state;
+	struct recent_changes *changes = recent_changes_new();
+	recent_changes_add(changes, "abc", 3, 10 * S);
+	assert_false(recent_changes_start_fill(changes, "abc", 3, 10 * S, 11 * S));
+	assert_true(recent_changes_start_fill(changes, "abc", 3, 10 * S + 1, 11 * S));
+	recent_changes_free(changes);
+}
+
+static void tells_a_change_of_what_was_filled_lately(void **state)
+{
+	(void)state;
+	struct recent_changes *changes = recent_changes_new();
+	assert_false(recent_changes_add(changes, "abc", 3, 10 * S));
+	(void)recent_changes_start_fill(changes, "abc", 3, 11 * S, 11 * S);
+	assert_true(recent_changes_add(changes, "abc", 3, 11 * S));
+	assert_true(recent_changes_add(changes, "abc", 3, 11 * S + RECENT_CHANGES_LATE_FILL_US));
+	assert_false(recent_changes_add(changes, "abc", 3, 11 * S + RECENT_CHANGES_LATE_FILL_US + 1));
+	recent_changes_free(changes);
+}
+
+static void a_refused_fill_is_a_fill_all_the_same(void **state)
+{
+	(void)state;
+	struct recent_changes *changes = recent_changes_new();
+	recent_changes_add(changes, "abc", 3, 10 * S);
+	assert_false(recent_changes_start_fill(changes, "abc", 3, 9 * S, 10 * S));
+	assert_true(recent_changes_add(changes, "abc", 3, 10 * S));
+	recent_changes_free(changes);
+}
+
+static void changes_of_one_slug_leave_most_others_quiet(void **state)
+{
+	(void)state;
+	struct recent_changes *changes = recent_changes_new();
+	recent_changes_add(changes, "abc", 3, 10 * S);
+	int noisy = 0;
+	for (int i = 0; i < 1000; i++) {
+		char slug[16];
+		int len = snprintf(slug, sizeof(slug), "s%d", i);
+		noisy += !recent_changes_none_since(changes, slug, (size_t)len, 10 * S);
+	}
+	assert_in_range(noisy, 0, 10);
+	recent_changes_free(changes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(is_quiet_before_the_first_event),
+		cmocka_unit_test(knows_a_change_since_a_reading),
+		cmocka_unit_test(refuses_to_fill_what_has_changed_since_it_was_read),
+		cmocka_unit_test(tells_a_change_of_what_was_filled_lately),
+		cmocka_unit_test(a_refused_fill_is_a_fill_all_the_same),
+		cmocka_unit_test(changes_of_one_slug_leave_most_others_quiet),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
