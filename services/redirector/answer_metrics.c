@@ -23,7 +23,7 @@ struct answer_metrics {
 struct answer_metrics *answer_metrics_new(struct metrics *metrics)
 {
 	static const char name[] = "waymark_redirector_answers_total";
-	static const char help[] = "Answers to visitors by status.";
+	static const char help[] = "Responses to visitors by status.";
 	struct answer_metrics *answers = mem_zero(sizeof(*answers));
 	for (size_t i = 0; i < KNOWN; i++)
 		answers->counts[i] = metrics_counter(metrics, name, help, known[i].labels);

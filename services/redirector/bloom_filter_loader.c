@@ -7,11 +7,11 @@
 #include "lib/base/mem.h"
 #include "lib/links/issued_slugs.h"
 
-#define LOOK_MS 200
+#define POLL_MS 200
 #define RETRY_MS 1000
-/* Half of what a request waits at the gate at least (UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US). */
+/* Half of the shortest time that the limiter holds a lookup (UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US). */
 #define NEW_MS 100
-#define NEW_UNASKED_US CLOCK_US_PER_S
+#define NEW_IDLE_US CLOCK_US_PER_S
 #define RECENT_IDS 200
 
 struct bloom_filter_loader {
@@ -20,7 +20,7 @@ struct bloom_filter_loader {
 	bool has_warned_overfull;
 	struct issued_slugs *page;
 	int64_t newest_id;
-	int64_t looked_us; /* steady; for new links */
+	int64_t polled_us; /* steady; last look for new links */
 };
 
 static int64_t continuous_since(const struct bloom_filter_loader *loader)
@@ -35,18 +35,18 @@ static void add_page(struct bloom_filter_loader *loader)
 		slug_bloom_filter_add(loader->config.filter, page->slugs[i], strlen(page->slugs[i]));
 }
 
-enum turn { TURN_FIRST, TURN_NEXT, TURN_NEW };
+enum page_kind { PAGE_FIRST, PAGE_NEXT, PAGE_NEW };
 
-/* One short statement; its connection is given back at once. */
-static enum err turn_page(struct bloom_filter_loader *loader, enum turn turn)
+/* One short statement; the connection is released right after it. */
+static enum err load_page(struct bloom_filter_loader *loader, enum page_kind kind)
 {
 	struct pg_conn *conn = NULL;
 	enum err e = pg_pool_take(loader->config.postgres, &conn);
 	if (e != OK)
 		return e;
-	if (turn == TURN_FIRST)
+	if (kind == PAGE_FIRST)
 		e = issued_slugs_newest_id(conn, &loader->newest_id);
-	if (e == OK && turn == TURN_NEW)
+	if (e == OK && kind == PAGE_NEW)
 		e = issued_slugs_since(conn, &loader->newest_id, loader->page);
 	else if (e == OK)
 		e = issued_slugs_next(conn, loader->page);
@@ -56,26 +56,26 @@ static enum err turn_page(struct bloom_filter_loader *loader, enum turn turn)
 	return e;
 }
 
-/* ERR_LIMIT: there are more than the filter is made for. */
+/* ERR_LIMIT: there are more slugs than the filter's capacity. */
 static enum err load_all(struct bloom_filter_loader *loader)
 {
 	loader->page->last[0] = '\0';
-	enum err e = turn_page(loader, TURN_FIRST);
+	enum err e = load_page(loader, PAGE_FIRST);
 	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE) {
 		if (slug_bloom_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
-		e = background_is_ending(loader->background) ? ERR_UNAVAILABLE : turn_page(loader, TURN_NEXT);
+		e = background_is_ending(loader->background) ? ERR_UNAVAILABLE : load_page(loader, PAGE_NEXT);
 	}
 	return e == OK && slug_bloom_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
 }
 
-/* The links of the last moments again, as ids are drawn before they are committed. */
+/* Re-reads the last RECENT_IDS ids as well: ids are assigned before their rows are committed. */
 static void load_new(struct bloom_filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
-	enum err e = turn_page(loader, TURN_NEW);
+	enum err e = load_page(loader, PAGE_NEW);
 	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE && !background_wait_ms(loader->background, 0))
-		e = turn_page(loader, TURN_NEW);
+		e = load_page(loader, PAGE_NEW);
 }
 
 static void warn_overfull(struct bloom_filter_loader *loader)
@@ -85,10 +85,10 @@ static void warn_overfull(struct bloom_filter_loader *loader)
 	loader->has_warned_overfull = true;
 	log_warning(loader->config.log, "slug_bloom_filter_overfull",
 	            LOG_INT("slugs", slug_bloom_filter_count(loader->config.filter)),
-	            LOG_TEXT("hint", "raise SLUG_FILTER_SLUGS; until then PostgreSQL is asked about unknown slugs"));
+	            LOG_TEXT("hint", "raise SLUG_FILTER_SLUGS; until then unknown slugs reach PostgreSQL"));
 }
 
-/* How long to rest. */
+/* Returns the pause until the next call. */
 static int64_t load_once(struct bloom_filter_loader *loader)
 {
 	struct slug_bloom_filter *filter = loader->config.filter;
@@ -98,12 +98,12 @@ static int64_t load_once(struct bloom_filter_loader *loader)
 		return RETRY_MS;
 	}
 	if (since_us == WATERMARK_TRACKER_NOT_CONTINUOUS)
-		return LOOK_MS;
+		return POLL_MS;
 	if (slug_bloom_filter_is_complete(filter, since_us)) {
 		int64_t now_us = clock_steady_us(clock_system());
 		if (unknown_slug_limiter_has_waiters(loader->config.limiter) ||
-		    now_us - loader->looked_us >= NEW_UNASKED_US) {
-			loader->looked_us = now_us;
+		    now_us - loader->polled_us >= NEW_IDLE_US) {
+			loader->polled_us = now_us;
 			load_new(loader);
 		}
 		return NEW_MS;
@@ -112,13 +112,13 @@ static int64_t load_once(struct bloom_filter_loader *loader)
 		return RETRY_MS;
 	slug_bloom_filter_set_complete(filter, since_us);
 	log_info(loader->config.log, "slug_bloom_filter_complete", LOG_INT("slugs", slug_bloom_filter_count(filter)));
-	return LOOK_MS;
+	return POLL_MS;
 }
 
 static void load(void *ctx)
 {
 	struct bloom_filter_loader *loader = ctx;
-	for (int64_t pause_ms = LOOK_MS; !background_wait_ms(loader->background, pause_ms);)
+	for (int64_t pause_ms = POLL_MS; !background_wait_ms(loader->background, pause_ms);)
 		pause_ms = load_once(loader);
 }
 
@@ -154,14 +154,14 @@ struct bloom_filter_loader *bloom_filter_loader_start(const struct bloom_filter_
 	loader->config = *config;
 	loader->page = mem_zero(sizeof(*loader->page));
 	loader->background = background_new();
-	metrics_gauge_callback(m, "waymark_slug_filter_is_complete", "1 while the filter holds every issued slug.",
-	                       NULL, is_complete_value, loader);
+	metrics_gauge_callback(m, "waymark_slug_filter_is_complete",
+	                       "1 while the Bloom filter holds every issued slug.", NULL, is_complete_value, loader);
 	metrics_gauge_callback(m, "waymark_slug_filter_is_overfull",
-	                       "1 if it holds more slugs than SLUG_FILTER_SLUGS; it is not asked then.", NULL,
-	                       is_overfull_value, config->filter);
-	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the filter.", NULL, count_value,
+	                       "1 if the Bloom filter holds more slugs than SLUG_FILTER_SLUGS; it is not used then.",
+	                       NULL, is_overfull_value, config->filter);
+	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the Bloom filter.", NULL, count_value,
 	                       config->filter);
-	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory that the filter takes.", NULL, bytes_value,
+	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory of the Bloom filter.", NULL, bytes_value,
 	                       config->filter);
 	background_start(loader->background, "bloom-loader", load, loader);
 	return loader;

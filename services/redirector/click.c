@@ -14,7 +14,7 @@ struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_r
 	return client_ip_of_request(&peer, http_exchange_joined_header(x, "X-Forwarded-For"), trusted);
 }
 
-/* "prefetch", "prefetch;prerender", "prefetch, x": the first word decides. */
+/* The first word decides: "prefetch", "prefetch;prerender", "prefetch, x". */
 static bool begins_with_word(const char *value, const char *word)
 {
 	size_t len = strlen(word);

@@ -21,10 +21,10 @@
 	"h1{margin:.25rem 0 .75rem;font-size:clamp(1.5rem,5vw,2rem);line-height:1.2;letter-spacing:-.01em;text-wrap:balance}"                                \
 	"p{margin:0;color:var(--soft);text-wrap:pretty}"
 
-/* Of STYLE, so that the policy allows this style and no other; test_page.c tells when it has changed. */
+/* The hash of STYLE, so the policy allows this style alone. test_error_page.c fails when STYLE changes. */
 #define STYLE_HASH "sha256-MWlF3Pjj5zWSBFGKBk+crfrhTfjknimWgbOIcHmkcO8="
 
-/* A signpost; it says nothing that the words do not say. */
+/* A signpost. Decorative: screen readers skip it. */
 #define SIGNPOST                                                                                                       \
 	"<svg viewBox=\"0 0 48 48\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"2.5\" "                       \
 	"stroke-linecap=\"round\" stroke-linejoin=\"round\" aria-hidden=\"true\" focusable=\"false\">"                 \
@@ -51,24 +51,23 @@ static const struct page {
 	size_t len;
 	const char *html;
 } pages[] = {
-	ROW(404, "This link leads nowhere",
-	    "There is no such short link. Check it for a missing or a mixed-up character: upper and lower case matter."),
-	ROW(410, "This link has expired", "It was made for a limited time, and that time is over."),
+	ROW(404, "This link does not exist",
+	    "Check the address for a missing or wrong character: upper and lower case matter."),
+	ROW(410, "This link has expired", "It was created for a limited time, which is over."),
 	ROW(451, "This link is blocked",
-	    "It leads to a site that this service does not lead to. Who made the link cannot change that."),
-	ROW(429, "Too many tries",
-	    "Many links that do not exist were asked for from your network. Please wait a minute and try again."),
-	ROW(503, "We cannot look this link up just now",
-	    "Nothing is wrong with the link. Please try again in a few seconds."),
-	ROW(405, "Links can only be followed", "This address answers GET and HEAD, nothing else."),
-	ROW(400, "This request cannot be understood", "It is not a valid HTTP request."),
-	ROW(408, "That took too long", "The request did not arrive in time. Please try again."),
-	ROW(411, "This request is not complete", "A body has to come with its length."),
-	ROW(413, "This request is too large", "A link is followed without a body."),
+	    "It leads to a site that this service has blocked. The creator of the link cannot change that."),
+	ROW(429, "Too many requests",
+	    "Your network has requested many links that do not exist. Please wait a minute and try again."),
+	ROW(503, "This link cannot be looked up right now",
+	    "The link itself is fine. Please try again in a few seconds."),
+	ROW(405, "Method not allowed", "This address supports GET and HEAD only."),
+	ROW(400, "Bad request", "This is not a valid HTTP request."),
+	ROW(408, "Request timeout", "The request did not arrive in time. Please try again."),
+	ROW(411, "Length required", "A request body needs a Content-Length."),
+	ROW(413, "This request is too large", "Short links are requested without a body."),
 	ROW(414, "This address is too long", "A short link is much shorter than that."),
-	ROW(431, "This request is too large", "Its headers are. Clearing this site's cookies may help."),
-	ROW(500, "Something went wrong here",
-	    "It is our mistake, and it has been written down. Please try again later."),
+	ROW(431, "This request is too large", "Its headers are too large. Clearing this site's cookies may help."),
+	ROW(500, "Something went wrong here", "The error is on our side and has been logged. Please try again later."),
 };
 
 static const struct page *find_page(unsigned status)
@@ -80,8 +79,8 @@ static const struct page *find_page(unsigned status)
 	return NULL;
 }
 
-/* A weight as RFC 9110 writes it, "0.8", in thousandths; one that cannot be read counts as 1000. */
-static int read_weight(const char *text, size_t len)
+/* A weight in the syntax of RFC 9110, "0.8", in thousandths. A malformed weight counts as 1000. */
+static int parse_weight(const char *text, size_t len)
 {
 	if (len == 0 || len > 5 || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.'))
 		return WEIGHT_MAX;
@@ -95,7 +94,7 @@ static int read_weight(const char *text, size_t len)
 	return weight < WEIGHT_MAX ? weight : WEIGHT_MAX;
 }
 
-/* The weight of a range with its parameters: "text/html;level=1; q=0.8". */
+/* The weight of a media range with parameters: "text/html;level=1; q=0.8". */
 static int weight_of(const char *range, size_t len)
 {
 	const char *end = range + len;
@@ -110,12 +109,12 @@ static int weight_of(const char *range, size_t len)
 		const char *stop = value;
 		while (stop < end && !strchr(" \t;", *stop))
 			stop++;
-		return read_weight(value, (size_t)(stop - value));
+		return parse_weight(value, (size_t)(stop - value));
 	}
 	return WEIGHT_MAX;
 }
 
-static bool is_range_of(const char *range, size_t len, const char *type)
+static bool matches_range(const char *range, size_t len, const char *type)
 {
 	size_t type_len = strlen(type);
 	return len >= type_len && strncasecmp(range, type, type_len) == 0 &&
@@ -124,13 +123,13 @@ static bool is_range_of(const char *range, size_t len, const char *type)
 
 enum specificity { UNNAMED, BY_WILDCARD, BY_TYPE_RANGE, BY_EXACT_TYPE };
 
-/* What is known of one type: the closest range that takes it in decides. */
+/* How much the client prefers one type: the most specific range that matches it decides. */
 struct preference {
 	enum specificity specificity;
 	int weight;
 };
 
-static void consider(struct preference *preference, enum specificity specificity, int weight)
+static void prefer(struct preference *preference, enum specificity specificity, int weight)
 {
 	if (specificity > preference->specificity ||
 	    (specificity == preference->specificity && weight > preference->weight))
@@ -144,18 +143,18 @@ bool error_page_prefers_html(const char *accept)
 		accept += strspn(accept, " \t,");
 		size_t len = strcspn(accept, ",");
 		int weight = weight_of(accept, len);
-		if (is_range_of(accept, len, "text/html"))
-			consider(&html, BY_EXACT_TYPE, weight);
-		else if (is_range_of(accept, len, "text/*"))
-			consider(&html, BY_TYPE_RANGE, weight);
-		else if (is_range_of(accept, len, "application/problem+json") ||
-		         is_range_of(accept, len, "application/json"))
-			consider(&json, BY_EXACT_TYPE, weight);
-		else if (is_range_of(accept, len, "application/*"))
-			consider(&json, BY_TYPE_RANGE, weight);
-		else if (is_range_of(accept, len, "*/*")) {
-			consider(&html, BY_WILDCARD, weight);
-			consider(&json, BY_WILDCARD, weight);
+		if (matches_range(accept, len, "text/html"))
+			prefer(&html, BY_EXACT_TYPE, weight);
+		else if (matches_range(accept, len, "text/*"))
+			prefer(&html, BY_TYPE_RANGE, weight);
+		else if (matches_range(accept, len, "application/problem+json") ||
+		         matches_range(accept, len, "application/json"))
+			prefer(&json, BY_EXACT_TYPE, weight);
+		else if (matches_range(accept, len, "application/*"))
+			prefer(&json, BY_TYPE_RANGE, weight);
+		else if (matches_range(accept, len, "*/*")) {
+			prefer(&html, BY_WILDCARD, weight);
+			prefer(&json, BY_WILDCARD, weight);
 		}
 		accept += len;
 	}

@@ -17,16 +17,16 @@
 
 #define SOURCE "/waymark/redirector"
 #define LINGER_MS 50
-/* A slug has one shard, so that its events stay in order; several shards, so that threads seldom wait for one another. */
+/* One shard per slug keeps its events in order; several shards keep threads from waiting for one another. */
 #define SHARDS 4
 #define SEGMENT_BYTES_MAX (8 * 1024 * 1024)
 #define SEGMENT_BYTES_MIN (64 * 1024)
-/* Records of a shard that Kafka may have without an ack. */
+/* Unacked records of one shard. */
 #define IN_FLIGHT_MAX 65536
 #define PRODUCER_BYTES_MAX (64 * 1024 * 1024)
-/* How long the shipper sleeps when there is nothing to ship. */
+/* Sleep of the shipper when there is nothing to ship. */
 #define IDLE_US 2000
-/* Records of one shard before the next one has its turn. */
+/* Records of one shard before the shipper moves to the next. */
 #define BATCH_RECORDS 1000
 
 struct event_shipper {
@@ -37,8 +37,8 @@ struct event_shipper {
 	pthread_t thread;
 	atomic_bool is_stopping;
 	atomic_bool is_dropping;
-	atomic_uint_fast64_t rejected; /* by Kafka, for good: acked to the journal, but dropped */
-	atomic_uint_fast64_t dropped;  /* before they came to a journal */
+	atomic_uint_fast64_t rejected; /* by Kafka for good: acked in the journal, counted as dropped */
+	atomic_uint_fast64_t dropped;  /* never stored in a journal */
 	struct metric *accepted_total;
 	struct metric *acked_total;
 	struct metric *queued;
@@ -46,13 +46,13 @@ struct event_shipper {
 	struct metric *journal_bytes;
 };
 
-/* Where an event stands that Kafka has not acked: a shard and its ack_id in one pointer. */
+/* Packs shard and ack_id of an unacked event into one pointer. */
 static void *opaque_of(size_t shard, uint64_t ack_id)
 {
 	return (void *)(uintptr_t)(ack_id * SHARDS + shard);
 }
 
-/* dropped and acked are read before what they are part of, so that queued is never negative. */
+/* dropped and acked are read before the counts that include them, so queued is never negative. */
 struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper)
 {
 	struct event_shipper_counts counts = { 0 };
@@ -85,7 +85,7 @@ static void show_counts(void *ctx)
 	metrics_set(shipper->journal_bytes, (int64_t)bytes);
 }
 
-/* A link's events are all in one shard: many clicks of one link fill theirs while the others have room. */
+/* A popular link fills its own shard while the others have room, so the fullest one is reported. */
 static double fullest_shard(void *ctx)
 {
 	const struct event_shipper *shipper = ctx;
@@ -100,29 +100,33 @@ static double fullest_shard(void *ctx)
 static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
 {
 	shipper->accepted_total =
-		metrics_counter(m, "waymark_events_accepted_total", "Events of answered redirects.", NULL);
-	shipper->acked_total = metrics_counter(m, "waymark_events_acked_total", "Events that Kafka has.", NULL);
-	shipper->queued = metrics_gauge(m, "waymark_events_queued", "Events that wait for Kafka's ack.", NULL);
+		metrics_counter(m, "waymark_events_accepted_total",
+	                        "Events of redirects, including those found in the journal at start.", NULL);
+	shipper->acked_total =
+		metrics_counter(m, "waymark_events_acked_total", "Events that Kafka has acknowledged.", NULL);
+	shipper->queued = metrics_gauge(m, "waymark_events_queued",
+	                                "Events in the journal that Kafka has not acknowledged.", NULL);
 	shipper->dropped_total = metrics_counter(m, "waymark_events_dropped_total",
-	                                         "Events lost: no room to keep them, or Kafka rejected them.", NULL);
-	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal's files.", NULL);
-	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes", "Beyond this size events are dropped.", NULL),
+	                                         "Events lost: the journal was full, or Kafka rejected them.", NULL);
+	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal files.", NULL);
+	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes",
+	                          "Size of the journal beyond which events are dropped.", NULL),
 	            (int64_t)bytes_max);
 	metrics_gauge_callback(m, "waymark_journal_fullest_ratio",
-	                       "How full the fullest of the journal's parts is; its links' events are dropped at 1.",
-	                       NULL, fullest_shard, shipper);
+	                       "Fill level of the fullest journal shard; events of its links are dropped at 1.", NULL,
+	                       fullest_shard, shipper);
 	metrics_before_render(m, show_counts, shipper);
 }
 
-/* Logs once per row of losses, not once per loss: there may be thousands a second. */
+/* Logs the first of consecutive losses only: there may be thousands per second. */
 static void log_loss(struct event_shipper *shipper, enum err reason)
 {
 	if (!atomic_exchange(&shipper->is_dropping, true))
 		log_error(shipper->log, "events_dropped", LOG_TEXT("reason", err_name(reason)));
 }
 
-/* A producer that closes gives its records up: they stay in the journal. */
-static void delivered(void *ctx, void *opaque, enum err result)
+/* A producer that is closing reports its records as undelivered; they stay in the journal. */
+static void on_delivery(void *ctx, void *opaque, enum err result)
 {
 	struct event_shipper *shipper = ctx;
 	uint64_t place = (uint64_t)(uintptr_t)opaque;
@@ -163,7 +167,7 @@ static void maintain(struct event_shipper *shipper)
 		journal_maintain(journal_shard_journal(shipper->shards[shard]));
 }
 
-/* Sends one record, however long the producer has no room for it; false when the end came first. */
+/* Sends one record and retries while the producer's queue is full. False: the shipper is stopping. */
 static bool send_with_retry(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
 {
 	enum err e;
@@ -174,11 +178,11 @@ static bool send_with_retry(struct event_shipper *shipper, size_t shard, const s
 		usleep(IDLE_US);
 	}
 	if (e != OK)
-		delivered(shipper, opaque_of(shard, found->ack_id), ERR_INVALID);
+		on_delivery(shipper, opaque_of(shard, found->ack_id), ERR_INVALID);
 	return true;
 }
 
-/* Ships a turn's worth of one shard; the number of records shipped. */
+/* Ships a batch of one shard. Returns the number of records shipped. */
 static size_t ship(struct event_shipper *shipper, size_t shard)
 {
 	struct journal_shard_record found;
@@ -189,7 +193,7 @@ static size_t ship(struct event_shipper *shipper, size_t shard)
 	return count;
 }
 
-/* Shipping gives way to the threads that answer visitors, above all when it works off an outage. */
+/* Runs at a lower priority than the threads that serve visitors, above all during the backlog of an outage. */
 static void *run(void *arg)
 {
 	struct event_shipper *shipper = arg;
@@ -251,7 +255,7 @@ static void create_producer(void *ctx)
 		.queue_bytes_max = PRODUCER_BYTES_MAX,
 		.linger_ms = LINGER_MS,
 		.message_timeout_ms = 0,
-		.delivered = delivered,
+		.delivered = on_delivery,
 		.ctx = creation->shipper,
 		.log = config->log,
 		.metrics = config->metrics,

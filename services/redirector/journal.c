@@ -10,7 +10,7 @@
 
 #define RETRY_US (1 * CLOCK_US_PER_S)
 
-/* A record between journal_next and its release; its ack_id is its index, counted without end. */
+/* A record between journal_next and its release. Its ack_id is its running number, which selects its slot. */
 struct in_flight {
 	struct journal_segment *segment;
 	size_t end;
@@ -21,32 +21,30 @@ struct journal {
 	struct journal_config config;
 	char dir[256];
 	int lock_fd;
-	int64_t retry_at_us;          /* the shipper's: of opening the folder, of making a segment */
+	int64_t retry_at_us;          /* the shipper's: next try to open the directory or create a segment */
 	int64_t synced_at_us;         /* the shipper's */
 	_Atomic uint64_t next_number; /* of the next segment */
-	_Atomic bool is_open;         /* the folder is ours and recovery is over */
+	_Atomic bool is_open;         /* the directory is locked and recovery is done */
 	_Atomic bool accepts_appends;
-	_Atomic bool is_broken; /* the last segment could not be made, for a reason other than bytes_max */
+	_Atomic bool is_broken; /* the last segment could not be created, for a reason other than bytes_max */
 	_Atomic uint64_t bytes;
 
 	/*
-	 * One chain, oldest first: what an earlier process left, then our own. The shipper takes segments off its
-	 * front; the appender adds to its end. `sentinel` stands in front, so that neither end is ever missing.
+	 * One chain, oldest first: recovered segments, then our own. The shipper removes segments at the front;
+	 * the appender adds them at the end. The sentinel keeps the chain from ever being empty.
 	 */
 	struct journal_segment sentinel;
-	struct journal_segment *last; /* the appender's, once recovery is over */
-	/*
-	 * Made by the shipper, taken by the appender. Numbers must rise along the chain, so one thread makes at a time.
-	 */
+	struct journal_segment *last; /* the appender's, once recovery is done */
+	/* Created by the shipper, used by the appender. The lock keeps numbers rising along the chain. */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
-	struct journal_segment *spare;   /* the shipper's: done with, for the next standby; may be NULL */
-	struct journal_segment *reading; /* the shipper's; the sentinel: nothing was read yet */
+	struct journal_segment *spare;   /* the shipper's: released, for the next standby; may be NULL */
+	struct journal_segment *reading; /* the shipper's; the sentinel: nothing read yet */
 	uint64_t first_own_number;       /* segments below it were recovered */
 
 	struct in_flight *window;
 	uint64_t next_ack_id;    /* the shipper's */
-	uint64_t release_ack_id; /* the shipper's: the oldest that is not released */
+	uint64_t release_ack_id; /* the shipper's: the oldest that is not released yet */
 
 	_Atomic uint64_t appended;
 	_Atomic uint64_t acked;
@@ -54,8 +52,8 @@ struct journal {
 
 /* --- segments --- */
 
-/* Within bytes_max. ERR_LIMIT: beyond it, or the disk is full. */
-static enum err make_segment(struct journal *j, struct journal_segment **out)
+/* ERR_LIMIT: it would exceed bytes_max, or the disk is full. */
+static enum err create_segment(struct journal *j, struct journal_segment **out)
 {
 	size_t size = j->config.segment_bytes;
 	if (atomic_fetch_add(&j->bytes, size) + size > j->config.bytes_max) {
@@ -75,7 +73,10 @@ static void add_to_chain(struct journal *j, struct journal_segment *s)
 	j->last = s;
 }
 
-/* A process that is killed again and again leaves a segment each time: each may count for what is in it only. */
+/*
+ * A process that is killed again and again leaves a segment each time. Trimming keeps nearly empty ones from
+ * using up bytes_max.
+ */
 static void recover_segment(struct journal *j, struct journal_segment *s, uint64_t records)
 {
 	if (records == 0) {
@@ -90,17 +91,17 @@ static void recover_segment(struct journal *j, struct journal_segment *s, uint64
 
 static void recover(struct journal *j)
 {
-	struct journal_directory folder;
-	journal_directory_list(&folder, j->dir, j->config.log);
-	for (size_t i = 0; i < folder.count; i++)
-		recover_segment(j, folder.segments[i], folder.records[i]);
-	j->first_own_number = folder.next_number;
-	atomic_store(&j->next_number, folder.next_number);
-	journal_directory_clear(&folder);
+	struct journal_directory directory;
+	journal_directory_list(&directory, j->dir, j->config.log);
+	for (size_t i = 0; i < directory.count; i++)
+		recover_segment(j, directory.segments[i], directory.records[i]);
+	j->first_own_number = directory.next_number;
+	atomic_store(&j->next_number, directory.next_number);
+	journal_directory_clear(&directory);
 }
 
-/* Takes the folder and what is in it. Until then nobody appends. */
-static void open_folder(struct journal *j)
+/* Locks the directory and recovers its segments. Appends are refused until then. */
+static void open_directory(struct journal *j)
 {
 	if (journal_directory_lock(j->dir, j->config.log, &j->lock_fd) != OK)
 		return;
@@ -118,20 +119,20 @@ struct journal *journal_new(const struct journal_config *config)
 	snprintf(j->dir, sizeof j->dir, "%s", config->dir);
 	j->window = mem_array(config->in_flight_max, sizeof *j->window);
 	j->last = j->reading = &j->sentinel;
-	open_folder(j);
+	open_directory(j);
 	journal_maintain(j);
 	return j;
 }
 
 /* --- the appender --- */
 
-/* The segment that the next record goes into: the ready one, or, when the shipper was too slow, one made here. */
+/* The segment for the next record: the standby, or a new one when the shipper was too slow. */
 static enum err take_standby(struct journal *j, struct journal_segment **out)
 {
 	enum err err = OK;
 	pthread_mutex_lock(&j->standby_lock);
 	if (j->standby == NULL)
-		err = atomic_load(&j->accepts_appends) ? make_segment(j, &j->standby) : ERR_LIMIT;
+		err = atomic_load(&j->accepts_appends) ? create_segment(j, &j->standby) : ERR_LIMIT;
 	if (err == OK) {
 		*out = j->standby;
 		j->standby = NULL;
@@ -148,7 +149,7 @@ enum err journal_append(struct journal *j, const void *bytes, size_t len)
 	enum err err = ERR_LIMIT;
 	if (!atomic_load_explicit(&j->is_open, memory_order_acquire))
 		return ERR_LIMIT;
-	/* First, so that nobody can ack a record that is not counted yet. */
+	/* Counted first: the record may be acked before this function returns. */
 	atomic_fetch_add(&j->appended, 1);
 	bool is_own = j->last->number >= j->first_own_number;
 	if (is_own)
@@ -171,7 +172,7 @@ static struct in_flight *slot(struct journal *j, uint64_t ack_id)
 	return &j->window[ack_id % j->config.in_flight_max];
 }
 
-/* Moves the reader on to the next segment; false: there is none yet. */
+/* Advances the reader to the next segment. False: there is none yet. */
 static bool advance_reading(struct journal *j)
 {
 	struct journal_segment *next = atomic_load_explicit(&j->reading->next, memory_order_acquire);
@@ -208,7 +209,7 @@ void journal_ack(struct journal *j, uint64_t ack_id)
 	atomic_fetch_add(&j->acked, 1);
 }
 
-/* Writes into the segments how far they are done: the acked records that no unacked one stands before. */
+/* Releases the acked records that have no unacked record before them. */
 static void release_acked(struct journal *j)
 {
 	while (j->release_ack_id < j->next_ack_id) {
@@ -228,7 +229,7 @@ static void remove_segment(struct journal *j, struct journal_segment *s)
 	journal_segment_free(s, true);
 }
 
-/* One is kept; the others, of a time when Kafka was away, are given back to the disk. */
+/* Keeps one spare. The others, left from a Kafka outage, are deleted. */
 static void keep_or_remove(struct journal *j, struct journal_segment *s)
 {
 	bool is_whole = s->size == j->config.segment_bytes;
@@ -238,7 +239,7 @@ static void keep_or_remove(struct journal *j, struct journal_segment *s)
 		j->spare = s;
 }
 
-static void remove_done_segments(struct journal *j)
+static void remove_released_segments(struct journal *j)
 {
 	struct journal_segment *in_use =
 		j->release_ack_id < j->next_ack_id ? slot(j, j->release_ack_id)->segment : j->reading;
@@ -251,13 +252,13 @@ static void remove_done_segments(struct journal *j)
 	}
 }
 
-/* With the standby lock held. */
-static enum err make_standby(struct journal *j)
+/* Call it with the standby lock held. */
+static enum err create_standby(struct journal *j)
 {
 	struct journal_segment *spare = j->spare;
 	j->spare = NULL;
 	if (!spare)
-		return make_segment(j, &j->standby);
+		return create_segment(j, &j->standby);
 	enum err err = journal_segment_reuse(spare, j->dir, atomic_fetch_add(&j->next_number, 1), j->config.log);
 	atomic_store(&j->is_broken, err != OK);
 	if (err == OK)
@@ -267,16 +268,16 @@ static enum err make_standby(struct journal *j)
 	return err;
 }
 
-/* A new file is tried again after RETRY_US; a segment that is done with is there at once, however full the disk is. */
+/* Creating a file is retried after RETRY_US. A spare segment is used at once, even if the disk is full. */
 static void prepare_standby(struct journal *j, int64_t now_us)
 {
 	if (!atomic_load(&j->accepts_appends) && !j->spare && now_us < j->retry_at_us)
 		return;
 	pthread_mutex_lock(&j->standby_lock);
-	bool is_there = j->standby != NULL || make_standby(j) == OK;
-	if (!is_there)
+	bool is_ready = j->standby != NULL || create_standby(j) == OK;
+	if (!is_ready)
 		j->retry_at_us = now_us + RETRY_US;
-	atomic_store(&j->accepts_appends, is_there);
+	atomic_store(&j->accepts_appends, is_ready);
 	pthread_mutex_unlock(&j->standby_lock);
 }
 
@@ -299,12 +300,12 @@ void journal_maintain(struct journal *j)
 		if (now_us < j->retry_at_us)
 			return;
 		j->retry_at_us = now_us + RETRY_US;
-		open_folder(j);
+		open_directory(j);
 		if (!atomic_load(&j->is_open))
 			return;
 	}
 	release_acked(j);
-	remove_done_segments(j);
+	remove_released_segments(j);
 	prepare_standby(j, now_us);
 	sync_if_due(j, now_us);
 }

@@ -43,13 +43,13 @@ static size_t record_bytes(size_t len)
 	return sizeof(struct record) + ((len + 7) & ~(size_t)7);
 }
 
-/* The place is part of the sum, so that a record of an earlier file in the same blocks is not taken for one of this. */
+/* Number and offset are part of the sum, so a record from an earlier use of the file does not match. */
 static uint64_t checksum_of(const struct journal_segment *s, size_t offset, const void *bytes, size_t len)
 {
 	return XXH3_64bits_withSeed(bytes, len, s->number * 0x9E3779B97F4A7C15u + offset);
 }
 
-static enum err refuse(const struct log *log, const char *event, const char *path, int error)
+static enum err fail(const struct log *log, const char *event, const char *path, int error)
 {
 	log_error(log, event, LOG_TEXT("path", path), LOG_TEXT("error", strerrordesc_np(error)));
 	return error == ENOSPC || error == EDQUOT || error == EFBIG ? ERR_LIMIT : ERR_UNAVAILABLE;
@@ -63,7 +63,7 @@ static struct journal_segment *segment_new(const char *path)
 	return s;
 }
 
-/* Populated: the one who prepares a segment pays for its page faults, not the one who answers visitors. */
+/* MAP_POPULATE: page faults cost the thread that prepares a segment, not the threads that serve visitors. */
 static int map_file(struct journal_segment *s, int fd, size_t size)
 {
 	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
@@ -86,7 +86,7 @@ enum err journal_segment_create(const char *dir, uint64_t number, size_t size, c
 	name_file(path, dir, number);
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return refuse(log, "journal_segment_not_created", path, errno);
+		return fail(log, "journal_segment_not_created", path, errno);
 	struct journal_segment *s = segment_new(path);
 	int error = posix_fallocate(fd, 0, (off_t)size);
 	if (error == 0)
@@ -95,11 +95,11 @@ enum err journal_segment_create(const char *dir, uint64_t number, size_t size, c
 	if (error != 0) {
 		unlink(path);
 		free(s);
-		return refuse(log, "journal_segment_not_allocated", path, error);
+		return fail(log, "journal_segment_not_allocated", path, error);
 	}
 	s->number = number;
 	*header_of(s) = (struct header){ .number = number, .released = JOURNAL_SEGMENT_HEADER_BYTES };
-	/* The magic comes last: a file without it was never used. */
+	/* The magic is written last: a file without it was never used. */
 	atomic_signal_fence(memory_order_release);
 	memcpy(header_of(s)->magic, magic, sizeof magic);
 	*out = s;
@@ -112,7 +112,7 @@ static void mark_end(struct journal_segment *s, size_t offset, uint32_t mark)
 		atomic_store_explicit(&record_at(s, offset)->length, mark, memory_order_release);
 }
 
-/* In an order in which a process that is killed on the way leaves a file without records. */
+/* The order of the steps matters: wherever the process is killed, the file holds no records. */
 enum err journal_segment_reuse(struct journal_segment *s, const char *dir, uint64_t number, const struct log *log)
 {
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
@@ -143,7 +143,7 @@ enum err journal_segment_open(const char *path, const struct log *log, struct jo
 	struct stat st;
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return refuse(log, "journal_segment_not_opened", path, errno);
+		return fail(log, "journal_segment_not_opened", path, errno);
 	struct journal_segment *s = segment_new(path);
 	int error = fstat(fd, &st) == 0 ? 0 : errno;
 	if (error == 0 && st.st_size >= JOURNAL_SEGMENT_HEADER_BYTES)
@@ -151,7 +151,7 @@ enum err journal_segment_open(const char *path, const struct log *log, struct jo
 	close(fd);
 	if (error != 0) {
 		free(s);
-		return refuse(log, "journal_segment_not_opened", path, error);
+		return fail(log, "journal_segment_not_opened", path, error);
 	}
 	if (s->map == NULL || !header_is_valid(s)) {
 		log_error(log, "journal_segment_invalid", LOG_TEXT("path", path));
@@ -164,7 +164,7 @@ enum err journal_segment_open(const char *path, const struct log *log, struct jo
 	return OK;
 }
 
-/* The length of the whole record at an offset, or -1: there is none. */
+/* The length of the whole record at an offset; -1: none. */
 static int64_t whole_record_at(const struct journal_segment *s, size_t offset)
 {
 	if (offset + sizeof(struct record) > s->size)
@@ -182,7 +182,7 @@ static bool is_closed_at(const struct journal_segment *s, size_t offset)
 	       atomic_load_explicit(&record_at(s, offset)->length, memory_order_acquire) == JOURNAL_SEGMENT_CLOSED;
 }
 
-/* Counts the whole records from the reader's place on; gives where they end. */
+/* Counts the whole records that are still to be read; returns the offset after them. */
 static size_t count_records(const struct journal_segment *s, uint64_t *records)
 {
 	size_t offset = s->read_at;

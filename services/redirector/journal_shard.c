@@ -5,21 +5,21 @@
 
 #include "lib/base/mem.h"
 
-/* What the shipper needs for key and headers stands in front of the message. */
+/* Precedes the message: what the shipper needs for the key and headers of the Kafka record. */
 struct head {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	int64_t occurred_at_us;
 	char slug[33];
-	bool has_trace; /* TRACE_CONTEXT_SIZE bytes of it follow, before the message */
+	bool has_trace; /* TRACE_CONTEXT_SIZE bytes of traceparent follow, before the message */
 	uint8_t zero[6];
 };
-/* Journals outlive the program that wrote them. */
-_Static_assert(sizeof(struct head) == 64, "the head's size stays");
+/* A journal may be read by a later version of the program. */
+_Static_assert(sizeof(struct head) == 64, "the size of the head is part of the format");
 
 struct journal_shard {
 	struct journal *journal;
 	uint8_t instance[ENTROPY_UUID_SIZE];
-	pthread_mutex_t order; /* the sequence is the order in the journal */
+	pthread_mutex_t append_lock; /* keeps the sequence in the order of the journal */
 	uint64_t sequence;
 	struct entropy_pool entropy;
 	struct strbuf bytes;
@@ -30,7 +30,7 @@ struct journal_shard *journal_shard_new(const struct journal_config *config)
 	struct journal_shard *shard = mem_zero(sizeof(*shard));
 	shard->journal = journal_new(config);
 	entropy_uuid4(shard->instance);
-	pthread_mutex_init(&shard->order, NULL);
+	pthread_mutex_init(&shard->append_lock, NULL);
 	strbuf_init(&shard->bytes, sizeof(struct head) + TRACE_CONTEXT_SIZE + REDIRECT_EVENT_BYTES_MAX);
 	return shard;
 }
@@ -41,7 +41,7 @@ void journal_shard_free(struct journal_shard *shard)
 		return;
 	journal_free(shard->journal);
 	strbuf_clear(&shard->bytes);
-	pthread_mutex_destroy(&shard->order);
+	pthread_mutex_destroy(&shard->append_lock);
 	free(shard);
 }
 
@@ -68,9 +68,9 @@ static enum err append(struct journal_shard *shard, struct redirect_event *event
 
 enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event, const char *traceparent)
 {
-	pthread_mutex_lock(&shard->order);
+	pthread_mutex_lock(&shard->append_lock);
 	enum err e = append(shard, event, traceparent);
-	pthread_mutex_unlock(&shard->order);
+	pthread_mutex_unlock(&shard->append_lock);
 	return e;
 }
 

@@ -15,9 +15,9 @@
 #define POLL_MS 20
 #define POLL_BUSY_MS 1
 #define REPAIRS_MAX 256
-/* A Redis that was too slow once, while Kafka comes back, is no reason to trust memory for longer. */
+/* One slow reply of Redis while Kafka reconnects must not extend the life of memory entries. */
 #define ISOLATED_AFTER_US (2 * CLOCK_US_PER_S)
-/* Of a run of records, after how many those who wait are looked after. */
+/* Records that are read before held lookups are advanced. */
 #define BATCH_MAX 256
 
 struct link_feed {
@@ -26,7 +26,7 @@ struct link_feed {
 	struct worker_pool *repairers;
 	pthread_t thread;
 	atomic_bool stopping;
-	int64_t connected_at_us; /* the thread's: when the feed was fresh or Redis could be reached, last */
+	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis reachable */
 	struct metric *events;
 	struct metric *malformed;
 	struct metric *resets;
@@ -42,7 +42,7 @@ struct repair {
 static void repair_redis(void *arg)
 {
 	struct repair *repair = arg;
-	/* Best effort: link_cache logs what fails; the same or a newer version there is as good. */
+	/* Best effort: link_cache logs errors, and the same or a newer version in Redis is as good. */
 	enum err e = link_cache_set(repair->feed->config.link_cache, &repair->entry);
 	metrics_add(repair->feed->repairs, e == OK);
 	free(repair);
@@ -58,7 +58,7 @@ static void queue_repair(struct link_feed *feed, const struct link_entry *entry)
 	free(repair);
 }
 
-/* A purged link's event says DELETED. */
+/* The event of a purged link has the state DELETED. */
 static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 {
 	const struct link_feed_config *c = &feed->config;
@@ -71,7 +71,7 @@ static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 	metrics_add(feed->events, 1);
 }
 
-/* Some newer sender's event: the link that it is about has to be asked for again. */
+/* The event may come from a newer version of links-api: the link has to be read from a store again. */
 static void handle_malformed(struct link_feed *feed, const struct kafka_message *message)
 {
 	metrics_add(feed->malformed, 1);
@@ -84,13 +84,13 @@ static void handle_malformed(struct link_feed *feed, const struct kafka_message 
 
 static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
-	struct feed_mark mark;
-	if (feed_mark_read(feed->kafka, message, &mark) != OK)
+	struct feed_mark watermark;
+	if (feed_mark_read(feed->kafka, message, &watermark) != OK)
 		metrics_add(feed->malformed, 1);
-	else if (!watermark_tracker_update(feed->config.watermark, message->partition, &mark))
+	else if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
 		kafka_feed_look(feed->kafka);
 	else
-		link_cache_require_generation(feed->config.link_cache, mark.generation);
+		link_cache_require_generation(feed->config.link_cache, watermark.generation);
 }
 
 static void handle_record(struct link_feed *feed, const struct kafka_message *message)
@@ -99,7 +99,7 @@ static void handle_record(struct link_feed *feed, const struct kafka_message *me
 	if (feed_mark_is_key(message->key, message->key_len))
 		handle_watermark(feed, message);
 	else if (!message->value)
-		return; /* the tombstone behind a PURGED event */
+		return; /* the tombstone after a PURGED event */
 	else if (link_event_decode(message->value, message->value_len, &event) == OK)
 		apply_change(feed, &event.link.entry);
 	else
@@ -132,18 +132,18 @@ static enum err open_kafka(struct link_feed *feed)
 		&feed->kafka);
 }
 
-struct opening {
+struct open_call {
 	struct link_feed *feed;
 	enum err result;
 };
 
 static void open_at_low_priority(void *ctx)
 {
-	struct opening *opening = ctx;
-	opening->result = open_kafka(opening->feed);
+	struct open_call *call = ctx;
+	call->result = open_kafka(call->feed);
 }
 
-/* After an error that librdkafka does not recover from: as if we had just started. */
+/* Starts over after an error from which librdkafka cannot recover. */
 static void reopen_kafka(struct link_feed *feed)
 {
 	for (int32_t p = 0; p < feed->config.watermark->partitions; p++)
@@ -152,11 +152,11 @@ static void reopen_kafka(struct link_feed *feed)
 	kafka_feed_free(feed->kafka);
 	feed->kafka = NULL;
 	enum err e = open_kafka(feed);
-	(void)e; /* logged; tried again by the next round */
+	(void)e; /* logged; the next pass of follow retries */
 }
 
-/* True: somebody waits for the next round. */
-static bool advance_waiters(struct link_feed *feed)
+/* Adjusts the time to live and advances held lookups. True: more lookups are due at once. */
+static bool run_housekeeping(struct link_feed *feed)
 {
 	const struct link_feed_config *c = &feed->config;
 	int64_t now_us = clock_steady_us(c->clock);
@@ -186,7 +186,7 @@ static void *follow(void *arg)
 		}
 		if (e == ERR_INTERNAL)
 			reopen_kafka(feed);
-		busy = advance_waiters(feed);
+		busy = run_housekeeping(feed);
 	}
 	return NULL;
 }
@@ -210,24 +210,25 @@ static double ttl_seconds(void *ctx)
 static void register_metrics(struct link_feed *feed)
 {
 	struct metrics *m = feed->config.metrics;
-	feed->events = metrics_counter(m, "waymark_feed_events_total", "Link events that the feed brought.", NULL);
+	feed->events = metrics_counter(m, "waymark_feed_events_total", "Link events read from the feed.", NULL);
 	feed->malformed = metrics_counter(m, "waymark_feed_malformed_total",
-	                                  "Records of the feed that are neither link events nor marks.", NULL);
+	                                  "Records of the feed that are neither link events nor watermarks.", NULL);
 	feed->resets = metrics_counter(m, "waymark_feed_resets_total",
-	                               "Times that the feed lost its place and may have missed events.", NULL);
-	feed->repairs =
-		metrics_counter(m, "waymark_feed_repairs_total",
-	                        "Changes put into Redis because a late fill of ours could have hidden them.", NULL);
+	                               "Times that the feed lost its position and may have missed events.", NULL);
+	feed->repairs = metrics_counter(
+		m, "waymark_feed_repairs_total",
+		"Changes written to Redis because a late fill by this process may have overwritten them.", NULL);
 	feed->repairs_dropped = metrics_counter(m, "waymark_feed_repairs_dropped_total",
-	                                        "The same, not done as too many waited already.", NULL);
+	                                        "Such writes that were skipped because the queue was full.", NULL);
 	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
-	                       "How far behind now the feed of link events has been seen.", NULL, lag_seconds,
+	                       "Age of the watermark: how far the feed of link events lags.", NULL, lag_seconds,
 	                       feed->config.watermark);
-	metrics_gauge_callback(m, "waymark_feed_is_fresh", "1 while memory may answer by the feed.", NULL,
+	metrics_gauge_callback(m, "waymark_feed_is_fresh",
+	                       "1 while the feed lags little enough to keep memory entries fresh.", NULL,
 	                       is_fresh_value, feed->config.watermark);
 	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",
-	                       "How long an entry is answered from memory that the feed does not vouch for.", NULL,
-	                       ttl_seconds, feed->config.memory);
+	                       "Time to live of memory entries that the feed does not keep fresh.", NULL, ttl_seconds,
+	                       feed->config.memory);
 }
 
 enum err link_feed_start(const struct link_feed_config *config, struct link_feed **out)
@@ -235,12 +236,11 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	struct link_feed *feed = mem_zero(sizeof(*feed));
 	feed->config = *config;
 	feed->connected_at_us = clock_steady_us(config->clock);
-	struct opening opening = { .feed = feed };
-	scheduling_call_giving_way(open_at_low_priority,
-	                           &opening); /* a wave of events must not keep visitors waiting */
-	if (opening.result != OK) {
+	struct open_call call = { .feed = feed };
+	scheduling_call_giving_way(open_at_low_priority, &call); /* a burst of events must not delay visitors */
+	if (call.result != OK) {
 		free(feed);
-		return opening.result;
+		return call.result;
 	}
 	feed->repairers = worker_pool_new("feed-repair", 1, REPAIRS_MAX);
 	register_metrics(feed);

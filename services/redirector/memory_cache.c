@@ -11,7 +11,7 @@
 #define SHARDS_MAX 64
 #define SHARD_BYTES_MIN ((size_t)1024 * 1024)
 
-/* A cache line each, so that two loops in different shards do not slow each other down. */
+/* One cache line each, so loops that use different shards do not share lines. */
 struct locked_shard {
 	pthread_mutex_t lock;
 	struct memory_shard *shard;
@@ -20,7 +20,7 @@ struct locked_shard {
 struct memory_cache {
 	struct slug_hash_key key;
 	_Atomic int64_t ttl_us;
-	const struct watermark_tracker *watermark; /* NULL: no feed is followed */
+	const struct watermark_tracker *watermark; /* NULL: no feed */
 	const struct recent_changes *changes;
 	size_t shard_count; /* a power of two */
 	struct locked_shard *shards;
@@ -56,7 +56,7 @@ void memory_cache_free(struct memory_cache *cache)
 	free(cache);
 }
 
-/* The upper bits choose the shard, the lower ones the bucket in it. */
+/* The upper bits of the hash choose the shard, the lower bits the bucket in it. */
 static struct memory_shard *lock_shard(struct memory_cache *cache, uint64_t hash, pthread_mutex_t **lock)
 {
 	struct locked_shard *chosen = &cache->shards[(hash >> 58) & (cache->shard_count - 1)];
@@ -138,14 +138,17 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_
 	return version;
 }
 
-/* Under the shard's lock: an event that is not noted yet will find what is put in now. */
+/* Call it with the shard's lock held: an event that is not recorded yet will then find the new entry. */
 static bool is_tracked_since(const struct memory_cache *cache, const char *slug, size_t slug_len, int64_t read_at_us)
 {
 	return cache->watermark && watermark_tracker_is_continuous_since(cache->watermark, read_at_us) &&
 	       recent_changes_none_since(cache->changes, slug, slug_len, read_at_us - RECENT_CHANGES_LATE_FILL_US);
 }
 
-/* A store has told the same version again. Cover from before a gap in the feed must not live on by a newer reading. */
+/*
+ * A store returned the version that memory holds. If the feed had a gap since the old read, the new read must be
+ * tracked by itself: it must not inherit the old entry's tracking.
+ */
 static void confirm(const struct memory_cache *cache, struct memory_link *link, int64_t read_at_us, bool is_tracked)
 {
 	bool was_tracked = cache->watermark && is_tracked_now(cache, link);
@@ -173,7 +176,7 @@ void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, in
 	pthread_mutex_unlock(lock);
 }
 
-/* The time of the reading stays: a feed that is behind must not make an entry live longer. */
+/* read_at_us stays as it is: a feed that lags must not extend the life of an entry. */
 void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry)
 {
 	size_t slug_len = strlen(entry->slug);

@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 
-/* In front of a block of glibc's; jemalloc has none. */
+/* glibc's header before each block; jemalloc has none. */
 #define BLOCK_HEADER 8
 
 size_t memory_link_bytes(const struct memory_link *link)
@@ -18,7 +18,7 @@ struct memory_link *memory_link_pack(const struct link_entry *entry, int64_t rea
 	size_t slug_len = strlen(entry->slug);
 	size_t original_len = strlen(entry->original_url);
 	size_t expired_len = strlen(entry->expired_url);
-	/* Never less than the struct, whose tail padding overlaps the text. */
+	/* At least the size of the struct, whose tail padding overlaps the text. */
 	size_t size = offsetof(struct memory_link, text) + slug_len + original_len + expired_len;
 	struct memory_link *link = mem_zero(size > sizeof(*link) ? size : sizeof(*link));
 	link->read_at_us = read_at_us;

@@ -6,10 +6,10 @@
 
 #include "lib/base/mem.h"
 
-/* With shorter URLs the chains grow a little, with longer ones some buckets stay empty. */
+/* Sizes the table: shorter URLs make chains a little longer, longer URLs leave some buckets empty. */
 #define LINK_BYTES_EXPECTED 160
 #define SMALL_QUEUE_PERCENT 10
-/* Who is hits so often while in the small queue moves on to the main one. */
+/* Hits in the small queue that move a link to the main queue. */
 #define HITS_TO_PROMOTE 2
 
 enum { SMALL, MAIN, QUEUES };
@@ -29,7 +29,7 @@ struct memory_shard {
 	uint64_t evictions;
 	uint64_t mask;
 	struct memory_link **buckets;
-	uint32_t *ghosts; /* fingerprints of links that left the small queue lately */
+	uint32_t *ghosts; /* fingerprints of links that recently left the small queue */
 };
 
 struct memory_shard *memory_shard_new(size_t bytes, const struct slug_hash_key *key)
@@ -99,7 +99,7 @@ static void unlink_from_queue(struct memory_shard *shard, struct memory_link *li
 	queue->bytes -= memory_link_bytes(link);
 }
 
-/* Computed again when it leaves, instead of kept with each link. */
+/* Recomputed when a link leaves, instead of stored with each link. */
 static uint64_t hash_of(const struct memory_shard *shard, const struct memory_link *link)
 {
 	return slug_hash(shard->key, link->text, link->slug_len);
@@ -116,13 +116,13 @@ void memory_shard_remove(struct memory_shard *shard, struct memory_link *link)
 	free(link);
 }
 
-/* Bits that choose neither the bucket nor the shard; never 0, which is an empty place. */
+/* Bits that choose neither the bucket nor the shard. Never 0, which marks an empty slot. */
 static uint32_t fingerprint(uint64_t hash)
 {
 	return (uint32_t)(hash >> 26) | 1;
 }
 
-/* True once for a link that left the small queue and whose place no later one has taken. */
+/* True, once, for a link that recently left the small queue and whose slot has not been overwritten. */
 static bool take_ghost(struct memory_shard *shard, uint64_t hash)
 {
 	uint32_t *ghost = &shard->ghosts[hash & shard->mask];
@@ -164,7 +164,7 @@ static size_t used(const struct memory_shard *shard)
 	return shard->queues[SMALL].bytes + shard->queues[MAIN].bytes;
 }
 
-/* Ends: each step drops a link, moves one on for good, or takes one of its at most MEMORY_LINK_HITS_MAX points. */
+/* Terminates: each step evicts a link, promotes one, or uses up one of its at most MEMORY_LINK_HITS_MAX hits. */
 static void make_room(struct memory_shard *shard, size_t bytes)
 {
 	while (used(shard) > 0 && used(shard) + bytes > shard->limit) {

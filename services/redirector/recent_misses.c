@@ -12,7 +12,7 @@
 
 struct recent_misses {
 	struct slug_hash_key key;
-	_Atomic uint64_t slots[SLOTS]; /* the upper half of the hash, and the second of the miss; 0: empty */
+	_Atomic uint64_t slots[SLOTS]; /* upper half of the hash, and the second of the miss; 0: empty */
 };
 
 struct recent_misses *recent_misses_new(void)

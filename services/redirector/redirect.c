@@ -15,7 +15,7 @@
 #define RETRY_AFTER_UNAVAILABLE "2"
 #define ROOT_TEXT_SIZE (LINK_URL_SIZE + 128)
 
-/* Crawlers may come in: they have to, or they would not see that nothing here is to be indexed. */
+/* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
 static const char robots_text[] = "User-agent: *\nDisallow:\n";
 
 struct redirect {
@@ -30,10 +30,11 @@ struct redirect *redirect_new(const struct redirect_config *config)
 	struct redirect *redirect = mem_zero(sizeof(*redirect));
 	redirect->config = *config;
 	redirect->answers = answer_metrics_new(config->metrics);
-	redirect->without_salt = metrics_counter(config->metrics, "waymark_events_without_visitor_hash_total",
-	                                         "Events whose visitor's address or day's salt was not known.", NULL);
+	redirect->without_salt = metrics_counter(
+		config->metrics, "waymark_events_without_visitor_hash_total",
+		"Events without a visitor hash: the address or the salt of the day was not known.", NULL);
 	snprintf(redirect->root_text, sizeof(redirect->root_text),
-	         "This is Waymark. Short links begin with %s/ and send_redirect elsewhere.\n", config->public_base_url);
+	         "This is Waymark, a URL shortener. Short links begin with %s/.\n", config->public_base_url);
 	return redirect;
 }
 
@@ -65,9 +66,9 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 	return (struct redirect_decision){ .status = 404 };
 }
 
-static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "each slug fits into its event");
+static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "a slug fits into its event");
 
-/* This runs for each redirect: texts whose lengths were checked long ago are copied without further ado. */
+/* A hot path: texts whose lengths were checked on input are copied without another check. */
 static void record_event(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
                          unsigned status)
 {
@@ -90,10 +91,10 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
                                         const struct link_entry *entry, const struct redirect_decision *decision)
 {
 	http_exchange_set_status(x, decision->status);
-	/* A stored URL in its normal form has no such bytes; one that has them must not go out cut. */
+	/* A normalised URL has no control bytes. One that has them must not be sent truncated. */
 	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
-		log_error(redirect->config.log, "destination_refused", LOG_INT("link_id", entry->id));
-		return error_page_respond(x, 500, "The link's destination cannot be sent.");
+		log_error(redirect->config.log, "destination_rejected", LOG_INT("link_id", entry->id));
+		return error_page_respond(x, 500, "The link's destination is not a valid header value.");
 	}
 	const char *cache_control =
 		decision->location == entry->original_url ? redirect->config.cache_control : "private, no-store";
@@ -106,7 +107,8 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
 static enum http_progress respond_unavailable(struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
-	return error_page_respond(x, 503, "The stores of links cannot be reached just now.");
+	return error_page_respond(x, 503,
+	                          "The link cannot be looked up at the moment. Retry after the time in Retry-After.");
 }
 
 static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
@@ -119,25 +121,26 @@ static enum http_progress respond_rate_limited(struct redirect *redirect, struct
 	e = e == OK ? http_exchange_add_header(x, "RateLimit", text) : e;
 	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60", (long long)redirect->config.unknown_per_minute);
 	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
-	(void)e; /* digits of ours are no control bytes */
-	return error_page_respond(x, 429, "Too many unknown links were asked for from this address.");
+	(void)e; /* our own digits contain no control bytes */
+	return error_page_respond(
+		x, 429, "This address has requested too many unknown links. Retry after the time in Retry-After.");
 }
 
-/* The clock is read once: state, status and destination belong to the same moment. */
+/* The clock is read once, so state, status and destination belong to the same moment. */
 static enum http_progress respond(struct redirect *redirect, struct http_exchange *x, enum err found,
                                   const struct link_entry *entry)
 {
 	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
 	if (decision.location && host_guard_judge(redirect->config.hosts, decision.location) != HOST_POLICY_GOOD)
 		return error_page_respond(
-			x, 451, "The operator of this service leads nobody to the host that this link is for.");
+			x, 451, "The operator of this service has blocked the destination host of this link.");
 	if (decision.location)
 		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
 		return error_page_respond(x, 410, "This link has expired.");
 	if (decision.status == 503)
 		return respond_unavailable(x);
-	return error_page_respond(x, 404, "There is no such link.");
+	return error_page_respond(x, 404, "This link does not exist.");
 }
 
 static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct link_entry *entry)
@@ -200,7 +203,7 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	const char *path = http_exchange_path(x);
 	if (method != HTTP_GET && method != HTTP_HEAD) {
 		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
-		return error_page_respond(x, 405, "Links answer GET and HEAD.");
+		return error_page_respond(x, 405, "Short links support GET and HEAD only.");
 	}
 	size_t slug_len = 0;
 	const char *slug = slug_of_path(path, &slug_len);
@@ -212,7 +215,7 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text, sizeof(robots_text) - 1);
 		return HTTP_ANSWERED;
 	}
-	return error_page_respond(x, 404, "There is no such link.");
+	return error_page_respond(x, 404, "This link does not exist.");
 }
 
 static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
@@ -228,10 +231,7 @@ void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status,
 {
 	struct redirect *redirect = ctx;
 	answer_metrics_count(redirect->answers, status);
-	/*
-	 * Only mistakes of ours get a line of their own, and what is traced: during an outage there may be thousands of
-	 * 503.
-	 */
+	/* Only our own errors and traced requests are logged: an outage may cause thousands of 503 per second. */
 	if (status == 500)
 		log_answer(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
 	else if (trace_context_is_sampled(http_exchange_traceparent(x)))

@@ -13,19 +13,19 @@
 
 #define LOOKUPS_MAX 16384
 /*
- * Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once; then nobody asks it until it
- * answers.
+ * Short, because Redis has to be faster than PostgreSQL. A hung Redis costs this once; then it is not queried until
+ * it replies again.
  */
 #define REDIS_TIMEOUT_MS 30
 #define PG_CONNECT_TIMEOUT_MS 1000
-/* A visitor rather waits two seconds on a busy day than reads a 503. */
+/* On a busy day, a wait of two seconds is better than a 503. */
 #define PG_STATEMENT_TIMEOUT_MS 2000
 #define PG_WAIT_MS 2000
 #define HEADER_DEADLINE_MS 10000
 #define IDLE_MS 60000
-/* Of the time for draining, what requests under way may take; the rest is for Kafka. */
+/* The part of DRAIN_S that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
-/* Ours have no bodies; small ones of other methods are read over so that they can be answered. */
+/* Visitors send no bodies. Small ones of other methods are read and ignored so that the request gets a response. */
 #define BODY_BYTES_MAX 4096
 
 struct redirector {
@@ -61,13 +61,13 @@ struct redirector {
 	struct http_server *http;
 };
 
-static enum err make_stores(struct redirector *r)
+static enum err create_stores(struct redirector *r)
 {
 	size_t workers = (size_t)r->config->workers;
 	r->postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = r->config->pg_url,
 		.application_name = "waymark-redirector",
-		.max = workers + 3, /* the salt keeper's, the filter loader's and the host guard's */
+		.max = workers + 3, /* plus salt_cache, bloom_filter_loader and host_guard */
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
@@ -80,7 +80,7 @@ static enum err make_stores(struct redirector *r)
 	enum err e = redis_pool_new(
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
-			.max = 2 * workers + 1, /* those that ask, those that tell it what PostgreSQL said, and trust */
+			.max = 2 * workers + 1, /* queries, fills, and the validity check */
 			.timeout_ms = REDIS_TIMEOUT_MS,
 			.clock = r->clock,
 			.log = r->log,
@@ -108,15 +108,15 @@ static double memory_evictions(void *ctx)
 	return (double)memory_cache_usage(ctx).evictions;
 }
 
-static void make_lookup(struct redirector *r)
+static void create_lookup(struct redirector *r)
 {
 	r->memory = memory_cache_new((size_t)r->config->memory_cache_bytes, r->config->memory_ttl_ms * CLOCK_US_PER_MS);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory that links take.", NULL, memory_bytes,
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory of cached links.", NULL, memory_bytes,
 	                       r->memory);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links in memory.", NULL, memory_entries,
-	                       r->memory);
-	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links that had to leave memory.",
-	                         NULL, memory_evictions, r->memory);
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links cached in memory.", NULL,
+	                       memory_entries, r->memory);
+	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links evicted from memory.", NULL,
+	                         memory_evictions, r->memory);
 	r->changes = recent_changes_new();
 	memory_cache_use_feed(r->memory, &r->watermark, r->changes);
 	r->filter = slug_bloom_filter_new((size_t)r->config->slug_bloom_filter_slugs);
@@ -141,7 +141,7 @@ static void make_lookup(struct redirector *r)
 	});
 }
 
-static enum err make_feed(struct redirector *r)
+static enum err create_feed(struct redirector *r)
 {
 	if (strcmp(r->config->link_feed_topic, CONFIG_NO_TOPIC) == 0)
 		return OK;
@@ -176,7 +176,7 @@ static enum err make_feed(struct redirector *r)
 	return e;
 }
 
-static enum err make_events(struct redirector *r)
+static enum err create_events(struct redirector *r)
 {
 	r->kafka = r->config->kafka;
 	snprintf(r->kafka.client_id, sizeof(r->kafka.client_id), "waymark-redirector");
@@ -195,7 +195,7 @@ static enum err make_events(struct redirector *r)
 		&r->events);
 }
 
-static enum err make_hosts(struct redirector *r)
+static enum err create_host_guard(struct redirector *r)
 {
 	return host_guard_start(
 		&(struct host_guard_config){
@@ -210,7 +210,7 @@ static enum err make_hosts(struct redirector *r)
 		&r->hosts);
 }
 
-static void make_handler(struct redirector *r)
+static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
 	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute);
@@ -241,18 +241,18 @@ enum err redirector_new(const struct config *config, const struct clock *clock, 
 	r->log = log;
 	r->metrics = metrics;
 	watermark_tracker_init(&r->watermark, clock);
-	enum err e = make_stores(r);
+	enum err e = create_stores(r);
 	if (e != OK)
 		goto out;
-	make_lookup(r);
-	e = make_feed(r);
+	create_lookup(r);
+	e = create_feed(r);
 	if (e == OK)
-		e = make_events(r);
+		e = create_events(r);
 	if (e == OK)
-		e = make_hosts(r);
+		e = create_host_guard(r);
 	if (e != OK)
 		goto out;
-	make_handler(r);
+	create_handler(r);
 	*out = r;
 	return OK;
 out:
@@ -271,7 +271,7 @@ static enum err serve_operators(struct redirector *r)
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_redirect, .ctx = r };
 	r->checks[1] =
 		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
-	/* Redis alone would do for an outage, not for a version whose database is still to come. */
+	/* Redis alone suffices in an outage of PostgreSQL, but not before the database has been migrated. */
 	r->checks[2] =
 		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
 	return ops_server_start(
@@ -322,7 +322,7 @@ static enum err serve_visitors(struct redirector *r)
 
 enum err redirector_serve(struct redirector *r)
 {
-	/* Whoever is told that we are ready must find the door open. */
+	/* The public port opens first: /readyz must not succeed before it accepts connections. */
 	enum err e = serve_visitors(r);
 	return e == OK ? serve_operators(r) : e;
 }
@@ -355,7 +355,7 @@ enum err redirector_drain(struct redirector *r)
 	return e;
 }
 
-/* Nobody waits at the gate any more: the flights of link_lookup can land. */
+/* Closing the limiter completes held lookups, so that link_lookup_free can return. */
 static void stop_feed(struct redirector *r)
 {
 	link_feed_stop(r->feed);

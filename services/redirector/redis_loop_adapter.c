@@ -1,12 +1,12 @@
 #include "services/redirector/redis_loop_adapter.h"
 
-/* Without a pipeline, workers ask Redis: slower, never wrong. */
+/* Without a pipeline, workers query Redis: slower, but the result is the same. */
 static void *enter(void *ctx)
 {
 	const struct redis_pipeline_config *config = ctx;
 	struct redis_pipeline *pipeline = NULL;
 	if (redis_pipeline_new(config, &pipeline) != OK)
-		log_error(config->log, "redis_url_refused");
+		log_error(config->log, "redis_url_rejected");
 	return pipeline;
 }
 

@@ -10,15 +10,15 @@
 
 #define READ_EVERY_MS 60000
 #define RETRY_EVERY_MS 1000
-#define DAYS 3 /* yesterday, for who asked before midnight and is answered after it; today; tomorrow */
+#define DAYS 3 /* yesterday, for requests that are answered after midnight; today; tomorrow */
 
 struct salt_cache {
 	struct pg_pool *postgres;
 	const struct clock *clock;
 	const struct log *log;
 	struct background *background;
-	pthread_mutex_t lock; /* of what follows */
-	bool is_missing;      /* today's salt, as last said in the log */
+	pthread_mutex_t lock; /* protects the fields below */
+	bool is_missing;      /* today's salt, as last logged */
 	size_t count;
 	struct cached_salt {
 		int32_t day;
@@ -70,8 +70,8 @@ static void replace_salts(struct salt_cache *cache, const struct salt *salts, si
 	cache->count = count;
 }
 
-/* Not even while PostgreSQL is away does a salt outlive the day after its own. */
-static void forget_old(struct salt_cache *cache, int32_t today)
+/* A salt never outlives the day after its own, not even while PostgreSQL is down. */
+static void erase_old(struct salt_cache *cache, int32_t today)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < cache->count; i++) {
@@ -83,7 +83,7 @@ static void forget_old(struct salt_cache *cache, int32_t today)
 	cache->count = kept;
 }
 
-/* Gives whether today's and tomorrow's are there. What was read before stays when PostgreSQL is away. */
+/* Returns whether today's and tomorrow's salts are known. Known salts stay while PostgreSQL is down. */
 static bool refresh(struct salt_cache *cache)
 {
 	struct salt salts[DAYS];
@@ -93,7 +93,7 @@ static bool refresh(struct salt_cache *cache)
 	pthread_mutex_lock(&cache->lock);
 	if (was_read)
 		replace_salts(cache, salts, count);
-	forget_old(cache, clock_utc_day(now_us));
+	erase_old(cache, clock_utc_day(now_us));
 	pthread_mutex_unlock(&cache->lock);
 	struct digest_hmac_key salt;
 	bool has_today = salt_cache_get(cache, now_us, &salt);

@@ -7,7 +7,7 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 
-/* For 1 % at full: -ln(0.01) / ln(2)^2 bits and -log2(0.01) probes. */
+/* For 1 % false positives at capacity: -ln(0.01) / ln(2)^2 bits per slug and -log2(0.01) probes. */
 #define BITS_PER_THOUSAND 9586
 #define PROBES 7
 #define NEVER INT64_MIN
@@ -40,7 +40,7 @@ void slug_bloom_filter_free(struct slug_bloom_filter *filter)
 	free(filter);
 }
 
-/* The product's upper half spreads a hash evenly over the bits, whatever their number (Lemire). */
+/* The upper half of the product maps a hash evenly to any number of bits (Lemire's fast range reduction). */
 static uint64_t position(const struct slug_bloom_filter *filter, XXH128_hash_t hash, unsigned probe)
 {
 	uint64_t mixed = hash.low64 + probe * (hash.high64 | 1);

@@ -18,12 +18,12 @@ struct waiter {
 struct unknown_slug_limiter {
 	struct unknown_slug_limiter_config config;
 	pthread_mutex_t lock;
-	struct waiter *first; /* who has waited longest */
+	struct waiter *first; /* the oldest */
 	struct waiter *last;
 	size_t count;
-	bool closed;
+	bool is_closed;
 	double tokens;
-	int64_t filled_us; /* steady; when tokens were counted last */
+	int64_t filled_us; /* steady; last refill of tokens */
 	struct metric *held;
 	struct metric *denied;
 	struct metric *timed_out;
@@ -53,14 +53,15 @@ struct unknown_slug_limiter *unknown_slug_limiter_new(const struct unknown_slug_
 	limiter->config = *config;
 	limiter->filled_us = clock_steady_us(config->clock);
 	pthread_mutex_init(&limiter->lock, NULL);
-	limiter->held = metrics_counter(config->metrics, "waymark_unknown_slugs_held_total",
-	                                "Slugs not in the filter that waited for the feed.", NULL);
+	limiter->held =
+		metrics_counter(config->metrics, "waymark_unknown_slugs_held_total",
+	                        "Lookups of slugs not in the Bloom filter that waited for the watermark.", NULL);
 	limiter->denied = metrics_counter(config->metrics, "waymark_unknown_slugs_denied_total",
-	                                  "Slugs answered 404 by the filter.", NULL);
+	                                  "Lookups answered 404 by the Bloom filter.", NULL);
 	limiter->timed_out = metrics_counter(config->metrics, "waymark_unknown_slugs_impatient_total",
-	                                     "Slugs that waited for the feed in vain.", NULL);
-	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting", "Slugs that wait for the feed.", NULL,
-	                       count_waiting, limiter);
+	                                     "Lookups whose wait for the watermark timed out or was undecided.", NULL);
+	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting", "Lookups that wait for the watermark.",
+	                       NULL, count_waiting, limiter);
 	return limiter;
 }
 
@@ -72,7 +73,7 @@ void unknown_slug_limiter_free(struct unknown_slug_limiter *limiter)
 	free(limiter);
 }
 
-/* Whether "not in the filter" means something just now. */
+/* Whether "not in the filter" is certain at the moment. */
 static bool is_filter_reliable(const struct unknown_slug_limiter *limiter)
 {
 	const struct watermark_tracker *watermark = limiter->config.watermark;
@@ -87,7 +88,7 @@ static bool may_be_issued(const struct unknown_slug_limiter *limiter, const char
 	return slug_bloom_filter_may_contain(limiter->config.filter, slug, strlen(slug));
 }
 
-/* With the lock held. Saves up to a second's worth. */
+/* A token bucket that holds up to one second's budget. Call it with the lock held. */
 static bool take_token(struct unknown_slug_limiter *limiter, int64_t now_us)
 {
 	double most = (double)limiter->config.queries_per_second;
@@ -101,7 +102,7 @@ static bool take_token(struct unknown_slug_limiter *limiter, int64_t now_us)
 	return true;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void append(struct unknown_slug_limiter *limiter, struct waiter *waiter)
 {
 	if (limiter->last)
@@ -129,7 +130,7 @@ bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char 
 	};
 	pthread_mutex_lock(&limiter->lock);
 	bool is_held =
-		!limiter->closed && !take_token(limiter, steady_us) && limiter->count < limiter->config.waiting_max;
+		!limiter->is_closed && !take_token(limiter, steady_us) && limiter->count < limiter->config.waiting_max;
 	if (is_held)
 		append(limiter, waiter);
 	pthread_mutex_unlock(&limiter->lock);
@@ -139,7 +140,7 @@ bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char 
 	return is_held;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static struct waiter *take_first(struct unknown_slug_limiter *limiter)
 {
 	struct waiter *waiter = limiter->first;
@@ -151,14 +152,14 @@ static struct waiter *take_first(struct unknown_slug_limiter *limiter)
 	return waiter;
 }
 
-/* With the lock held: whether the one who has waited longest need not wait any more. All wait equally long. */
+/* Whether the oldest waiter is due. All wait equally long, so it is due first. Call it with the lock held. */
 static bool is_first_due(const struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us)
 {
-	return limiter->first && (limiter->closed || limiter->first->awaited_watermark_us <= watermark_us ||
+	return limiter->first && (limiter->is_closed || limiter->first->awaited_watermark_us <= watermark_us ||
 	                          limiter->first->deadline_us <= now_us);
 }
 
-/* At most max of those who are due, in order. */
+/* Removes at most max due waiters, oldest first. more: further ones are due. */
 static struct waiter *take_due(struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us, size_t max,
                                bool *more)
 {
@@ -201,7 +202,7 @@ bool unknown_slug_limiter_advance(struct unknown_slug_limiter *limiter)
 void unknown_slug_limiter_close(struct unknown_slug_limiter *limiter)
 {
 	pthread_mutex_lock(&limiter->lock);
-	limiter->closed = true;
+	limiter->is_closed = true;
 	pthread_mutex_unlock(&limiter->lock);
 	bool more;
 	struct waiter *waiter = take_due(limiter, 0, 0, SIZE_MAX, &more);

@@ -1,5 +1,5 @@
 /*
- * One thread at a time. For tests: the events that a f's redirectors have sent, read from Kafka.
+ * One thread at a time. For tests: reads from Kafka the events that a fixture's redirectors have sent.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
 #define WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
@@ -9,7 +9,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "tests/integration/redirector/fixture.h"
 
-/* The first count events of the link of that name, in order. */
+/* Reads the first count events of the link with that name, in order. */
 void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events, size_t count);
 
 #endif

@@ -14,17 +14,17 @@
 
 #define METRICS_MAX ((size_t)1024 * 1024)
 
-static const char *of_environment(const char *name)
+static const char *require_environment(const char *name)
 {
 	const char *value = getenv(name);
 	if (!value)
-		fail_msg("%s is not set: run me through tests/support/in-stack backends", name);
+		fail_msg("%s is not set: run this test through tests/support/in-stack backends", name);
 	return value;
 }
 
-static bool is_late(int64_t began_ms)
+static bool has_timed_out(int64_t began_ms)
 {
-	usleep(2000); /* between two looks */
+	usleep(2000); /* between two polls */
 	return http_fixture_now_ms() - began_ms > FIXTURE_TIMEOUT_MS;
 }
 
@@ -59,7 +59,7 @@ static void reset_config(struct fixture *f)
 	strbuf_init(&problems, 65536);
 	setenv("PUBLIC_BASE_URL", "https://sho.rt", 1);
 	setenv("JOURNAL_DIR", f->journal_dir, 1);
-	of_environment("PG_URL");
+	require_environment("PG_URL");
 	memset(&f->config, 0, sizeof(f->config));
 	if (env_read(config_program.vars, config_program.var_count, &f->config, &problems) != 0)
 		fail_msg("%s", problems.data);
@@ -70,18 +70,18 @@ static void reset_config(struct fixture *f)
 	f->config.memory_ttl_ms = 0;
 	f->config.unknown_slugs_per_minute = 0;
 	f->config.drain_s = 5;
-	/* The shared topic has the marks of other tests' relays, whose databases are not ours. */
+	/* The shared topic contains watermarks of other tests' relays, which describe other databases. */
 	snprintf(f->config.link_feed_topic, sizeof(f->config.link_feed_topic), CONFIG_NO_TOPIC);
 	snprintf(f->config.trusted_proxies, sizeof(f->config.trusted_proxies), "127.0.0.0/8");
 }
 
-static void await_trust(struct fixture *f)
+static void await_redis_validity(struct fixture *f)
 {
 	struct link_entry entry;
 	int64_t began_ms = http_fixture_now_ms();
-	while (fixture_read_redis(f, "trust", &entry) == LINK_CACHE_AWAY) {
-		if (is_late(began_ms))
-			fail_msg("Redis goes on not being trusted");
+	while (fixture_read_redis(f, "validity", &entry) == LINK_CACHE_AWAY) {
+		if (has_timed_out(began_ms))
+			fail_msg("Redis is still not valid");
 	}
 }
 
@@ -101,7 +101,7 @@ int fixture_set_up(void **state)
 	assert_int_equal(redis_pool_new(&redis, &f->redis), OK);
 	f->link_cache = link_cache_new(
 		&(struct link_cache_config){ .redis = f->redis, .clock = clock_system(), .log = f->log });
-	await_trust(f);
+	await_redis_validity(f);
 	reset_config(f);
 	snprintf(f->config.redis_url, sizeof(f->config.redis_url), "%s", f->own_redis_url);
 	return 0;
@@ -111,7 +111,7 @@ int fixture_tear_down(void **state)
 {
 	struct fixture *f = *state;
 	if (f->redirector) {
-		/* Tests that leave Kafka unreachable cannot flush. */
+		/* The flush fails in tests whose Kafka is unreachable. */
 		enum err e = redirector_drain(f->redirector);
 		(void)e;
 		redirector_free(f->redirector);
@@ -226,7 +226,7 @@ void fixture_await_metric(struct fixture *f, const char *series, double at_least
 {
 	int64_t began_ms = http_fixture_now_ms();
 	while (fixture_metric(f, series) < at_least) {
-		if (is_late(began_ms))
+		if (has_timed_out(began_ms))
 			fail_msg("%s stays at %g, below %g", series, fixture_metric(f, series), at_least);
 	}
 }
@@ -238,7 +238,7 @@ void fixture_await_ready(struct fixture *f, bool ready)
 	int64_t began_ms = http_fixture_now_ms();
 	do {
 		http_fixture_ask(&ops, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
-		if (f->answer.status != wanted && is_late(began_ms))
-			fail_msg("/readyz goes on answering %u", f->answer.status);
+		if (f->answer.status != wanted && has_timed_out(began_ms))
+			fail_msg("/readyz still answers %u", f->answer.status);
 	} while (f->answer.status != wanted);
 }

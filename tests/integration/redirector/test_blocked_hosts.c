@@ -16,7 +16,7 @@
 #define CHECK_MS 100
 
 static char folder[TEST_FOLDER_SIZE];
-static struct tcp_proxy *proxy; /* before PostgreSQL, in the test that needs it */
+static struct tcp_proxy *proxy; /* in front of PostgreSQL, in the test that needs it */
 
 static int reset(void **state)
 {
@@ -41,7 +41,7 @@ static int stop(void **state)
 	return rc;
 }
 
-/* Written beside and renamed over, as editors and Kubernetes do it. */
+/* Writes a draft and renames it, like editors and Kubernetes. */
 static void write_list(char *path, size_t size, const char *name, const char *text)
 {
 	char draft[TEST_FOLDER_SIZE + 16];
@@ -59,23 +59,23 @@ static void await_status(struct fixture *f, const char *name, unsigned status)
 	int64_t began_ms = http_fixture_now_ms();
 	while (fixture_get_link(f, name, "") != status) {
 		if (http_fixture_now_ms() - began_ms > FIXTURE_TIMEOUT_MS)
-			fail_msg("%s goes on being answered %u, not %u", name, f->answer.status, status);
-		usleep(2000); /* between two looks */
+			fail_msg("%s is still answered %u, not %u", name, f->answer.status, status);
+		usleep(2000); /* between two polls */
 	}
 }
 
-/* A link whose host (example.com) nothing forbids, and which memory knows from here on. */
-static void start_with_a_known_link(struct fixture *f, const char *name)
+/* Adds a link to example.com, which is not blocked yet, and loads it into memory. */
+static void start_with_cached_link(struct fixture *f, const char *name)
 {
 	fixture_add_link(f, name);
 	fixture_start(f);
 	assert_int_equal(fixture_get_link(f, name, ""), 302);
 }
 
-static void tells_programs_and_people_that_a_link_is_blocked_and_counts_no_visit(void **state)
+static void a_blocked_link_is_451_and_makes_no_event(void **state)
 {
 	struct fixture *f = *state;
-	start_with_a_known_link(f, "gone");
+	start_with_cached_link(f, "gone");
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('example.com')");
 	await_status(f, "gone", 451);
 	double counted = fixture_metric(f, "waymark_events_accepted_total");
@@ -92,7 +92,7 @@ static void tells_programs_and_people_that_a_link_is_blocked_and_counts_no_visit
 	assert_true(fixture_metric(f, "waymark_redirector_answers_total{status=\"451\"}") >= 2);
 }
 
-static void leads_again_when_the_host_is_free_again(void **state)
+static void redirects_again_when_the_host_is_unblocked(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('example.com')");
@@ -104,7 +104,7 @@ static void leads_again_when_the_host_is_free_again(void **state)
 	await_status(f, "back", 302);
 }
 
-static void blocks_where_an_expired_link_leads_as_well(void **state)
+static void blocks_the_expired_url_too(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('after.example')");
@@ -119,7 +119,7 @@ static void blocks_where_an_expired_link_leads_as_well(void **state)
 	assert_int_equal(fixture_get_link(f, "older", ""), 410);
 }
 
-static void blocks_what_a_file_names_from_the_start_and_when_it_changes(void **state)
+static void blocks_the_hosts_in_a_file_and_reloads_it(void **state)
 {
 	struct fixture *f = *state;
 	char *path = f->config.blocked_hosts_file;
@@ -128,11 +128,11 @@ static void blocks_what_a_file_names_from_the_start_and_when_it_changes(void **s
 	fixture_add_link(f, "listed");
 	fixture_start(f);
 	assert_int_equal(fixture_get_link(f, "listed", ""), 451);
-	write_list(path, size, "blocked", "# nobody any more\nother.example\n");
+	write_list(path, size, "blocked", "# example.com is unblocked\nother.example\n");
 	await_status(f, "listed", 302);
 }
 
-static void goes_on_with_the_last_list_when_a_file_is_broken_or_gone(void **state)
+static void keeps_the_last_list_when_a_file_is_invalid_or_missing(void **state)
 {
 	struct fixture *f = *state;
 	char *path = f->config.blocked_hosts_file;
@@ -150,7 +150,7 @@ static void goes_on_with_the_last_list_when_a_file_is_broken_or_gone(void **stat
 	assert_int_equal(fixture_get_link(f, "kept", ""), 302);
 }
 
-static void leads_nowhere_but_to_allowed_hosts_if_there_are_such(void **state)
+static void redirects_only_to_allowed_hosts_if_there_is_a_list(void **state)
 {
 	struct fixture *f = *state;
 	char *path = f->config.allowed_hosts_file;
@@ -161,13 +161,13 @@ static void leads_nowhere_but_to_allowed_hosts_if_there_are_such(void **state)
 	assert_int_equal(fixture_get_link(f, "foreign", ""), 451);
 	write_list(path, size, "allowed", ".example.org\n.example.com\n");
 	await_status(f, "foreign", 302);
-	/* An emptied file is a mistake, not a wish. */
+	/* An empty list is rejected as a mistake. */
 	write_list(path, size, "allowed", "\n");
 	fixture_await_metric(f, "waymark_host_files_broken", 1);
 	assert_int_equal(fixture_get_link(f, "foreign", ""), 302);
 }
 
-static void goes_on_with_the_last_list_while_postgresql_is_away(void **state)
+static void keeps_the_last_list_while_postgresql_is_down(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('example.com')");
@@ -183,7 +183,7 @@ static void goes_on_with_the_last_list_while_postgresql_is_away(void **state)
 	await_status(f, "away", 302);
 }
 
-static void does_not_start_with_a_file_that_it_cannot_use(void **state)
+static void does_not_start_with_an_invalid_file(void **state)
 {
 	struct fixture *f = *state;
 	write_list(f->config.blocked_hosts_file, sizeof(f->config.blocked_hosts_file), "blocked", "a b\n");
@@ -194,14 +194,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, stop)
-		TEST(tells_programs_and_people_that_a_link_is_blocked_and_counts_no_visit),
-		TEST(leads_again_when_the_host_is_free_again),
-		TEST(blocks_where_an_expired_link_leads_as_well),
-		TEST(blocks_what_a_file_names_from_the_start_and_when_it_changes),
-		TEST(goes_on_with_the_last_list_when_a_file_is_broken_or_gone),
-		TEST(leads_nowhere_but_to_allowed_hosts_if_there_are_such),
-		TEST(goes_on_with_the_last_list_while_postgresql_is_away),
-		TEST(does_not_start_with_a_file_that_it_cannot_use),
+		TEST(a_blocked_link_is_451_and_makes_no_event),
+		TEST(redirects_again_when_the_host_is_unblocked),
+		TEST(blocks_the_expired_url_too),
+		TEST(blocks_the_hosts_in_a_file_and_reloads_it),
+		TEST(keeps_the_last_list_when_a_file_is_invalid_or_missing),
+		TEST(redirects_only_to_allowed_hosts_if_there_is_a_list),
+		TEST(keeps_the_last_list_while_postgresql_is_down),
+		TEST(does_not_start_with_an_invalid_file),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

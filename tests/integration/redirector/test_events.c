@@ -21,7 +21,7 @@
 #define QUEUED "waymark_events_queued"
 #define DROPPED "waymark_events_dropped_total"
 
-static void makes_one_event_of_each_redirect_and_none_of_other_answers(void **state)
+static void makes_one_event_per_redirect_and_none_for_other_responses(void **state)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "counted");
@@ -44,7 +44,7 @@ static void makes_one_event_of_each_redirect_and_none_of_other_answers(void **st
 	assert_int_equal(fixture_metric(f, DROPPED), 0);
 }
 
-static void brings_every_event_to_kafka_before_it_ends(void **state)
+static void ships_every_event_before_it_ends(void **state)
 {
 	struct fixture *f = *state;
 	f->config.drain_s = 15;
@@ -57,8 +57,8 @@ static void brings_every_event_to_kafka_before_it_ends(void **state)
 	assert_int_equal(fixture_metric(f, ACKED), 50);
 }
 
-/* Answers come in requests without waiting for them: as fast as one connection can. */
-static void follow_often(struct fixture *f, const char *name, int times)
+/* Sends requests one after another on one connection, as fast as it can. */
+static void get_link_repeatedly(struct fixture *f, const char *name, int times)
 {
 	char request[256];
 	char slug[SLUG_SIZE];
@@ -90,7 +90,7 @@ static void assert_adds_up(struct fixture *f)
 	strbuf_clear(&text);
 }
 
-static void redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up(void **state)
+static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_full(void **state)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
@@ -99,12 +99,12 @@ static void redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up(v
 	f->config.memory_ttl_ms = 60000;
 	fixture_add_link(f, "nokafka");
 	fixture_start(f);
-	follow_often(f, "nokafka", 100);
+	get_link_repeatedly(f, "nokafka", 100);
 	assert_int_equal(fixture_metric(f, QUEUED), 100);
 	assert_int_equal(fixture_metric(f, DROPPED), 0);
 	assert_adds_up(f);
 	for (int i = 0; i < 20; i++) {
-		follow_often(f, "nokafka", 150);
+		get_link_repeatedly(f, "nokafka", 150);
 		assert_adds_up(f);
 	}
 	assert_int_equal(fixture_metric(f, ACCEPTED), 3100);
@@ -127,7 +127,7 @@ static void *append_events(void *arg)
 	return NULL;
 }
 
-static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
+static void counts_add_up_at_every_scrape(void **state)
 {
 	struct fixture *f = *state;
 	struct event_shipper_config config = {
@@ -151,9 +151,9 @@ static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
 	event_shipper_free(shipper);
 }
 
-/* --- what stands in an event --- */
+/* --- the content of an event --- */
 
-static void make_salts(struct fixture *f)
+static void create_salts(struct fixture *f)
 {
 	struct pg_conn *conn = test_database_connect(f->database, NULL);
 	int32_t today = clock_utc_day(clock_now_us(clock_system()));
@@ -162,7 +162,7 @@ static void make_salts(struct fixture *f)
 	pg_conn_close(conn);
 }
 
-static void follow_with_hash(struct fixture *f, const char *name, const char *headers)
+static void get_link_until_hashed(struct fixture *f, const char *name, const char *headers)
 {
 	int64_t began_ms = http_fixture_now_ms();
 	double without;
@@ -173,8 +173,8 @@ static void follow_with_hash(struct fixture *f, const char *name, const char *he
 	} while (fixture_metric(f, "waymark_events_without_visitor_hash_total") > without);
 }
 
-/* As kill -9 leaves it: nothing is said to Kafka, the files stay as they are. */
-static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(void **state)
+/* Leaves the files as kill -9 does: nothing reached Kafka. */
+static void the_next_redirector_ships_unacknowledged_events(void **state)
 {
 	static struct redirect_event events[20];
 	struct fixture *f = *state;
@@ -218,24 +218,24 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 	assert_memory_not_equal(found[20].instance, found[19].instance, ENTROPY_UUID_SIZE);
 }
 
-static void tells_about_the_visitor_without_the_address(void **state)
+static void describes_the_visitor_without_the_address(void **state)
 {
 	static struct redirect_event events[4];
 	struct fixture *f = *state;
 	snprintf(f->config.region, sizeof(f->config.region), "eu-west");
-	make_salts(f);
+	create_salts(f);
 	fixture_add_link(f, "warmup");
-	fixture_add_link(f, "told");
+	fixture_add_link(f, "visited");
 	fixture_start(f);
-	follow_with_hash(f, "warmup", "X-Forwarded-For: 203.0.113.99\r\n");
+	get_link_until_hashed(f, "warmup", "X-Forwarded-For: 203.0.113.99\r\n");
 	int64_t before_us = clock_now_us(clock_system());
-	fixture_get_link(f, "told",
+	fixture_get_link(f, "visited",
 	                 "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
-	fixture_get_link(f, "told", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
-	fixture_get_link(f, "told", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
-	fixture_get_link(f, "told", "");
+	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
+	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
+	fixture_get_link(f, "visited", "");
 	fixture_await_metric(f, ACKED, fixture_metric(f, ACCEPTED));
-	event_reader_read(f, "told", events, 4);
+	event_reader_read(f, "visited", events, 4);
 
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(events[i].status, 302);
@@ -261,12 +261,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
-		TEST(makes_one_event_of_each_redirect_and_none_of_other_answers),
-		TEST(brings_every_event_to_kafka_before_it_ends),
-		TEST(redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up),
-		TEST(events_that_kafka_did_not_have_are_shipped_by_the_next_redirector),
-		TEST(adds_up_at_every_scrape_while_events_come_and_go),
-		TEST(tells_about_the_visitor_without_the_address),
+		TEST(makes_one_event_per_redirect_and_none_for_other_responses),
+		TEST(ships_every_event_before_it_ends),
+		TEST(redirects_without_kafka_and_drops_events_only_when_the_journal_is_full),
+		TEST(the_next_redirector_ships_unacknowledged_events),
+		TEST(counts_add_up_at_every_scrape),
+		TEST(describes_the_visitor_without_the_address),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

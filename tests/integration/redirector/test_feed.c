@@ -26,41 +26,41 @@
 #define FILTER_COMPLETE "waymark_slug_filter_is_complete"
 
 #define PARTITIONS 2
-#define MARK_MS 50
-#define PATIENCE_MS 15000
+#define WATERMARK_MS 50
+#define TIMEOUT_MS 15000
 
-/* A f, a topic of its own, and in the relay's place somebody who marks it. */
-struct scene {
+/* A fixture with a topic of its own, and a thread that writes watermarks to it in place of the relay. */
+struct feed_fixture {
 	struct fixture *fixture;
 	struct net_fixture *net;
 	struct kafka_producer *producer;
-	pthread_t marker;
-	atomic_bool ends;
-	atomic_bool is_silent;
+	pthread_t watermark_thread;
+	atomic_bool is_stopping;
+	atomic_bool is_paused;
 };
 
-static void *keep_marking(void *arg)
+static void *write_watermarks(void *arg)
 {
-	struct scene *s = arg;
-	while (!atomic_load(&s->ends)) {
-		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_silent); p++) {
+	struct feed_fixture *s = arg;
+	while (!atomic_load(&s->is_stopping)) {
+		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_paused); p++) {
 			struct feed_mark mark = { clock_now_us(clock_system()), 0, PARTITIONS };
 			struct feed_mark_texts texts = { 0 };
 			struct kafka_record record;
 			feed_mark_write(&mark, p, "/test", &texts, &record);
 			record.topic = s->net->unique;
-			/* A full queue makes a mark less. */
+			/* A full queue skips a watermark. */
 			enum err e = kafka_producer_send(s->producer, &record);
 			(void)e;
 		}
-		poll(NULL, 0, MARK_MS);
+		poll(NULL, 0, WATERMARK_MS);
 	}
 	return NULL;
 }
 
 static int set_up(void **state)
 {
-	struct scene *s = mem_zero(sizeof(*s));
+	struct feed_fixture *s = mem_zero(sizeof(*s));
 	void *part;
 	s->fixture = *state;
 	net_fixture_set_up(&part);
@@ -73,18 +73,18 @@ static int set_up(void **state)
 		.kafka = &s->net->kafka, .queue_max = 1000, .queue_bytes_max = 10 << 20, .log = s->net->log
 	};
 	assert_int_equal(kafka_producer_new(&config, &s->producer), OK);
-	pthread_create(&s->marker, NULL, keep_marking, s);
+	pthread_create(&s->watermark_thread, NULL, write_watermarks, s);
 	*state = s;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	struct fixture *f = s->fixture;
 	void *part = f;
-	atomic_store(&s->ends, true);
-	pthread_join(s->marker, NULL);
+	atomic_store(&s->is_stopping, true);
+	pthread_join(s->watermark_thread, NULL);
 	kafka_producer_free(s->producer);
 	fixture_tear_down(&part);
 	part = s->net;
@@ -94,8 +94,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A change as the relay would tell it, which is in PostgreSQL already or does not matter there. */
-static void tell(struct scene *s, const char *name, int64_t version, const char *destination)
+/* Publishes a change like the relay. The test has changed PostgreSQL already, or does not need to. */
+static void publish(struct feed_fixture *s, const char *name, int64_t version, const char *destination)
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
@@ -114,18 +114,18 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 		                             .value = bytes.data,
 		                             .value_len = bytes.len };
 	assert_int_equal(kafka_producer_send(s->producer, &record), OK);
-	assert_int_equal(kafka_producer_flush(s->producer, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(s->producer, TIMEOUT_MS), OK);
 	strbuf_clear(&bytes);
 	free(event);
 }
 
-static void assert_leads(struct fixture *f, const char *name, const char *destination)
+static void assert_redirects(struct fixture *f, const char *name, const char *destination)
 {
 	assert_int_equal(fixture_get_link(f, name, ""), 302);
 	fixture_assert_header(f, "Location", destination);
 }
 
-static bool leads(struct fixture *f, const char *name, const char *destination)
+static bool redirects(struct fixture *f, const char *name, const char *destination)
 {
 	char found[4096];
 	return fixture_get_link(f, name, "") == 302 &&
@@ -134,24 +134,24 @@ static bool leads(struct fixture *f, const char *name, const char *destination)
 
 static void await(struct fixture *f, const char *series, double wanted)
 {
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
 	while (fixture_metric(f, series) != wanted)
 		assert_true(http_fixture_now_ms() < until_ms);
 }
 
-static void memory_answers_beyond_its_time_and_takes_changes(void **state)
+static void memory_outlives_its_ttl_and_applies_changes(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	fixture_add_link(s->fixture, "followed");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);
 	for (int i = 0; i < 3; i++)
-		assert_leads(s->fixture, "followed", "https://example.com/followed");
+		assert_redirects(s->fixture, "followed", "https://example.com/followed");
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 	assert_int_equal(fixture_metric(s->fixture, FROM_MEMORY), 2);
-	tell(s, "followed", 2, "changed");
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (!leads(s->fixture, "followed", "https://example.com/changed"))
+	publish(s, "followed", 2, "changed");
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (!redirects(s->fixture, "followed", "https://example.com/changed"))
 		assert_true(http_fixture_now_ms() < until_ms);
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), 0);
@@ -159,58 +159,58 @@ static void memory_answers_beyond_its_time_and_takes_changes(void **state)
 	assert_true(fixture_metric(s->fixture, "waymark_feed_lag_seconds") < 1);
 }
 
-static void memory_goes_by_time_again_when_the_marks_end(void **state)
+static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 {
-	struct scene *s = *state;
-	fixture_add_link(s->fixture, "alone");
+	struct feed_fixture *s = *state;
+	fixture_add_link(s->fixture, "paused");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);
-	assert_leads(s->fixture, "alone", "https://example.com/alone");
-	atomic_store(&s->is_silent, true);
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	atomic_store(&s->is_paused, true);
 	await(s->fixture, IS_FRESH, 0);
-	double asked = fixture_metric(s->fixture, FROM_REDIS);
-	assert_leads(s->fixture, "alone", "https://example.com/alone");
-	assert_leads(s->fixture, "alone", "https://example.com/alone");
-	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), asked + 2);
-	atomic_store(&s->is_silent, false);
+	double queried = fixture_metric(s->fixture, FROM_REDIS);
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
+	atomic_store(&s->is_paused, false);
 	await(s->fixture, IS_FRESH, 1);
-	assert_leads(s->fixture, "alone", "https://example.com/alone");
-	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), asked + 2);
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
 }
 
-static void is_ready_and_leads_without_kafka(void **state)
+static void is_ready_and_redirects_without_kafka(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
 	fixture_add_link(s->fixture, "nokafka");
 	fixture_start(s->fixture);
 	fixture_await_ready(s->fixture, true);
-	assert_leads(s->fixture, "nokafka", "https://example.com/nokafka");
+	assert_redirects(s->fixture, "nokafka", "https://example.com/nokafka");
 	assert_int_equal(fixture_metric(s->fixture, IS_FRESH), 0);
 	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
 }
 
 static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
 	snprintf(s->fixture->config.redis_url, sizeof(s->fixture->config.redis_url), FIXTURE_UNREACHABLE_REDIS);
 	s->fixture->config.memory_ttl_ms = 1000;
-	fixture_add_link(s->fixture, "lonely");
+	fixture_add_link(s->fixture, "isolated");
 	fixture_start(s->fixture);
 	await(s->fixture, "waymark_memory_cache_ttl_seconds", 5);
-	assert_leads(s->fixture, "lonely", "https://example.com/lonely");
+	assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
 	int64_t began_ms = http_fixture_now_ms();
 	while (fixture_metric(s->fixture, FROM_POSTGRES) < 2) {
-		assert_leads(s->fixture, "lonely", "https://example.com/lonely");
-		assert_true(http_fixture_now_ms() - began_ms < PATIENCE_MS);
+		assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
+		assert_true(http_fixture_now_ms() - began_ms < TIMEOUT_MS);
 	}
 	assert_in_range(http_fixture_now_ms() - began_ms, 4000, 7000);
 }
 
-static void denies_invented_slugs_without_postgresql_once_the_filter_is_complete(void **state)
+static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
 	fixture_add_link(s->fixture, "issued");
 	fixture_start(s->fixture);
@@ -220,21 +220,21 @@ static void denies_invented_slugs_without_postgresql_once_the_filter_is_complete
 		assert_int_equal(fixture_get_link(s->fixture, invented[i], ""), 404);
 	assert_int_equal(fixture_metric(s->fixture, FROM_FILTER), 3);
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
-	assert_leads(s->fixture, "issued", "https://example.com/issued");
-	/* Issued a moment ago: its event is on the topic before anybody could say that its time has come. */
+	assert_redirects(s->fixture, "issued", "https://example.com/issued");
+	/* Issued a moment ago: its event is on the topic before a watermark that would reject it. */
 	fixture_add_link(s->fixture, "invented");
-	tell(s, "invented", 1, "invented");
-	assert_leads(s->fixture, "invented", "https://example.com/invented");
+	publish(s, "invented", 1, "invented");
+	assert_redirects(s->fixture, "invented", "https://example.com/invented");
 }
 
-static void lets_redis_deny_what_is_asked_for_again_until_it_is_created(void **state)
+static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
 	await(s->fixture, "waymark_link_cache_trusted", 1);
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
 	while (fixture_metric(s->fixture, FROM_REDIS) == 0) {
 		assert_int_equal(fixture_get_link(s->fixture, "popular", ""), 404);
 		assert_true(http_fixture_now_ms() < until_ms);
@@ -244,14 +244,14 @@ static void lets_redis_deny_what_is_asked_for_again_until_it_is_created(void **s
 	struct link_entry entry;
 	assert_int_equal(fixture_read_redis(s->fixture, "popular", &entry), LINK_CACHE_UNKNOWN);
 	fixture_add_link(s->fixture, "popular");
-	tell(s, "popular", 1, "popular");
+	publish(s, "popular", 1, "popular");
 	fixture_fill_redis(s->fixture, "popular", 1, "popular");
-	assert_leads(s->fixture, "popular", "https://example.com/popular");
+	assert_redirects(s->fixture, "popular", "https://example.com/popular");
 }
 
-static void asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed(void **state)
+static void the_query_budget_answers_unknown_slugs_from_postgresql(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 1000;
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
@@ -260,9 +260,9 @@ static void asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed(void 
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 }
 
-static void asks_postgresql_when_the_filter_is_too_small(void **state)
+static void queries_postgresql_when_the_filter_is_overfull(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	s->fixture->config.slug_bloom_filter_slugs = 1000;
 	s->fixture->config.unknown_queries_per_second = 0;
 	test_database_run(
@@ -277,26 +277,26 @@ static void asks_postgresql_when_the_filter_is_too_small(void **state)
 	test_database_run(s->fixture->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
 }
 
-static void hears_of_links_that_came_past_the_api(void **state)
+static void finds_links_that_bypassed_the_api(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	s->fixture->config.unknown_queries_per_second = 0;
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
 	fixture_add_link(s->fixture, "import");
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (!leads(s->fixture, "import", "https://example.com/import"))
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (!redirects(s->fixture, "import", "https://example.com/import"))
 		assert_true(http_fixture_now_ms() < until_ms);
 }
 
-static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void **state)
+static void repairs_redis_after_its_own_stale_fill(void **state)
 {
-	struct scene *s = *state;
+	struct feed_fixture *s = *state;
 	fixture_add_link(s->fixture, "filled");
 	fixture_start(s->fixture);
 	await(s->fixture, IS_FRESH, 1);
-	assert_leads(s->fixture, "filled", "https://example.com/filled");
-	tell(s, "filled", 2, "repaired");
+	assert_redirects(s->fixture, "filled", "https://example.com/filled");
+	publish(s, "filled", 2, "repaired");
 	await(s->fixture, "waymark_feed_repairs_total", 1);
 	struct link_entry entry;
 	assert_int_equal(fixture_read_redis(s->fixture, "filled", &entry), LINK_CACHE_ENTRY);
@@ -308,16 +308,16 @@ static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(memory_answers_beyond_its_time_and_takes_changes),
-		TEST(memory_goes_by_time_again_when_the_marks_end),
-		TEST(is_ready_and_leads_without_kafka),
+		TEST(memory_outlives_its_ttl_and_applies_changes),
+		TEST(the_ttl_applies_again_when_the_watermarks_stop),
+		TEST(is_ready_and_redirects_without_kafka),
 		TEST(entries_live_five_seconds_without_kafka_and_redis),
-		TEST(denies_invented_slugs_without_postgresql_once_the_filter_is_complete),
-		TEST(lets_redis_deny_what_is_asked_for_again_until_it_is_created),
-		TEST(asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed),
-		TEST(asks_postgresql_when_the_filter_is_too_small),
-		TEST(hears_of_links_that_came_past_the_api),
-		TEST(puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden),
+		TEST(a_complete_filter_rejects_invented_slugs_without_postgresql),
+		TEST(redis_remembers_a_repeated_miss_until_the_link_is_created),
+		TEST(the_query_budget_answers_unknown_slugs_from_postgresql),
+		TEST(queries_postgresql_when_the_filter_is_overfull),
+		TEST(finds_links_that_bypassed_the_api),
+		TEST(repairs_redis_after_its_own_stale_fill),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

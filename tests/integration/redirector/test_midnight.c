@@ -1,6 +1,5 @@
 /*
- * What a visitor is called right before, at and right after midnight (UTC), by redirectors whose clocks differ a
- * little.
+ * Visitor hashes right before, at and right after midnight (UTC), from redirectors whose clocks differ slightly.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,12 +20,12 @@
 
 #define REDIRECTORS 2
 #define VISITORS 3
-#define APART_US (200 * CLOCK_US_PER_MS) /* the clocks */
+#define APART_US (200 * CLOCK_US_PER_MS) /* the difference of the clocks */
 #define BEFORE_US (500 * CLOCK_US_PER_MS)
 #define EVENTS_MAX 20000
 #define WITHOUT_HASH "waymark_events_without_visitor_hash_total"
 
-/* The system's clock, shifted. */
+/* The system clock with an offset. */
 struct shifted_clock {
 	struct clock clock;
 	_Atomic int64_t shift_us;
@@ -49,7 +48,7 @@ static void set_clock(struct shifted_clock *clock, int64_t now_us)
 	atomic_store(&clock->shift_us, now_us - clock_now_us(clock_system()));
 }
 
-/* A redirector and its visitors' way to it; both are of one f. */
+/* A redirector and its clock. Both instances share one database. */
 struct instance {
 	struct fixture fixture;
 	struct shifted_clock clock;
@@ -57,9 +56,9 @@ struct instance {
 
 struct midnight {
 	struct instance instances[REDIRECTORS];
-	struct salt salts[3]; /* of the day before, the day after and the next */
+	struct salt salts[3]; /* of the day before midnight, the day after it and the next */
 	int64_t at_us;
-	size_t followed;
+	size_t requested;
 	struct redirect_event events[EVENTS_MAX];
 };
 
@@ -68,7 +67,7 @@ static struct pg_conn *owner(struct fixture *f)
 	return test_database_connect(f->database, NULL);
 }
 
-static void make_salts(struct fixture *f, int32_t first, int32_t last, struct salt *salts)
+static void create_salts(struct fixture *f, int32_t first, int32_t last, struct salt *salts)
 {
 	struct pg_conn *conn = owner(f);
 	int64_t made = 0;
@@ -80,12 +79,12 @@ static void make_salts(struct fixture *f, int32_t first, int32_t last, struct sa
 	pg_conn_close(conn);
 }
 
-static void follow(struct midnight *m, struct instance *instance, const char *name, int visitor)
+static void get_link(struct midnight *m, struct instance *instance, const char *name, int visitor)
 {
 	char headers[128];
 	snprintf(headers, sizeof(headers), "X-Forwarded-For: 203.0.113.%d\r\nUser-Agent: Firefox\r\n", visitor);
 	assert_int_equal(fixture_get_link(&instance->fixture, name, headers), 302);
-	m->followed++;
+	m->requested++;
 }
 
 static void await_salts(struct midnight *m, struct instance *instance)
@@ -94,7 +93,7 @@ static void await_salts(struct midnight *m, struct instance *instance)
 	int64_t began_ms = http_fixture_now_ms();
 	do {
 		without = fixture_metric(&instance->fixture, WITHOUT_HASH);
-		follow(m, instance, "warmup", 1);
+		get_link(m, instance, "warmup", 1);
 		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
 	} while (fixture_metric(&instance->fixture, WITHOUT_HASH) > without);
 }
@@ -128,7 +127,7 @@ static bool is_over(const struct midnight *m)
 	return true;
 }
 
-/* Each event has the hash of the visitor on the day that the event itself names. */
+/* Each event has the visitor's hash for the day of its own timestamp. */
 static void assert_hash(const struct midnight *m, const struct redirect_event *event, int visitor)
 {
 	int32_t day = clock_utc_day(event->occurred_at_us);
@@ -145,12 +144,12 @@ static void assert_hash(const struct midnight *m, const struct redirect_event *e
 	assert_memory_equal(event->visitor_hash, hash, DIGEST_SIZE);
 }
 
-static void two_redirectors_call_a_visitor_the_same_across_midnight(void **state)
+static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 {
 	static struct midnight m;
 	struct fixture *f = *state;
 	m.at_us = ((int64_t)clock_utc_day(clock_now_us(clock_system())) + 1) * CLOCK_US_PER_DAY;
-	make_salts(f, clock_utc_day(m.at_us) - 1, clock_utc_day(m.at_us) + 1, m.salts);
+	create_salts(f, clock_utc_day(m.at_us) - 1, clock_utc_day(m.at_us) + 1, m.salts);
 	fixture_add_link(f, "warmup");
 	char names[VISITORS][24];
 	for (int i = 0; i < VISITORS; i++) {
@@ -161,20 +160,20 @@ static void two_redirectors_call_a_visitor_the_same_across_midnight(void **state
 		start(&m.instances[i], f, m.at_us - CLOCK_US_PER_HOUR);
 		await_salts(&m, &m.instances[i]);
 	}
-	/* Nobody has to ask for a salt at midnight. */
+	/* No salt is read at midnight: both are cached already. */
 	test_database_run(f->database, "ALTER TABLE visitor_salts RENAME TO away");
 	set_clock(&m.instances[0].clock, m.at_us - BEFORE_US);
 	set_clock(&m.instances[1].clock, m.at_us - BEFORE_US - APART_US);
-	m.followed = 0;
-	while (!is_over(&m) && m.followed < EVENTS_MAX) {
+	m.requested = 0;
+	while (!is_over(&m) && m.requested < EVENTS_MAX) {
 		for (int i = 0; i < REDIRECTORS * VISITORS; i++)
-			follow(&m, &m.instances[i % REDIRECTORS], names[i / REDIRECTORS], i / REDIRECTORS);
+			get_link(&m, &m.instances[i % REDIRECTORS], names[i / REDIRECTORS], i / REDIRECTORS);
 	}
 	for (size_t i = 0; i < REDIRECTORS; i++)
 		stop(&m.instances[i]);
 	test_database_run(f->database, "ALTER TABLE away RENAME TO visitor_salts");
 
-	size_t each = m.followed / VISITORS, of_day[2] = { 0, 0 };
+	size_t each = m.requested / VISITORS, of_day[2] = { 0, 0 };
 	for (int i = 0; i < VISITORS; i++) {
 		event_reader_read(f, names[i], m.events, each);
 		for (size_t k = 0; k < each; k++) {
@@ -207,18 +206,18 @@ static void await_salt(struct salt_cache *cache, int64_t time_us, bool known)
 	int64_t began_ms = http_fixture_now_ms();
 	while (salt_cache_get(cache, time_us, &salt) != known) {
 		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
-		usleep(2000); /* between two looks */
+		usleep(2000); /* between two polls */
 	}
 }
 
-static void a_request_that_arrived_before_midnight_gets_its_days_salt_after_it(void **state)
+static void a_request_from_before_midnight_gets_its_days_salt_afterwards(void **state)
 {
 	struct fixture *f = *state;
 	struct salt salts[3];
 	struct clock_fake clock;
 	struct pg_pool *pool = NULL;
 	int64_t at_us = 20001 * CLOCK_US_PER_DAY;
-	make_salts(f, 20000, 20002, salts);
+	create_salts(f, 20000, 20002, salts);
 	clock_fake_init(&clock, at_us);
 	struct salt_cache *cache = make_cache(f, &clock, &pool);
 	await_salt(cache, at_us, true);
@@ -240,8 +239,8 @@ static void no_salt_outlives_the_day_after_its_own_even_without_postgresql(void 
 	struct clock_fake clock;
 	struct pg_pool *pool = NULL;
 	int64_t at_us = 20000 * CLOCK_US_PER_DAY;
-	/* As long as tomorrow's is missing it looks each second. */
-	make_salts(f, 20000, 20000, &salt);
+	/* While tomorrow's salt is missing, the cache polls every second. */
+	create_salts(f, 20000, 20000, &salt);
 	clock_fake_init(&clock, at_us);
 	struct salt_cache *cache = make_cache(f, &clock, &pool);
 	await_salt(cache, at_us, true);
@@ -257,8 +256,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
-		TEST(two_redirectors_call_a_visitor_the_same_across_midnight),
-		TEST(a_request_that_arrived_before_midnight_gets_its_days_salt_after_it),
+		TEST(two_redirectors_hash_a_visitor_alike_across_midnight),
+		TEST(a_request_from_before_midnight_gets_its_days_salt_afterwards),
 		TEST(no_salt_outlives_the_day_after_its_own_even_without_postgresql),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);

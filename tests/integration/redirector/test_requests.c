@@ -12,7 +12,7 @@
 #include "tests/integration/redirector/fixture.h"
 #include "tests/unit/net/framing_crowd.h"
 
-static void leads_by_the_links_status_with_what_browsers_and_robots_need(void **state)
+static void redirects_with_the_links_status_and_headers_for_browsers_and_robots(void **state)
 {
 	struct fixture *f = *state;
 	fixture_add_link(f, "moved");
@@ -25,7 +25,7 @@ static void leads_by_the_links_status_with_what_browsers_and_robots_need(void **
 	fixture_assert_header(f, "Content-Length", "0");
 }
 
-static void answers_below_the_prefix_and_to_head(void **state)
+static void serves_the_r_prefix_and_head(void **state)
 {
 	struct fixture *f = *state;
 	char target[64];
@@ -40,7 +40,7 @@ static void answers_below_the_prefix_and_to_head(void **state)
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 2);
 }
 
-static void sends_the_cache_control_that_was_configured(void **state)
+static void sends_the_configured_cache_control(void **state)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.redirect_cache_control, sizeof(f->config.redirect_cache_control), "max-age=60");
@@ -50,7 +50,7 @@ static void sends_the_cache_control_that_was_configured(void **state)
 	fixture_assert_header(f, "Cache-Control", "max-age=60");
 }
 
-static void tells_which_methods_it_answers(void **state)
+static void rejects_other_methods_with_allow(void **state)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
@@ -61,7 +61,7 @@ static void tells_which_methods_it_answers(void **state)
 	}
 }
 
-static void tells_robots_and_greets_at_the_root(void **state)
+static void serves_robots_txt_and_a_text_at_the_root(void **state)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
@@ -71,7 +71,7 @@ static void tells_robots_and_greets_at_the_root(void **state)
 	assert_non_null(strstr(f->answer.body, "https://sho.rt/"));
 }
 
-static void leads_from_the_root_if_it_was_configured_and_counts_no_visit(void **state)
+static void redirects_the_root_if_configured_and_makes_no_event(void **state)
 {
 	struct fixture *f = *state;
 	snprintf(f->config.root_url, sizeof(f->config.root_url), "https://example.com/home");
@@ -81,7 +81,7 @@ static void leads_from_the_root_if_it_was_configured_and_counts_no_visit(void **
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
 }
 
-static void assert_no_look_up(struct fixture *f)
+static void assert_no_lookup(struct fixture *f)
 {
 	const char *const levels[] = { "memory", "redis", "postgres", "stale_memory", "none" };
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
@@ -99,7 +99,7 @@ static void send_long(struct fixture *f, const char *line, const char *header, u
 	assert_int_equal(f->answer.status, status);
 }
 
-static void never_looks_up_what_is_no_slug(void **state)
+static void an_invalid_slug_is_never_looked_up(void **state)
 {
 	struct fixture *f = *state;
 	fixture_start(f);
@@ -157,10 +157,10 @@ static void never_looks_up_what_is_no_slug(void **state)
 				fail_msg("%s is answered with %u", line, f->answer.status);
 		}
 	}
-	assert_no_look_up(f);
+	assert_no_lookup(f);
 }
 
-static void never_looks_up_what_is_no_path_or_too_long(void **state)
+static void a_malformed_or_oversized_request_is_never_looked_up(void **state)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -196,28 +196,28 @@ static void never_looks_up_what_is_no_path_or_too_long(void **state)
 	memset(header + 3, 'a', sizeof(header) - 6);
 	memcpy(header + sizeof(header) - 3, "\r\n", 3);
 	send_long(f, "GET /abc", header, 431);
-	assert_no_look_up(f);
+	assert_no_lookup(f);
 }
 
-/* The hidden requests ask for a link, so that executing one would show as a look-up. */
-static void executes_no_request_that_hides_behind_another(void **state)
+/* The smuggled requests name a link, so executing one would count as a lookup. */
+static void executes_no_smuggled_request(void **state)
 {
 	struct fixture *f = *state;
 	struct framing_report report;
 	f->config.http_loops = 1;
 	fixture_start(f);
 	framing_crowd_try(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4, &report);
-	print_message("%zu cases refused, smuggled %zu, crashed %zu\n", report.cases - report.wrong, report.smuggled,
+	print_message("%zu cases rejected, %zu smuggled, %zu crashed\n", report.cases - report.wrong, report.smuggled,
 	              report.crashed);
 	if (report.wrong > 0)
-		fail_msg("%zu are not refused as they should be; the first: %s", report.wrong, report.first_wrong);
+		fail_msg("%zu cases are not rejected as expected; the first: %s", report.wrong, report.first_wrong);
 	assert_int_equal(report.smuggled, 0);
 	assert_int_equal(report.crashed, 0);
-	assert_no_look_up(f);
+	assert_no_lookup(f);
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
 }
 
-static void stops_an_address_that_guesses_but_not_its_neighbour(void **state)
+static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 3;
@@ -236,7 +236,7 @@ static void stops_an_address_that_guesses_but_not_its_neighbour(void **state)
 	assert_int_equal(fixture_get_link(f, "known", "X-Forwarded-For: 203.0.113.8\r\n"), 302);
 }
 
-static void still_leads_a_guessing_address_to_what_memory_knows(void **state)
+static void still_serves_a_limited_address_from_memory(void **state)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 1;
@@ -263,14 +263,14 @@ static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
 	for (int i = 0; i < 5; i++)
 		for (size_t h = 0; h < sizeof(headers) / sizeof(headers[0]); h++)
 			assert_int_equal(fixture_get_link(f, "hidden", headers[h]), 404);
-	/* but a visitor that it does name is limited */
+	/* but a visitor whom it does name is limited */
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2::3\r\n"), 404);
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2:ff::4\r\n"), 429);
 	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:3::3\r\n"), 404);
 }
 
-/* A visitor who is no proxy of ours cannot have somebody else's tries counted by claiming an address. */
-static void counts_the_peer_whatever_it_claims_to_forward(void **state)
+/* Only a trusted proxy may name the client: others could shift their misses to another address. */
+static void counts_an_untrusted_peer_whatever_it_forwards(void **state)
 {
 	struct fixture *f = *state;
 	f->config.unknown_slugs_per_minute = 1;
@@ -284,19 +284,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
-		TEST(leads_by_the_links_status_with_what_browsers_and_robots_need),
-		TEST(answers_below_the_prefix_and_to_head),
-		TEST(sends_the_cache_control_that_was_configured),
-		TEST(tells_which_methods_it_answers),
-		TEST(tells_robots_and_greets_at_the_root),
-		TEST(leads_from_the_root_if_it_was_configured_and_counts_no_visit),
-		TEST(never_looks_up_what_is_no_slug),
-		TEST(never_looks_up_what_is_no_path_or_too_long),
-		TEST(executes_no_request_that_hides_behind_another),
-		TEST(stops_an_address_that_guesses_but_not_its_neighbour),
-		TEST(still_leads_a_guessing_address_to_what_memory_knows),
+		TEST(redirects_with_the_links_status_and_headers_for_browsers_and_robots),
+		TEST(serves_the_r_prefix_and_head),
+		TEST(sends_the_configured_cache_control),
+		TEST(rejects_other_methods_with_allow),
+		TEST(serves_robots_txt_and_a_text_at_the_root),
+		TEST(redirects_the_root_if_configured_and_makes_no_event),
+		TEST(an_invalid_slug_is_never_looked_up),
+		TEST(a_malformed_or_oversized_request_is_never_looked_up),
+		TEST(executes_no_smuggled_request),
+		TEST(limits_an_address_that_guesses_but_not_its_neighbour),
+		TEST(still_serves_a_limited_address_from_memory),
 		TEST(does_not_limit_a_proxy_that_hides_its_visitors),
-		TEST(counts_the_peer_whatever_it_claims_to_forward),
+		TEST(counts_an_untrusted_peer_whatever_it_forwards),
 	};
 	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

@@ -11,7 +11,7 @@
 #include "services/redirector/click.h"
 #include "tests/unit/net/http_fixture.h"
 
-static void takes_the_hints_of_browsers_for_a_prefetch(void **state)
+static void recognises_the_prefetch_headers_of_browsers(void **state)
 {
 	(void)state;
 	assert_true(click_is_prefetch("prefetch", NULL, NULL));
@@ -22,7 +22,7 @@ static void takes_the_hints_of_browsers_for_a_prefetch(void **state)
 	assert_true(click_is_prefetch(NULL, NULL, "prefetch"));
 }
 
-static void takes_nothing_else_for_a_prefetch(void **state)
+static void recognises_nothing_else_as_a_prefetch(void **state)
 {
 	(void)state;
 	assert_false(click_is_prefetch(NULL, NULL, NULL));
@@ -40,22 +40,22 @@ struct fixture {
 	struct redirect_event event;
 };
 
-/* The handler gets the fixture, which is the f's first member. */
-static enum http_progress look_at_the_visitor(void *ctx, struct http_exchange *x)
+/* ctx is the http_fixture, which is the first member of struct fixture. */
+static enum http_progress describe_the_visitor(void *ctx, struct http_exchange *x)
 {
 	struct fixture *f = ctx;
 	f->visitor = click_visitor(x, &f->trusted);
-	/* the text's length is what is tested: fill it with what must not show through */
+	/* filled with a pattern that would show if a text were not terminated */
 	memset(&f->event, 0x5a, sizeof(f->event));
-	struct client_ip nobody = { 0 };
-	click_describe(x, &nobody, NULL, &f->event);
+	struct client_ip unknown = { 0 };
+	click_describe(x, &unknown, NULL, &f->event);
 	return HTTP_ANSWERED;
 }
 
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	http_fixture_start(&f->server, http_fixture_config(), look_at_the_visitor);
+	http_fixture_start(&f->server, http_fixture_config(), describe_the_visitor);
 	*state = f;
 	return 0;
 }
@@ -84,7 +84,7 @@ static void assert_visitor(const struct fixture *f, const char *text)
 	assert_string_equal(shown, text);
 }
 
-static void believes_nobody_who_is_not_a_trusted_proxy(void **state)
+static void ignores_x_forwarded_for_of_untrusted_peers(void **state)
 {
 	struct fixture *f = *state;
 	f->trusted.count = 0;
@@ -92,7 +92,7 @@ static void believes_nobody_who_is_not_a_trusted_proxy(void **state)
 	assert_visitor(f, "127.0.0.1");
 }
 
-static void believes_a_trusted_proxy_about_the_one_before_it(void **state)
+static void trusts_a_trusted_proxy_about_the_address_before_it(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8, 10.0.0.0/8", &f->trusted), OK);
@@ -100,12 +100,12 @@ static void believes_a_trusted_proxy_about_the_one_before_it(void **state)
 	assert_visitor(f, "203.0.113.7");
 	ask(f, "/a", "X-Forwarded-For: 198.51.100.1, 203.0.113.7, 10.1.2.3\r\n");
 	assert_visitor(f, "203.0.113.7");
-	/* in two lines, of which the visitor wrote the first */
+	/* in two header lines, of which the visitor sent the first */
 	ask(f, "/a", "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.7\r\n");
 	assert_visitor(f, "203.0.113.7");
 }
 
-static void knows_nobody_behind_a_proxy_that_does_not_tell(void **state)
+static void knows_no_address_behind_a_proxy_that_forwards_none(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &f->trusted), OK);
@@ -113,7 +113,7 @@ static void knows_nobody_behind_a_proxy_that_does_not_tell(void **state)
 	assert_false(f->visitor.known);
 }
 
-static void copies_what_the_visitor_sent(void **state)
+static void copies_the_headers_of_the_visitor(void **state)
 {
 	struct fixture *f = *state;
 	ask(f, "/a?utm_source=x%20y&z",
@@ -128,7 +128,7 @@ static void copies_what_the_visitor_sent(void **state)
 	assert_int_equal(f->event.method, REDIRECT_METHOD_GET);
 }
 
-static void leaves_empty_what_the_visitor_did_not_send(void **state)
+static void leaves_missing_headers_empty(void **state)
 {
 	struct fixture *f = *state;
 	ask(f, "/a", "");
@@ -141,7 +141,7 @@ static void leaves_empty_what_the_visitor_did_not_send(void **state)
 	assert_false(f->event.has_visitor_hash);
 }
 
-static void cuts_and_cleans_what_is_too_long_or_no_text(void **state)
+static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 {
 	struct fixture *f = *state;
 	char headers[2048];
@@ -156,14 +156,14 @@ static void cuts_and_cleans_what_is_too_long_or_no_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_the_hints_of_browsers_for_a_prefetch),
-		cmocka_unit_test(takes_nothing_else_for_a_prefetch),
-		cmocka_unit_test(believes_nobody_who_is_not_a_trusted_proxy),
-		cmocka_unit_test(believes_a_trusted_proxy_about_the_one_before_it),
-		cmocka_unit_test(knows_nobody_behind_a_proxy_that_does_not_tell),
-		cmocka_unit_test(copies_what_the_visitor_sent),
-		cmocka_unit_test(leaves_empty_what_the_visitor_did_not_send),
-		cmocka_unit_test(cuts_and_cleans_what_is_too_long_or_no_text),
+		cmocka_unit_test(recognises_the_prefetch_headers_of_browsers),
+		cmocka_unit_test(recognises_nothing_else_as_a_prefetch),
+		cmocka_unit_test(ignores_x_forwarded_for_of_untrusted_peers),
+		cmocka_unit_test(trusts_a_trusted_proxy_about_the_address_before_it),
+		cmocka_unit_test(knows_no_address_behind_a_proxy_that_forwards_none),
+		cmocka_unit_test(copies_the_headers_of_the_visitor),
+		cmocka_unit_test(leaves_missing_headers_empty),
+		cmocka_unit_test(truncates_long_headers_and_sanitises_invalid_text),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

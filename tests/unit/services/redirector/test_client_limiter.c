@@ -31,7 +31,7 @@ static int64_t wait_s(struct client_limiter *limiter, const char *text, int64_t 
 	return client_limiter_retry_after_s(limiter, &ip, now_us);
 }
 
-static void stops_an_address_after_its_tries_and_nobody_else(void **state)
+static void limits_one_address_and_no_other(void **state)
 {
 	(void)state;
 	struct client_limiter *limiter = client_limiter_new(3);
@@ -43,7 +43,7 @@ static void stops_an_address_after_its_tries_and_nobody_else(void **state)
 	client_limiter_free(limiter);
 }
 
-static void tells_how_long_to_wait_and_lets_go_a_minute_after_the_first_try(void **state)
+static void the_window_ends_a_minute_after_the_first_miss(void **state)
 {
 	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
@@ -57,7 +57,7 @@ static void tells_how_long_to_wait_and_lets_go_a_minute_after_the_first_try(void
 	client_limiter_free(limiter);
 }
 
-static void takes_a_64_of_ipv6_for_one_address(void **state)
+static void counts_a_64_of_ipv6_as_one_address(void **state)
 {
 	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
@@ -68,7 +68,7 @@ static void takes_a_64_of_ipv6_for_one_address(void **state)
 	client_limiter_free(limiter);
 }
 
-static void is_off_at_zero_and_for_unknown_addresses(void **state)
+static void does_not_limit_at_zero_or_unknown_addresses(void **state)
 {
 	(void)state;
 	struct client_limiter *off = client_limiter_new(0);
@@ -77,14 +77,14 @@ static void is_off_at_zero_and_for_unknown_addresses(void **state)
 	client_limiter_free(off);
 
 	struct client_limiter *limiter = client_limiter_new(1);
-	struct client_ip nobody = { 0 };
+	struct client_ip unknown = { 0 };
 	for (int i = 0; i < 10; i++)
-		client_limiter_record_miss(limiter, &nobody, 0);
-	assert_int_equal(client_limiter_retry_after_s(limiter, &nobody, 0), 0);
+		client_limiter_record_miss(limiter, &unknown, 0);
+	assert_int_equal(client_limiter_retry_after_s(limiter, &unknown, 0), 0);
 	client_limiter_free(limiter);
 }
 
-static void goes_on_counting_whatever_number_of_addresses_come(void **state)
+static void keeps_counting_however_many_addresses_come(void **state)
 {
 	(void)state;
 	struct client_limiter *limiter = client_limiter_new(2);
@@ -103,11 +103,11 @@ static void goes_on_counting_whatever_number_of_addresses_come(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stops_an_address_after_its_tries_and_nobody_else),
-		cmocka_unit_test(tells_how_long_to_wait_and_lets_go_a_minute_after_the_first_try),
-		cmocka_unit_test(takes_a_64_of_ipv6_for_one_address),
-		cmocka_unit_test(is_off_at_zero_and_for_unknown_addresses),
-		cmocka_unit_test(goes_on_counting_whatever_number_of_addresses_come),
+		cmocka_unit_test(limits_one_address_and_no_other),
+		cmocka_unit_test(the_window_ends_a_minute_after_the_first_miss),
+		cmocka_unit_test(counts_a_64_of_ipv6_as_one_address),
+		cmocka_unit_test(does_not_limit_at_zero_or_unknown_addresses),
+		cmocka_unit_test(keeps_counting_however_many_addresses_come),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 #include "services/redirector/error_page.h"
 #include "tests/unit/net/http_fixture.h"
 
-static void shows_a_page_to_browsers(void **state)
+static void browsers_get_a_page(void **state)
 {
 	(void)state;
 	assert_true(
@@ -33,7 +33,7 @@ static void shows_a_page_to_browsers(void **state)
 	assert_true(error_page_prefers_html("text/html;Q=1.000"));
 }
 
-static void tells_a_problem_to_programs(void **state)
+static void programs_get_a_problem(void **state)
 {
 	(void)state;
 	assert_false(error_page_prefers_html(NULL));
@@ -53,8 +53,8 @@ static void tells_a_problem_to_programs(void **state)
 	assert_false(error_page_prefers_html("image/avif,image/webp,*/*;q=0.8"));
 }
 
-/* Such a weight says nothing, so that the range counts as if it had none. */
-static void takes_a_weight_that_cannot_be_read_for_none(void **state)
+/* A malformed weight is ignored, so the range has the weight 1. */
+static void ignores_a_malformed_weight(void **state)
 {
 	(void)state;
 	const char *const weights[] = { "", "x", "nan", "-1", "0x0", "2", "0.0000", "1e-9", ".5" };
@@ -66,8 +66,8 @@ static void takes_a_weight_that_cannot_be_read_for_none(void **state)
 	}
 }
 
-/* "/404" is answered with the page of 404. */
-static enum http_progress answer_as_the_path_says(void *ctx, struct http_exchange *x)
+/* The path chooses the status: "/404" is answered with the page of 404. */
+static enum http_progress respond_with_status_of_path(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
 	return error_page_respond(x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10), "A detail.");
@@ -89,7 +89,7 @@ static void ask(struct fixture *f, unsigned status, const char *accept)
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	http_fixture_start(&f->server, http_fixture_config(), answer_as_the_path_says);
+	http_fixture_start(&f->server, http_fixture_config(), respond_with_status_of_path);
 	*state = f;
 	return 0;
 }
@@ -102,7 +102,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void has_a_whole_page_for_each_status_that_visitors_see(void **state)
+static void every_status_that_visitors_see_has_a_complete_page(void **state)
 {
 	struct fixture *f = *state;
 	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413, 414, 429, 431, 451, 500, 503 };
@@ -115,7 +115,7 @@ static void has_a_whole_page_for_each_status_that_visitors_see(void **state)
 		assert_non_null(strstr(f->answer.body, "<html lang=\"en\">"));
 		assert_non_null(strstr(f->answer.body, "<title>"));
 		assert_non_null(strstr(f->answer.body, "</html>"));
-		/* nothing from elsewhere */
+		/* no external resources */
 		assert_null(strstr(f->answer.body, "://"));
 		assert_null(strstr(f->answer.body, "<script"));
 		assert_non_null(strstr(f->answer.body, "<meta name=\"viewport\" content=\"width=device-width"));
@@ -125,7 +125,7 @@ static void has_a_whole_page_for_each_status_that_visitors_see(void **state)
 	}
 }
 
-static void keeps_errors_out_of_caches_and_indexes(void **state)
+static void errors_are_neither_cached_nor_indexed(void **state)
 {
 	struct fixture *f = *state;
 	const char *const accepts[] = { "text/html", "*/*" };
@@ -139,7 +139,7 @@ static void keeps_errors_out_of_caches_and_indexes(void **state)
 	}
 }
 
-/* The part of the page between two texts. */
+/* The part of the page between two markers. */
 static const char *between(const char *page, const char *begin, const char *end, size_t *len)
 {
 	const char *from = strstr(page, begin);
@@ -166,7 +166,7 @@ static void base64(const uint8_t *bytes, size_t len, char *out)
 	*out = '\0';
 }
 
-static void allows_its_own_style_and_nothing_else(void **state)
+static void the_policy_allows_only_its_own_style(void **state)
 {
 	struct fixture *f = *state;
 	char policy[256], expected[256], hash[64];
@@ -209,7 +209,7 @@ static void assert_contrast(const char *colours, const char *ink, const char *gr
 		fail_msg("%s on %s has a contrast of %.2f", ink, ground, ratio);
 }
 
-static void can_be_read_in_light_and_dark(void **state)
+static void has_enough_contrast_in_light_and_dark_mode(void **state)
 {
 	struct fixture *f = *state;
 	ask(f, 404, "text/html");
@@ -224,7 +224,7 @@ static void can_be_read_in_light_and_dark(void **state)
 				assert_contrast(schemes[s], inks[i], grounds[g]);
 }
 
-static void sends_nothing_of_a_request_back(void **state)
+static void echoes_nothing_of_the_request(void **state)
 {
 	struct fixture *f = *state;
 	char plain[sizeof(f->answer.body)];
@@ -239,7 +239,7 @@ static void sends_nothing_of_a_request_back(void **state)
 	assert_string_equal(f->answer.body, plain);
 }
 
-static void sends_head_no_page_but_its_length(void **state)
+static void head_gets_the_length_without_the_page(void **state)
 {
 	struct fixture *f = *state;
 	const char *const accepts[] = { "text/html", "*/*" };
@@ -258,7 +258,7 @@ static void sends_head_no_page_but_its_length(void **state)
 	}
 }
 
-/* A header may come in several lines (RFC 9110, 5.3). */
+/* A header may be split into several lines (RFC 9110, 5.3). */
 static void reads_all_lines_of_accept(void **state)
 {
 	struct fixture *f = *state;
@@ -268,7 +268,7 @@ static void reads_all_lines_of_accept(void **state)
 	assert_string_equal(value, "text/html; charset=utf-8");
 }
 
-static void writes_a_problem_for_programs_and_for_statuses_without_a_page(void **state)
+static void programs_and_statuses_without_a_page_get_a_problem(void **state)
 {
 	struct fixture *f = *state;
 	char value[256];
@@ -285,17 +285,17 @@ static void writes_a_problem_for_programs_and_for_statuses_without_a_page(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shows_a_page_to_browsers),
-		cmocka_unit_test(tells_a_problem_to_programs),
-		cmocka_unit_test(has_a_whole_page_for_each_status_that_visitors_see),
-		cmocka_unit_test(takes_a_weight_that_cannot_be_read_for_none),
-		cmocka_unit_test(keeps_errors_out_of_caches_and_indexes),
-		cmocka_unit_test(allows_its_own_style_and_nothing_else),
-		cmocka_unit_test(can_be_read_in_light_and_dark),
-		cmocka_unit_test(sends_nothing_of_a_request_back),
-		cmocka_unit_test(sends_head_no_page_but_its_length),
+		cmocka_unit_test(browsers_get_a_page),
+		cmocka_unit_test(programs_get_a_problem),
+		cmocka_unit_test(every_status_that_visitors_see_has_a_complete_page),
+		cmocka_unit_test(ignores_a_malformed_weight),
+		cmocka_unit_test(errors_are_neither_cached_nor_indexed),
+		cmocka_unit_test(the_policy_allows_only_its_own_style),
+		cmocka_unit_test(has_enough_contrast_in_light_and_dark_mode),
+		cmocka_unit_test(echoes_nothing_of_the_request),
+		cmocka_unit_test(head_gets_the_length_without_the_page),
 		cmocka_unit_test(reads_all_lines_of_accept),
-		cmocka_unit_test(writes_a_problem_for_programs_and_for_statuses_without_a_page),
+		cmocka_unit_test(programs_and_statuses_without_a_page_get_a_problem),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -72,7 +72,7 @@ static void assert_next(struct fixture *f, const char *slug, const char *tracepa
 	assert_memory_equal(event.event_id, record.event_id, ENTROPY_UUID_SIZE);
 }
 
-static void keeps_the_trace_of_an_event_beside_its_message(void **state)
+static void stores_the_traceparent_of_an_event(void **state)
 {
 	struct fixture *f = *state;
 	append(f, "plain", "");
@@ -85,7 +85,7 @@ static void keeps_the_trace_of_an_event_beside_its_message(void **state)
 	assert_next(f, "plain-again", "");
 }
 
-static void the_next_process_finds_the_trace_as_well(void **state)
+static void the_next_process_recovers_the_traceparent(void **state)
 {
 	struct fixture *f = *state;
 	append(f, "traced", TRACE);
@@ -96,8 +96,8 @@ static void the_next_process_finds_the_trace_as_well(void **state)
 	assert_next(f, "plain", "");
 }
 
-/* What older programs left in a journal: a head of 64 bytes, zero behind the slug. */
-static void reads_what_was_written_before_there_were_traces(void **state)
+/* The format of older versions: a head of 64 bytes with zeros after the slug. */
+static void reads_records_written_before_traces_existed(void **state)
 {
 	struct fixture *f = *state;
 	struct redirect_event event = { .event_id = { 7 },
@@ -123,9 +123,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(keeps_the_trace_of_an_event_beside_its_message),
-		TEST(the_next_process_finds_the_trace_as_well),
-		TEST(reads_what_was_written_before_there_were_traces),
+		TEST(stores_the_traceparent_of_an_event),
+		TEST(the_next_process_recovers_the_traceparent),
+		TEST(reads_records_written_before_traces_existed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What the feed of changes means for entries in memory. */
+/* How the feed of link events affects entries in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #define TTL_US (1000 * MS)
 #define SLUG "abc"
 
-/* A memory whose feed has just begun to cover. */
+/* A memory cache whose feed has just become continuous. */
 struct fixture {
 	struct clock_fake clock;
 	struct watermark_tracker watermark;
@@ -30,7 +30,7 @@ static int64_t steady(struct fixture *f)
 	return clock_steady_us(&f->clock.clock);
 }
 
-static void mark(struct fixture *f)
+static void update_watermark(struct fixture *f)
 {
 	struct feed_mark m = { .as_of_us = clock_now_us(&f->clock.clock), .partitions = 1 };
 	watermark_tracker_update(&f->watermark, 0, &m);
@@ -46,7 +46,7 @@ static int set_up(void **state)
 	f.changes = recent_changes_new();
 	f.memory = memory_cache_new(MIB, TTL_US);
 	memory_cache_use_feed(f.memory, &f.watermark, f.changes);
-	mark(&f);
+	update_watermark(&f);
 	*state = &f;
 	return 0;
 }
@@ -60,11 +60,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Time passes and the feed keeps up. */
-static void go_on(struct fixture *f, int64_t by_us)
+/* Advances the clock while the feed stays fresh. */
+static void advance(struct fixture *f, int64_t by_us)
 {
 	clock_fake_advance(&f->clock, by_us);
-	mark(f);
+	update_watermark(f);
 }
 
 static struct link_entry version(int64_t number)
@@ -89,34 +89,34 @@ static void event(struct fixture *f, int64_t number)
 	memory_cache_apply_change(f->memory, &entry);
 }
 
-/* The version that is answered; 0: none. */
-static int64_t answered(struct fixture *f)
+/* The version that memory returns; 0: none. */
+static int64_t cached_version(struct fixture *f)
 {
 	struct link_entry out;
 	return memory_cache_get(f->memory, SLUG, strlen(SLUG), steady(f), &out) == OK ? out.version : 0;
 }
 
-static void a_covered_entry_is_answered_beyond_its_time(void **state)
+static void a_tracked_entry_outlives_its_ttl(void **state)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
-	go_on(f, CLOCK_US_PER_HOUR);
-	assert_int_equal(answered(f), 1);
+	advance(f, CLOCK_US_PER_HOUR);
+	assert_int_equal(cached_version(f), 1);
 }
 
-static void without_a_fresh_feed_it_lives_by_time_alone(void **state)
+static void without_a_fresh_feed_the_ttl_applies(void **state)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
 	clock_fake_advance(&f->clock, 999 * MS);
-	assert_int_equal(answered(f), 1);
+	assert_int_equal(cached_version(f), 1);
 	clock_fake_advance(&f->clock, MS);
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 0);
 	memory_cache_set_ttl(f->memory, 5 * TTL_US);
-	assert_int_equal(answered(f), 1);
+	assert_int_equal(cached_version(f), 1);
 	memory_cache_set_ttl(f->memory, TTL_US);
-	mark(f);
-	assert_int_equal(answered(f), 1);
+	update_watermark(f);
+	assert_int_equal(cached_version(f), 1);
 }
 
 static void an_event_replaces_an_older_version(void **state)
@@ -124,98 +124,98 @@ static void an_event_replaces_an_older_version(void **state)
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
 	event(f, 2);
-	assert_int_equal(answered(f), 2);
+	assert_int_equal(cached_version(f), 2);
 	event(f, 1);
-	assert_int_equal(answered(f), 2);
-	go_on(f, CLOCK_US_PER_HOUR);
-	assert_int_equal(answered(f), 2);
+	assert_int_equal(cached_version(f), 2);
+	advance(f, CLOCK_US_PER_HOUR);
+	assert_int_equal(cached_version(f), 2);
 }
 
-static void an_event_that_comes_late_gives_no_entry_more_time(void **state)
+static void a_late_event_does_not_extend_the_life_of_an_entry(void **state)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
 	clock_fake_advance(&f->clock, 10 * TTL_US);
 	event(f, 2);
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 0);
 }
 
-static void an_event_adds_nothing_that_nobody_asked_for(void **state)
+static void an_event_adds_no_entry(void **state)
 {
 	struct fixture *f = *state;
 	event(f, 2);
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 0);
 	assert_int_equal(memory_cache_usage(f->memory).entries, 0);
 }
 
-static void what_was_read_around_a_change_is_not_covered(void **state)
+static void an_entry_read_before_a_change_is_not_tracked(void **state)
 {
 	struct fixture *f = *state;
 	int64_t read_at_us = steady(f);
-	go_on(f, MS);
+	advance(f, MS);
 	event(f, 2);
 	read_from_a_store(f, 1, read_at_us);
-	assert_int_equal(answered(f), 1);
-	go_on(f, TTL_US);
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 1);
+	advance(f, TTL_US);
+	assert_int_equal(cached_version(f), 0);
 }
 
-static void what_a_store_says_soon_after_a_change_is_not_covered(void **state)
+static void an_entry_read_soon_after_a_change_is_not_tracked(void **state)
 {
 	struct fixture *f = *state;
 	event(f, 2);
-	go_on(f, RECENT_CHANGES_LATE_FILL_US);
+	advance(f, RECENT_CHANGES_LATE_FILL_US);
 	read_from_a_store(f, 1, steady(f));
-	go_on(f, TTL_US);
-	assert_int_equal(answered(f), 0);
+	advance(f, TTL_US);
+	assert_int_equal(cached_version(f), 0);
 	read_from_a_store(f, 2, steady(f));
-	go_on(f, CLOCK_US_PER_HOUR);
-	assert_int_equal(answered(f), 2);
+	advance(f, CLOCK_US_PER_HOUR);
+	assert_int_equal(cached_version(f), 2);
 }
 
-static void an_event_of_the_same_version_vouches_for_an_entry(void **state)
+static void an_event_of_the_same_version_makes_an_entry_tracked(void **state)
 {
 	struct fixture *f = *state;
 	event(f, 2);
-	go_on(f, MS);
+	advance(f, MS);
 	read_from_a_store(f, 2, steady(f));
 	event(f, 2);
-	go_on(f, CLOCK_US_PER_HOUR);
-	assert_int_equal(answered(f), 2);
+	advance(f, CLOCK_US_PER_HOUR);
+	assert_int_equal(cached_version(f), 2);
 }
 
-static void a_gap_in_the_feed_ends_the_cover_of_all_that_was_read_before(void **state)
+static void a_gap_in_the_feed_untracks_all_earlier_entries(void **state)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
-	go_on(f, MS);
+	advance(f, MS);
 	watermark_tracker_reset_partition(&f->watermark, 0);
-	go_on(f, TTL_US);
-	assert_int_equal(answered(f), 0);
-	/* Nor does it come back with a reading that is not covered itself. */
+	advance(f, TTL_US);
+	assert_int_equal(cached_version(f), 0);
+	/* A later read that is not tracked itself does not restore it. */
 	event(f, 1);
 	read_from_a_store(f, 1, steady(f));
-	assert_int_equal(answered(f), 1);
-	go_on(f, TTL_US);
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 1);
+	advance(f, TTL_US);
+	assert_int_equal(cached_version(f), 0);
 }
 
-static void what_was_read_before_the_feed_covered_lives_by_time(void **state)
+static void an_entry_read_before_the_feed_was_continuous_lives_for_its_ttl(void **state)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f) - 1);
-	assert_int_equal(answered(f), 1);
-	go_on(f, TTL_US);
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 1);
+	advance(f, TTL_US);
+	assert_int_equal(cached_version(f), 0);
 }
 
-static void a_dropped_entry_is_gone(void **state)
+static void a_removed_entry_is_gone(void **state)
 {
 	struct fixture *f = *state;
 	read_from_a_store(f, 1, steady(f));
 	memory_cache_remove(f->memory, SLUG, strlen(SLUG));
 	memory_cache_remove(f->memory, SLUG, strlen(SLUG));
-	assert_int_equal(answered(f), 0);
+	assert_int_equal(cached_version(f), 0);
 	assert_int_equal(memory_cache_usage(f->memory).entries, 0);
 }
 
@@ -224,17 +224,17 @@ static void a_dropped_entry_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_covered_entry_is_answered_beyond_its_time),
-		TEST(without_a_fresh_feed_it_lives_by_time_alone),
+		TEST(a_tracked_entry_outlives_its_ttl),
+		TEST(without_a_fresh_feed_the_ttl_applies),
 		TEST(an_event_replaces_an_older_version),
-		TEST(an_event_that_comes_late_gives_no_entry_more_time),
-		TEST(an_event_adds_nothing_that_nobody_asked_for),
-		TEST(what_was_read_around_a_change_is_not_covered),
-		TEST(what_a_store_says_soon_after_a_change_is_not_covered),
-		TEST(an_event_of_the_same_version_vouches_for_an_entry),
-		TEST(a_gap_in_the_feed_ends_the_cover_of_all_that_was_read_before),
-		TEST(what_was_read_before_the_feed_covered_lives_by_time),
-		TEST(a_dropped_entry_is_gone),
+		TEST(a_late_event_does_not_extend_the_life_of_an_entry),
+		TEST(an_event_adds_no_entry),
+		TEST(an_entry_read_before_a_change_is_not_tracked),
+		TEST(an_entry_read_soon_after_a_change_is_not_tracked),
+		TEST(an_event_of_the_same_version_makes_an_entry_tracked),
+		TEST(a_gap_in_the_feed_untracks_all_earlier_entries),
+		TEST(an_entry_read_before_the_feed_was_continuous_lives_for_its_ttl),
+		TEST(a_removed_entry_is_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #define S CLOCK_US_PER_S
 
-static void is_quiet_before_the_first_event(void **state)
+static void has_no_change_before_the_first_event(void **state)
 {
 	(void)state;
 	struct recent_changes *changes = recent_changes_new();
@@ -21,7 +21,7 @@ static void is_quiet_before_the_first_event(void **state)
 	recent_changes_free(changes);
 }
 
-static void knows_a_change_since_a_reading(void **state)
+static void knows_whether_a_slug_changed_since_a_time(void **state)
 {
 	(void)state;
 	struct recent_changes *changes = recent_changes_new();
@@ -31,7 +31,7 @@ static void knows_a_change_since_a_reading(void **state)
 	recent_changes_free(changes);
 }
 
-static void refuses_to_fill_what_has_changed_since_it_was_read(void **state)
+static void refuses_a_fill_that_was_read_before_the_last_change(void **state)
 {
 	(void)state;
 	struct recent_changes *changes = recent_changes_new();
@@ -41,7 +41,7 @@ static void refuses_to_fill_what_has_changed_since_it_was_read(void **state)
 	recent_changes_free(changes);
 }
 
-static void tells_a_change_of_what_was_filled_lately(void **state)
+static void reports_a_change_of_a_recently_filled_slug(void **state)
 {
 	(void)state;
 	struct recent_changes *changes = recent_changes_new();
@@ -53,7 +53,7 @@ static void tells_a_change_of_what_was_filled_lately(void **state)
 	recent_changes_free(changes);
 }
 
-static void a_refused_fill_is_a_fill_all_the_same(void **state)
+static void a_refused_fill_is_recorded_as_a_fill(void **state)
 {
 	(void)state;
 	struct recent_changes *changes = recent_changes_new();
@@ -63,30 +63,30 @@ static void a_refused_fill_is_a_fill_all_the_same(void **state)
 	recent_changes_free(changes);
 }
 
-static void changes_of_one_slug_leave_most_others_quiet(void **state)
+static void a_change_of_one_slug_affects_few_others(void **state)
 {
 	(void)state;
 	struct recent_changes *changes = recent_changes_new();
 	recent_changes_add(changes, "abc", 3, 10 * S);
-	int noisy = 0;
+	int affected = 0;
 	for (int i = 0; i < 1000; i++) {
 		char slug[16];
 		int len = snprintf(slug, sizeof(slug), "s%d", i);
-		noisy += !recent_changes_none_since(changes, slug, (size_t)len, 10 * S);
+		affected += !recent_changes_none_since(changes, slug, (size_t)len, 10 * S);
 	}
-	assert_in_range(noisy, 0, 10);
+	assert_in_range(affected, 0, 10);
 	recent_changes_free(changes);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_quiet_before_the_first_event),
-		cmocka_unit_test(knows_a_change_since_a_reading),
-		cmocka_unit_test(refuses_to_fill_what_has_changed_since_it_was_read),
-		cmocka_unit_test(tells_a_change_of_what_was_filled_lately),
-		cmocka_unit_test(a_refused_fill_is_a_fill_all_the_same),
-		cmocka_unit_test(changes_of_one_slug_leave_most_others_quiet),
+		cmocka_unit_test(has_no_change_before_the_first_event),
+		cmocka_unit_test(knows_whether_a_slug_changed_since_a_time),
+		cmocka_unit_test(refuses_a_fill_that_was_read_before_the_last_change),
+		cmocka_unit_test(reports_a_change_of_a_recently_filled_slug),
+		cmocka_unit_test(a_refused_fill_is_recorded_as_a_fill),
+		cmocka_unit_test(a_change_of_one_slug_affects_few_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 
 #define NOW_US (1000 * CLOCK_US_PER_S)
 
-static void knows_what_was_denied_within_the_minute(void **state)
+static void remembers_a_miss_for_a_minute(void **state)
 {
 	(void)state;
 	struct recent_misses *misses = recent_misses_new();
@@ -24,29 +24,29 @@ static void knows_what_was_denied_within_the_minute(void **state)
 	recent_misses_free(misses);
 }
 
-static void takes_few_slugs_for_others(void **state)
+static void rarely_confuses_slugs(void **state)
 {
 	(void)state;
 	struct recent_misses *misses = recent_misses_new();
 	char slug[16];
-	unsigned mistaken = 0;
+	unsigned confused = 0;
 	for (unsigned i = 0; i < 20000; i++) {
-		int len = snprintf(slug, sizeof(slug), "denied-%u", i);
+		int len = snprintf(slug, sizeof(slug), "missed-%u", i);
 		recent_misses_add(misses, slug, (size_t)len, NOW_US);
 	}
 	for (unsigned i = 0; i < 20000; i++) {
 		int len = snprintf(slug, sizeof(slug), "other-%u", i);
-		mistaken += recent_misses_has(misses, slug, (size_t)len, NOW_US);
+		confused += recent_misses_has(misses, slug, (size_t)len, NOW_US);
 	}
-	assert_in_range(mistaken, 0, 2);
+	assert_in_range(confused, 0, 2);
 	recent_misses_free(misses);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(knows_what_was_denied_within_the_minute),
-		cmocka_unit_test(takes_few_slugs_for_others),
+		cmocka_unit_test(remembers_a_miss_for_a_minute),
+		cmocka_unit_test(rarely_confuses_slugs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static struct slug_bloom_filter *filled(int count)
 	return filter;
 }
 
-static void never_denies_what_was_added(void **state)
+static void contains_every_added_slug(void **state)
 {
 	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS);
@@ -36,7 +36,7 @@ static void never_denies_what_was_added(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void is_wrong_about_one_in_a_hundred_others_when_it_is_full(void **state)
+static void has_one_percent_false_positives_at_capacity(void **state)
 {
 	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS);
@@ -48,7 +48,7 @@ static void is_wrong_about_one_in_a_hundred_others_when_it_is_full(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void takes_ten_bits_a_slug(void **state)
+static void takes_ten_bits_per_slug(void **state)
 {
 	(void)state;
 	struct slug_bloom_filter *filter = slug_bloom_filter_new(10000000);
@@ -56,7 +56,7 @@ static void takes_ten_bits_a_slug(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void counts_each_slug_once_or_so(void **state)
+static void counts_distinct_slugs_approximately(void **state)
 {
 	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS / 2);
@@ -68,7 +68,7 @@ static void counts_each_slug_once_or_so(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void says_that_it_is_overfull(void **state)
+static void reports_that_it_is_overfull(void **state)
 {
 	(void)state;
 	struct slug_bloom_filter *filter = filled(SLUGS + SLUGS / 10);
@@ -76,7 +76,7 @@ static void says_that_it_is_overfull(void **state)
 	slug_bloom_filter_free(filter);
 }
 
-static void is_complete_for_the_cover_that_it_was_filled_in(void **state)
+static void is_complete_only_for_the_continuous_period_it_was_filled_in(void **state)
 {
 	(void)state;
 	struct slug_bloom_filter *filter = slug_bloom_filter_new(SLUGS);
@@ -90,12 +90,12 @@ static void is_complete_for_the_cover_that_it_was_filled_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(never_denies_what_was_added),
-		cmocka_unit_test(is_wrong_about_one_in_a_hundred_others_when_it_is_full),
-		cmocka_unit_test(takes_ten_bits_a_slug),
-		cmocka_unit_test(counts_each_slug_once_or_so),
-		cmocka_unit_test(says_that_it_is_overfull),
-		cmocka_unit_test(is_complete_for_the_cover_that_it_was_filled_in),
+		cmocka_unit_test(contains_every_added_slug),
+		cmocka_unit_test(has_one_percent_false_positives_at_capacity),
+		cmocka_unit_test(takes_ten_bits_per_slug),
+		cmocka_unit_test(counts_distinct_slugs_approximately),
+		cmocka_unit_test(reports_that_it_is_overfull),
+		cmocka_unit_test(is_complete_only_for_the_continuous_period_it_was_filled_in),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,17 +13,17 @@
 #define MS CLOCK_US_PER_MS
 #define WAITING_MAX 20
 
-/* A gate whose filter is complete and has "there", whose feed is fresh, and whose budget is spent. */
+/* A limiter without budget. Its filter is complete and contains "there"; its feed is fresh. */
 struct fixture {
 	struct clock_fake clock;
 	struct watermark_tracker watermark;
 	struct slug_bloom_filter *filter;
 	struct metrics *metrics;
 	struct unknown_slug_limiter *limiter;
-	enum err result[WAITING_MAX + 1]; /* outlives the test: the end tells everybody */
+	enum err result[WAITING_MAX + 1]; /* outlives the test: closing the limiter completes the rest */
 };
 
-static void mark_as_of(struct fixture *f, int64_t as_of_us)
+static void set_watermark(struct fixture *f, int64_t as_of_us)
 {
 	struct feed_mark m = { .as_of_us = as_of_us, .partitions = 1 };
 	watermark_tracker_update(&f->watermark, 0, &m);
@@ -57,7 +57,7 @@ static int set_up(void **state)
 	clock_fake_init(&f.clock, NOW_US);
 	watermark_tracker_init(&f.watermark, &f.clock.clock);
 	watermark_tracker_set_partitions(&f.watermark, 1);
-	mark_as_of(&f, NOW_US);
+	set_watermark(&f, NOW_US);
 	f.filter = slug_bloom_filter_new(1000);
 	slug_bloom_filter_add(f.filter, "there", 5);
 	complete(&f);
@@ -93,54 +93,54 @@ static bool hold(struct fixture *f, const char *slug, enum err *result)
 	return unknown_slug_limiter_hold(f->limiter, slug, on_done, result);
 }
 
-static void denies_a_slug_once_the_feed_has_come_to_its_arrival(void **state)
+static void a_slug_is_unknown_once_the_watermark_has_passed_its_arrival(void **state)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
 	unknown_slug_limiter_advance(f->limiter);
 	assert_int_equal(f->result[0], NOT_DONE);
 	clock_fake_advance(&f->clock, 300 * MS);
-	mark_as_of(f, NOW_US + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US - 1);
+	set_watermark(f, NOW_US + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US - 1);
 	unknown_slug_limiter_advance(f->limiter);
 	assert_int_equal(f->result[0], NOT_DONE);
-	mark_as_of(f, NOW_US + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US);
+	set_watermark(f, NOW_US + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US);
 	unknown_slug_limiter_advance(f->limiter);
 	assert_int_equal(f->result[0], ERR_NOT_FOUND);
 }
 
-static void a_slug_whose_event_comes_meanwhile_is_asked_about(void **state)
+static void a_slug_whose_event_arrives_meanwhile_is_undecided(void **state)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "new", &f->result[0]));
 	slug_bloom_filter_add(f->filter, "new", 3);
 	clock_fake_advance(&f->clock, 300 * MS);
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	unknown_slug_limiter_advance(f->limiter);
 	assert_int_equal(f->result[0], ERR_UNAVAILABLE);
 }
 
-static void does_not_hold_what_may_be_there(void **state)
+static void does_not_hold_a_slug_that_may_be_issued(void **state)
 {
 	struct fixture *f = *state;
 	assert_false(hold(f, "there", &f->result[0]));
 }
 
-static void holds_nobody_while_it_cannot_tell(void **state)
+static void holds_nothing_while_the_filter_is_not_reliable(void **state)
 {
 	struct fixture *f = *state;
 	clock_fake_advance(&f->clock, WATERMARK_TRACKER_FRESH_US + 1);
 	assert_false(hold(f, "none", &f->result[0]));
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	assert_true(hold(f, "none", &f->result[0]));
 	watermark_tracker_reset_partition(&f->watermark, 0);
 	clock_fake_advance(&f->clock, 1);
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	assert_false(hold(f, "none", &f->result[1]));
 	complete(f);
 	assert_true(hold(f, "none", &f->result[1]));
 }
 
-static void holds_nobody_with_an_overfull_filter(void **state)
+static void holds_nothing_with_an_overfull_filter(void **state)
 {
 	struct fixture *f = *state;
 	for (char slug[3] = "aa"; slug[0] <= 'z'; slug[0]++) {
@@ -151,7 +151,7 @@ static void holds_nobody_with_an_overfull_filter(void **state)
 	assert_false(hold(f, "none at all", &f->result[0]));
 }
 
-static void who_waits_in_vain_is_asked_about(void **state)
+static void a_lookup_that_times_out_is_undecided(void **state)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
@@ -163,25 +163,25 @@ static void who_waits_in_vain_is_asked_about(void **state)
 	assert_int_equal(f->result[0], ERR_UNAVAILABLE);
 }
 
-static void a_gap_in_the_feed_while_somebody_waits_decides_nothing(void **state)
+static void a_gap_in_the_feed_during_the_wait_leaves_the_lookup_undecided(void **state)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
 	watermark_tracker_reset_partition(&f->watermark, 0);
 	clock_fake_advance(&f->clock, 300 * MS);
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	unknown_slug_limiter_advance(f->limiter);
 	assert_int_equal(f->result[0], ERR_UNAVAILABLE);
 }
 
-static void holds_no_more_than_its_bound_and_lets_them_go_in_small_groups(void **state)
+static void holds_at_most_its_limit_and_completes_in_small_batches(void **state)
 {
 	struct fixture *f = *state;
 	for (int i = 0; i < WAITING_MAX; i++)
 		assert_true(hold(f, "none", &f->result[i]));
 	assert_false(hold(f, "none", &f->result[WAITING_MAX]));
 	clock_fake_advance(&f->clock, 300 * MS);
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	assert_true(unknown_slug_limiter_advance(f->limiter));
 	assert_int_equal(f->result[UNKNOWN_SLUG_LIMITER_BATCH_MAX - 1], ERR_NOT_FOUND);
 	assert_int_equal(f->result[UNKNOWN_SLUG_LIMITER_BATCH_MAX], NOT_DONE);
@@ -191,7 +191,7 @@ static void holds_no_more_than_its_bound_and_lets_them_go_in_small_groups(void *
 	assert_true(hold(f, "none", &f->result[WAITING_MAX]));
 }
 
-static void asks_about_as_many_as_the_budget_allows(void **state)
+static void lets_the_budget_through_to_postgresql(void **state)
 {
 	struct fixture *f = *state;
 	unknown_slug_limiter_close(f->limiter);
@@ -201,18 +201,18 @@ static void asks_about_as_many_as_the_budget_allows(void **state)
 	build(f, 2);
 	assert_true(hold(f, "none", &f->result[0]));
 	clock_fake_advance(&f->clock, 500 * MS);
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	assert_false(hold(f, "none", &f->result[1]));
 	assert_true(hold(f, "none", &f->result[2]));
-	/* An hour saves no more than a second does. */
+	/* An hour accumulates no more budget than a second. */
 	clock_fake_advance(&f->clock, CLOCK_US_PER_HOUR);
-	mark_as_of(f, now(f));
+	set_watermark(f, now(f));
 	assert_false(hold(f, "none", &f->result[3]));
 	assert_false(hold(f, "none", &f->result[4]));
 	assert_true(hold(f, "none", &f->result[5]));
 }
 
-static void the_end_tells_everybody(void **state)
+static void closing_completes_every_held_lookup(void **state)
 {
 	struct fixture *f = *state;
 	assert_true(hold(f, "none", &f->result[0]));
@@ -226,16 +226,16 @@ static void the_end_tells_everybody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(denies_a_slug_once_the_feed_has_come_to_its_arrival),
-		TEST(a_slug_whose_event_comes_meanwhile_is_asked_about),
-		TEST(does_not_hold_what_may_be_there),
-		TEST(holds_nobody_while_it_cannot_tell),
-		TEST(holds_nobody_with_an_overfull_filter),
-		TEST(who_waits_in_vain_is_asked_about),
-		TEST(a_gap_in_the_feed_while_somebody_waits_decides_nothing),
-		TEST(holds_no_more_than_its_bound_and_lets_them_go_in_small_groups),
-		TEST(asks_about_as_many_as_the_budget_allows),
-		TEST(the_end_tells_everybody),
+		TEST(a_slug_is_unknown_once_the_watermark_has_passed_its_arrival),
+		TEST(a_slug_whose_event_arrives_meanwhile_is_undecided),
+		TEST(does_not_hold_a_slug_that_may_be_issued),
+		TEST(holds_nothing_while_the_filter_is_not_reliable),
+		TEST(holds_nothing_with_an_overfull_filter),
+		TEST(a_lookup_that_times_out_is_undecided),
+		TEST(a_gap_in_the_feed_during_the_wait_leaves_the_lookup_undecided),
+		TEST(holds_at_most_its_limit_and_completes_in_small_batches),
+		TEST(lets_the_budget_through_to_postgresql),
+		TEST(closing_completes_every_held_lookup),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
