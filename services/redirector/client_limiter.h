@@ -1,11 +1,11 @@
 /*
- * Safe from any thread. Limits how many unknown slugs a client address may request per minute, so that
- * guessing slugs is slow.
+ * Safe from any thread. Limits how many unknown slugs a client address may request per minute, so
+ * that guessing slugs is slow.
  *
- * Counts are kept per address in one-minute windows that begin with the first unknown slug. The table has
- * a fixed size: a new address replaces the one whose window is oldest. Addresses are stored as keyed hashes
- * only; an IPv6 address counts as its /64. A request counts once its slug has turned out to be unknown, so
- * requests that run at the same time are not stopped.
+ * Counts are kept per address in one-minute windows that begin with the first unknown slug. The
+ * table has a fixed size: a new address replaces the one whose window is oldest. Addresses are
+ * stored as keyed hashes only; an IPv6 address counts as its /64. A request counts once its slug
+ * has turned out to be unknown, so requests that run at the same time are not stopped.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CLIENT_LIMITER_H
 #define WAYMARK_SERVICES_REDIRECTOR_CLIENT_LIMITER_H

@@ -1,6 +1,7 @@
 /*
- * One thread at a time, before other threads start. The redirector's configuration, read from environment
- * variables. The table in config.c is also its --help. Defaults are filled in; ranges and formats are checked.
+ * One thread at a time, before other threads start. The redirector's configuration, read from
+ * environment variables. The table in config.c is also its --help. Defaults are filled in; ranges
+ * and formats are checked.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
 #define WAYMARK_SERVICES_REDIRECTOR_CONFIG_H

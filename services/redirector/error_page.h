@@ -11,15 +11,15 @@
 #include "lib/net/http_server.h"
 
 /*
- * Whether an Accept header (RFC 9110, 12.5.1) prefers HTML to JSON. The most specific range that matches a
- * type gives its weight. At equal weights a client that names text/html or all of text gets the page; one that
- * accepts anything, or sends no header (NULL), gets the problem.
+ * Whether an Accept header (RFC 9110, 12.5.1) prefers HTML to JSON. The most specific range that
+ * matches a type gives its weight. At equal weights a client that names text/html or all of text
+ * gets the page; one that accepts anything, or sends no header (NULL), gets the problem.
  */
 bool error_page_prefers_html(const char *accept);
 
 /*
- * Completes x with status, Cache-Control: no-store and X-Robots-Tag. Pages are constants and echo nothing
- * of the request. detail becomes the problem's detail.
+ * Completes x with status, Cache-Control: no-store and X-Robots-Tag. Pages are constants and echo
+ * nothing of the request. detail becomes the problem's detail.
  */
 enum http_progress error_page_respond(struct http_exchange *x, unsigned status, const char *detail);
 

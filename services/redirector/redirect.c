@@ -8,9 +8,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
-#include "services/redirector/answer_metrics.h"
-#include "services/redirector/click.h"
 #include "services/redirector/error_page.h"
+#include "services/redirector/events/click.h"
 
 #define RETRY_AFTER_UNAVAILABLE "2"
 #define ROOT_TEXT_SIZE (LINK_URL_SIZE + 128)
@@ -18,18 +17,48 @@
 /* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
 static const char robots_text[] = "User-agent: *\nDisallow:\n";
 
+/* Most frequent first: each response searches this list. */
+static const struct {
+	unsigned status;
+	const char *labels;
+} statuses[] = {
+	{ 302, "status=\"302\"" }, { 301, "status=\"301\"" }, { 307, "status=\"307\"" }, { 308, "status=\"308\"" },
+	{ 404, "status=\"404\"" }, { 410, "status=\"410\"" }, { 429, "status=\"429\"" }, { 503, "status=\"503\"" },
+	{ 200, "status=\"200\"" }, { 451, "status=\"451\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" },
+	{ 500, "status=\"500\"" },
+};
+#define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
+
 struct redirect {
 	struct redirect_config config;
-	struct answer_metrics *answers;
+	struct metric *responses[STATUSES + 1]; /* the last one: any other status */
 	struct metric *without_salt;
 	char root_text[ROOT_TEXT_SIZE];
 };
+
+static void register_response_metrics(struct redirect *redirect)
+{
+	static const char name[] = "waymark_redirector_answers_total";
+	static const char help[] = "Responses to visitors by status.";
+	struct metrics *metrics = redirect->config.metrics;
+	for (size_t i = 0; i < STATUSES; i++)
+		redirect->responses[i] = metrics_counter(metrics, name, help, statuses[i].labels);
+	redirect->responses[STATUSES] = metrics_counter(metrics, name, help, "status=\"other\"");
+}
+
+static void count_response(struct redirect *redirect, unsigned status)
+{
+	size_t i = 0;
+	while (i < STATUSES && statuses[i].status != status)
+		i++;
+	metrics_add(redirect->responses[i], 1);
+}
 
 struct redirect *redirect_new(const struct redirect_config *config)
 {
 	struct redirect *redirect = mem_zero(sizeof(*redirect));
 	redirect->config = *config;
-	redirect->answers = answer_metrics_new(config->metrics);
+	register_response_metrics(redirect);
 	redirect->without_salt = metrics_counter(
 		config->metrics, "waymark_events_without_visitor_hash_total",
 		"Events without a visitor hash: the address or the salt of the day was not known.", NULL);
@@ -40,9 +69,6 @@ struct redirect *redirect_new(const struct redirect_config *config)
 
 void redirect_free(struct redirect *redirect)
 {
-	if (!redirect)
-		return;
-	answer_metrics_free(redirect->answers);
 	free(redirect);
 }
 
@@ -218,8 +244,8 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	return error_page_respond(x, 404, "This link does not exist.");
 }
 
-static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
-                       const char *event, unsigned status, int64_t duration_us)
+static void log_response(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
+                         const char *event, unsigned status, int64_t duration_us)
 {
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
@@ -230,10 +256,13 @@ static void log_answer(struct redirect *redirect, const struct http_exchange *x,
 void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
 {
 	struct redirect *redirect = ctx;
-	answer_metrics_count(redirect->answers, status);
-	/* Only our own errors and traced requests are logged: an outage may cause thousands of 503 per second. */
+	count_response(redirect, status);
+	/*
+	 * Only our own errors and traced requests are logged: an outage may cause thousands of 503
+	 * per second.
+	 */
 	if (status == 500)
-		log_answer(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
+		log_response(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
 	else if (trace_context_is_sampled(http_exchange_traceparent(x)))
-		log_answer(redirect, x, LOG_INFO, "request", status, duration_us);
+		log_response(redirect, x, LOG_INFO, "request", status, duration_us);
 }

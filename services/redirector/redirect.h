@@ -1,15 +1,17 @@
 /*
- * Safe from any thread. The HTTP handler for visitors: GET and HEAD of /{slug} and /r/{slug}, /robots.txt
- * and "/".
+ * Safe from any thread. The HTTP handler for visitors: GET and HEAD of /{slug} and /r/{slug},
+ * /robots.txt and "/".
  *
  * A link that memory knows is answered in the loop thread. Otherwise the connection waits while the
- * stores are queried (link_lookup.h). The event of a redirect is in the journal before the response is
- * queued, so every redirect that was sent is counted. Nothing but a redirect of a link makes an event.
+ * stores are queried (link_lookup.h). The event of a redirect is in the journal before the response
+ * is queued, so every redirect that was sent is counted. Nothing but a redirect of a link makes an
+ * event.
  *
- * A link to a blocked host (host_guard.h) is answered 451, wherever it was found; that is not a redirect.
+ * A link to a blocked host (host_guard.h) is answered 451, wherever it was found; that is not a
+ * redirect.
  *
- * An address that has requested too many unknown slugs is still served from memory; everything else is
- * answered 429.
+ * An address that has requested too many unknown slugs is still served from memory; everything else
+ * is answered 429.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
 #define WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
@@ -24,9 +26,9 @@
 #include "lib/net/client_ip.h"
 #include "lib/net/http_server.h"
 #include "services/redirector/client_limiter.h"
-#include "services/redirector/event_shipper.h"
-#include "services/redirector/link_lookup.h"
-#include "services/redirector/salt_cache.h"
+#include "services/redirector/events/event_shipper.h"
+#include "services/redirector/events/salt_cache.h"
+#include "services/redirector/lookup/link_lookup.h"
 
 struct redirect;
 
@@ -61,7 +63,8 @@ struct redirect_decision {
 };
 
 /*
- * The response to a visitor at a given time. found: OK with the entry, ERR_NOT_FOUND or ERR_UNAVAILABLE.
+ * The response to a visitor at a given time. found: OK with the entry, ERR_NOT_FOUND or
+ * ERR_UNAVAILABLE.
  *   ACTIVE                        the link's own status and original_url
  *   EXPIRED, or expires_at passed 302 to expired_url, or 410
  *   DISABLED, DELETED, unknown    404

@@ -5,16 +5,16 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/ops_server.h"
-#include "services/redirector/bloom_filter_loader.h"
 #include "services/redirector/error_page.h"
-#include "services/redirector/link_feed.h"
+#include "services/redirector/feed/link_feed.h"
+#include "services/redirector/lookup/bloom_filter_loader.h"
 #include "services/redirector/redirect.h"
 #include "services/redirector/redis_loop_adapter.h"
 
 #define LOOKUPS_MAX 16384
 /*
- * Short, because Redis has to be faster than PostgreSQL. A hung Redis costs this once; then it is not queried until
- * it replies again.
+ * Short, because Redis has to be faster than PostgreSQL. A hung Redis costs this once; then it is
+ * not queried until it replies again.
  */
 #define REDIS_TIMEOUT_MS 30
 #define PG_CONNECT_TIMEOUT_MS 1000
@@ -25,7 +25,10 @@
 #define IDLE_MS 60000
 /* The part of DRAIN_S that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
-/* Visitors send no bodies. Small ones of other methods are read and ignored so that the request gets a response. */
+/*
+ * Visitors send no bodies. Small ones of other methods are read and ignored so that the request
+ * gets a response.
+ */
 #define BODY_BYTES_MAX 4096
 
 struct redirector {
@@ -271,7 +274,10 @@ static enum err serve_operators(struct redirector *r)
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_redirect, .ctx = r };
 	r->checks[1] =
 		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
-	/* Redis alone suffices in an outage of PostgreSQL, but not before the database has been migrated. */
+	/*
+	 * Redis alone suffices in an outage of PostgreSQL, but not before the database has been
+	 * migrated.
+	 */
 	r->checks[2] =
 		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
 	return ops_server_start(

@@ -1,14 +1,15 @@
 /*
- * One thread at a time. The whole redirector: main runs one, and tests start one in their own process.
+ * One thread at a time. The whole redirector: main runs one, and tests start one in their own
+ * process.
  *
  * It starts whether or not its backends are up. /readyz requires three things:
- *   - PostgreSQL or Redis can be reached. One of them is enough: Redis holds every link followed within a
- *     day, PostgreSQL holds all. With both down the redirector could only answer 503.
- *   - The journal's directory can be written. A pod with a broken disk still redirects, but loses clicks
- *     that another pod would keep.
+ *   - PostgreSQL or Redis can be reached. One of them is enough: Redis holds every link followed
+ *     within a day, PostgreSQL holds all. With both down the redirector could only answer 503.
+ *   - The journal's directory can be written. A pod with a broken disk still redirects, but loses
+ *     clicks that another pod would keep.
  *   - The database schema is one that this version supports.
- * Kafka is not part of it. A redirect never waits for Kafka, and taking redirectors out of service would
- * lose clicks instead of saving them.
+ * Kafka is not part of it. A redirect never waits for Kafka, and taking redirectors out of service
+ * would lose clicks instead of saving them.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIRECTOR_H
 #define WAYMARK_SERVICES_REDIRECTOR_REDIRECTOR_H
@@ -23,7 +24,10 @@
 
 struct redirector;
 
-/* config, clock, log and metrics are borrowed. ERR_INVALID: REDIS_URL or a Kafka variable is rejected (logged). */
+/*
+ * config, clock, log and metrics are borrowed. ERR_INVALID: REDIS_URL or a Kafka variable is
+ * rejected (logged).
+ */
 enum err redirector_new(const struct config *config, const struct clock *clock, const struct log *log,
                         struct metrics *metrics, struct redirector **out) MUST_CHECK;
 
@@ -34,8 +38,8 @@ uint16_t redirector_http_port(const struct redirector *redirector);
 uint16_t redirector_ops_port(const struct redirector *redirector);
 
 /*
- * Call it after redirector_serve. /readyz fails at once. DRAIN_NOTICE_MS later the running requests are
- * completed and the events flushed, together within DRAIN_S; then the ports are closed.
+ * Call it after redirector_serve. /readyz fails at once. DRAIN_NOTICE_MS later the running requests
+ * are completed and the events flushed, together within DRAIN_S; then the ports are closed.
  * ERR_UNAVAILABLE: Kafka did not acknowledge all events in time.
  */
 enum err redirector_drain(struct redirector *redirector) MUST_CHECK;

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Hashes slugs for tables. The key is random for each table, so nobody can choose
- * slugs that collide. Not for secrets.
+ * Safe from any thread. Hashes slugs for tables. The key is random for each table, so nobody can
+ * choose slugs that collide. Not for secrets.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_SLUG_HASH_H
 #define WAYMARK_SERVICES_REDIRECTOR_SLUG_HASH_H

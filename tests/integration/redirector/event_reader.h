@@ -1,5 +1,6 @@
 /*
- * One thread at a time. For tests: reads from Kafka the events that a fixture's redirectors have sent.
+ * One thread at a time. For tests: reads from Kafka the events that a fixture's redirectors have
+ * sent.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
 #define WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H

@@ -1,8 +1,8 @@
 /*
- * One thread at a time. For tests: a redirector in this process, with a database and a Redis of its own, and
- * an HTTP client as its visitor. A test_announcer announces the generation of Redis in place of the outbox
- * relay. All tests share one Kafka, so slugs begin with a prefix that is unique to the fixture. Every failure
- * ends the test.
+ * One thread at a time. For tests: a redirector in this process, with a database and a Redis of its
+ * own, and an HTTP client as its visitor. A test_announcer announces the generation of Redis in
+ * place of the outbox relay. All tests share one Kafka, so slugs begin with a prefix that is unique
+ * to the fixture. Every failure ends the test.
  *
  *       fixture_add_link(f, "moved");
  *       fixture_start(f);
@@ -52,7 +52,10 @@ struct fixture {
 int fixture_group_set_up(void **state);
 int fixture_group_tear_down(void **state);
 
-/* Set-up and tear-down of a test. The default configuration has a memory of 1 MiB whose entries expire at once. */
+/*
+ * Set-up and tear-down of a test. The default configuration has a memory of 1 MiB whose entries
+ * expire at once.
+ */
 int fixture_set_up(void **state);
 int fixture_tear_down(void **state);
 
@@ -66,12 +69,17 @@ void fixture_add_link(struct fixture *f, const char *name);
 /* Runs UPDATE links SET <change>, version = version + 1 for that link in PostgreSQL only. */
 void fixture_change_link(struct fixture *f, const char *name, const char *change);
 
-/* Writes that link to Redis with a version and https://example.com/<destination>, like links-api. */
+/*
+ * Writes that link to Redis with a version and https://example.com/<destination>, like links-api.
+ */
 void fixture_fill_redis(struct fixture *f, const char *name, int64_t version, const char *destination);
 enum link_cache_answer fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out);
 void fixture_delete_from_redis(struct fixture *f, const char *name);
 
-/* GET /<slug of name> with extra header lines, each ending in CRLF. Returns the status; the rest is in f->answer. */
+/*
+ * GET /<slug of name> with extra header lines, each ending in CRLF. Returns the status; the rest is
+ * in f->answer.
+ */
 unsigned fixture_get_link(struct fixture *f, const char *name, const char *headers);
 /* The same for any method and target: "POST /abc". */
 unsigned fixture_request(struct fixture *f, const char *method_and_target, const char *headers);

@@ -12,7 +12,7 @@
 
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/salt_store.h"
-#include "services/redirector/event_shipper.h"
+#include "services/redirector/events/event_shipper.h"
 #include "tests/integration/redirector/event_reader.h"
 #include "tests/integration/redirector/fixture.h"
 

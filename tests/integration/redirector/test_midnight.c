@@ -1,5 +1,6 @@
 /*
- * Visitor hashes right before, at and right after midnight (UTC), from redirectors whose clocks differ slightly.
+ * Visitor hashes right before, at and right after midnight (UTC), from redirectors whose clocks
+ * differ slightly.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
-#include "services/redirector/salt_cache.h"
+#include "services/redirector/events/salt_cache.h"
 #include "tests/integration/redirector/event_reader.h"
 
 #define REDIRECTORS 2

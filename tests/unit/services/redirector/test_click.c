@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/click.h"
+#include "services/redirector/events/click.h"
 #include "tests/unit/net/http_fixture.h"
 
 static void recognises_the_prefetch_headers_of_browsers(void **state)

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/journal.h"
-#include "services/redirector/journal_segment.h"
+#include "services/redirector/journal/journal.h"
+#include "services/redirector/journal/journal_segment.h"
 #include "tests/support/test_folder.h"
 
 #define SEGMENT_BYTES (64 * 1024)
@@ -261,7 +261,10 @@ static void a_torn_tail_ends_only_its_segment(void **state)
 	struct journal *j = journal_new(&f->config);
 	append_numbers(j, 1, 3);
 	journal_free(j);
-	/* The payload of the third record: the first two take 16 bytes of head and 8 of payload each. */
+	/*
+	 * The payload of the third record: the first two take 16 bytes of head and 8 of payload
+	 * each.
+	 */
 	overwrite(f->dir, "00000000000000000001.seg", JOURNAL_SEGMENT_HEADER_BYTES + 24 + 24 + 16, "X", 1);
 	j = journal_new(&f->config);
 	append_numbers(j, 4, 5);
@@ -399,7 +402,10 @@ static void an_appender_and_a_shipper_run_without_a_lock(void **state)
 	journal_free(j);
 }
 
-/* JOURNAL_TEST_BYTES=4831838208, above 32 bits, is the long form. It takes that much disk and page cache. */
+/*
+ * JOURNAL_TEST_BYTES=4831838208, above 32 bits, is the long form. It takes that much disk and page
+ * cache.
+ */
 static uint64_t bytes_of_an_outage(void)
 {
 	const char *text = getenv("JOURNAL_TEST_BYTES");

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/redirector/journal_shard.h"
+#include "services/redirector/journal/journal_shard.h"
 #include "tests/support/test_folder.h"
 
 #define TRACE "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

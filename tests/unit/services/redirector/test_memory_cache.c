@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "services/redirector/memory_cache.h"
+#include "services/redirector/cache/memory_cache.h"
 
 #define MIB ((size_t)1024 * 1024)
 #define TTL_US INT64_C(1000000)

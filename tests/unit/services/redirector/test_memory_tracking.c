@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/memory_cache.h"
+#include "services/redirector/cache/memory_cache.h"
 
 #define MIB ((size_t)1024 * 1024)
 #define NOW_US (1000000 * CLOCK_US_PER_S)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "services/redirector/pending_lookups.h"
+#include "services/redirector/lookup/pending_lookups.h"
 
 struct waiter {
 	_Atomic int times;

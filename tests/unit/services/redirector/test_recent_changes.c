@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/recent_changes.h"
+#include "services/redirector/feed/recent_changes.h"
 
 #define S CLOCK_US_PER_S
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "lib/base/clock.h"
-#include "services/redirector/recent_misses.h"
+#include "services/redirector/lookup/recent_misses.h"
 
 #define NOW_US (1000 * CLOCK_US_PER_S)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/slug_bloom_filter.h"
+#include "services/redirector/lookup/slug_bloom_filter.h"
 
 #define SLUGS 100000
 

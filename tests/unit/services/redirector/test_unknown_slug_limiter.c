@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/unknown_slug_limiter.h"
+#include "services/redirector/lookup/unknown_slug_limiter.h"
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)
 #define MS CLOCK_US_PER_MS

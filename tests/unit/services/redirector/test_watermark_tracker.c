@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/watermark_tracker.h"
+#include "services/redirector/feed/watermark_tracker.h"
 
 #define NOW_US (1000000 * CLOCK_US_PER_S)
 #define MS CLOCK_US_PER_MS
