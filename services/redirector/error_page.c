@@ -21,10 +21,7 @@
 	"h1{margin:.25rem 0 .75rem;font-size:clamp(1.5rem,5vw,2rem);line-height:1.2;letter-spacing:-.01em;text-wrap:balance}"                                \
 	"p{margin:0;color:var(--soft);text-wrap:pretty}"
 
-/*
- * The hash of STYLE, so the policy allows this style alone. test_error_page.c fails when STYLE
- * changes.
- */
+/* The hash of STYLE for the policy. test_error_page.c fails when STYLE changes. */
 #define STYLE_HASH "sha256-MWlF3Pjj5zWSBFGKBk+crfrhTfjknimWgbOIcHmkcO8="
 
 /* A signpost. Decorative: screen readers skip it. */

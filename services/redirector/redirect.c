@@ -257,10 +257,7 @@ void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status,
 {
 	struct redirect *redirect = ctx;
 	count_response(redirect, status);
-	/*
-	 * Only our own errors and traced requests are logged: an outage may cause thousands of 503
-	 * per second.
-	 */
+	/* 503 is not logged: an outage may cause thousands per second. */
 	if (status == 500)
 		log_response(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
 	else if (trace_context_is_sampled(http_exchange_traceparent(x)))

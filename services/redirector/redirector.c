@@ -25,10 +25,7 @@
 #define IDLE_MS 60000
 /* The part of DRAIN_S that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
-/*
- * Visitors send no bodies. Small ones of other methods are read and ignored so that the request
- * gets a response.
- */
+/* Small bodies of unsupported methods are read and ignored, so the request gets a response. */
 #define BODY_BYTES_MAX 4096
 
 struct redirector {
@@ -60,7 +57,7 @@ struct redirector {
 	struct ops_server_check checks[3];
 	struct ops_server *ops;
 	struct redis_pipeline_config pipeline;
-	struct http_guest guest;
+	struct http_guest loop_hook;
 	struct http_server *http;
 };
 
@@ -274,10 +271,7 @@ static enum err serve_operators(struct redirector *r)
 	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_redirect, .ctx = r };
 	r->checks[1] =
 		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
-	/*
-	 * Redis alone suffices in an outage of PostgreSQL, but not before the database has been
-	 * migrated.
-	 */
+	/* Redis alone suffices in an outage, but not before the database is migrated. */
 	r->checks[2] =
 		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
 	return ops_server_start(
@@ -301,7 +295,7 @@ static enum err serve_visitors(struct redirector *r)
 		.clock = r->clock,
 		.log = r->log,
 	};
-	r->guest = redis_loop_adapter(&r->pipeline);
+	r->loop_hook = redis_loop_adapter(&r->pipeline);
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
@@ -317,7 +311,7 @@ static enum err serve_visitors(struct redirector *r)
 			.handler = redirect_handle,
 			.refusal = error_page_respond_for_server,
 			.observer = redirect_observe,
-			.guest = &r->guest,
+			.guest = &r->loop_hook,
 			.ctx = r->redirect,
 			.clock = r->clock,
 			.log = r->log,

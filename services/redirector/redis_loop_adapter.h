@@ -8,10 +8,7 @@
 #include "lib/net/http_server.h"
 #include "lib/net/redis_pipeline.h"
 
-/*
- * config is borrowed for the life of the server. Its url is valid already: redis_pool_new has
- * parsed it.
- */
+/* config is borrowed for the life of the server. redis_pool_new has validated its url. */
 struct http_guest redis_loop_adapter(const struct redis_pipeline_config *config);
 
 #endif

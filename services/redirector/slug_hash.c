@@ -10,9 +10,7 @@ void slug_hash_key_generate(struct slug_hash_key *key)
 	entropy_fill(key, sizeof(*key));
 }
 
-/*
- * XOR of both halves of a 128-bit product: each input bit affects every output bit (as in wyhash).
- */
+/* XOR of both halves of a 128-bit product: each input bit affects all output bits (wyhash). */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;

@@ -138,10 +138,7 @@ int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_
 	return version;
 }
 
-/*
- * Call it with the shard's lock held: an event that is not recorded yet will then find the new
- * entry.
- */
+/* Call it with the shard's lock held: an event recorded later then finds the new entry. */
 static bool is_tracked_since(const struct memory_cache *cache, const char *slug, size_t slug_len, int64_t read_at_us)
 {
 	return cache->watermark && watermark_tracker_is_continuous_since(cache->watermark, read_at_us) &&

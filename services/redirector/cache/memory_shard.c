@@ -6,9 +6,7 @@
 
 #include "lib/base/mem.h"
 
-/*
- * Sizes the table: shorter URLs make chains a little longer, longer URLs leave some buckets empty.
- */
+/* Sizes the table. Shorter URLs make chains longer, longer URLs leave some buckets empty. */
 #define LINK_BYTES_EXPECTED 160
 #define SMALL_QUEUE_PERCENT 10
 /* Hits in the small queue that move a link to the main queue. */
@@ -124,10 +122,7 @@ static uint32_t fingerprint(uint64_t hash)
 	return (uint32_t)(hash >> 26) | 1;
 }
 
-/*
- * True, once, for a link that recently left the small queue and whose slot has not been
- * overwritten.
- */
+/* True, once, for a link that recently left the small queue. */
 static bool take_ghost(struct memory_shard *shard, uint64_t hash)
 {
 	uint32_t *ghost = &shard->ghosts[hash & shard->mask];

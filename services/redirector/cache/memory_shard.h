@@ -25,9 +25,7 @@ void memory_shard_free(struct memory_shard *shard);
 struct memory_link *memory_shard_find(const struct memory_shard *shard, uint64_t hash, const char *slug,
                                       size_t slug_len);
 
-/*
- * old: the link of the same slug that memory_shard_find returned, which entry replaces; else NULL.
- */
+/* old: what memory_shard_find returned for the same slug; entry replaces it. NULL: none. */
 void memory_shard_put(struct memory_shard *shard, uint64_t hash, const struct link_entry *entry, int64_t read_at_us,
                       bool is_tracked, struct memory_link *old);
 

@@ -12,10 +12,7 @@
 #include "lib/net/http_server.h"
 #include "services/redirector/events/salt_cache.h"
 
-/*
- * The visitor's address. Use it only while the request is served: it is never stored, sent or
- * logged.
- */
+/* The visitor's address, for use during the request only. Never store, send or log it. */
 struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_ranges *trusted);
 
 /*
@@ -25,10 +22,7 @@ struct client_ip click_visitor(struct http_exchange *x, const struct client_ip_r
 void click_describe(struct http_exchange *x, const struct client_ip *visitor, struct salt_cache *salts,
                     struct redirect_event *event);
 
-/*
- * Whether Sec-Purpose, Purpose or X-Moz announces a prefetch, so that perhaps nobody looks. NULL:
- * not sent.
- */
+/* Whether Sec-Purpose, Purpose or X-Moz announces a prefetch. NULL: not sent. */
 bool click_is_prefetch(const char *sec_purpose, const char *purpose, const char *x_moz);
 
 #endif

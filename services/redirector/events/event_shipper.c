@@ -17,10 +17,7 @@
 
 #define SOURCE "/waymark/redirector"
 #define LINGER_MS 50
-/*
- * One shard per slug keeps its events in order; several shards keep threads from waiting for one
- * another.
- */
+/* One shard per slug keeps its events in order; several shards reduce lock contention. */
 #define SHARDS 4
 #define SEGMENT_BYTES_MAX (8 * 1024 * 1024)
 #define SEGMENT_BYTES_MIN (64 * 1024)
@@ -50,7 +47,7 @@ struct event_shipper {
 };
 
 /* Packs shard and ack_id of an unacked event into one pointer. */
-static void *opaque_of(size_t shard, uint64_t ack_id)
+static void *pack(size_t shard, uint64_t ack_id)
 {
 	return (void *)(uintptr_t)(ack_id * SHARDS + shard);
 }
@@ -92,12 +89,12 @@ static void show_counts(void *ctx)
 static double fullest_shard(void *ctx)
 {
 	const struct event_shipper *shipper = ctx;
-	uint64_t most = 0;
+	uint64_t max = 0;
 	for (size_t i = 0; i < SHARDS; i++) {
 		uint64_t bytes = journal_count(journal_shard_journal(shipper->shards[i])).bytes;
-		most = bytes > most ? bytes : most;
+		max = bytes > max ? bytes : max;
 	}
-	return (double)most / (double)shipper->shard_bytes_max;
+	return (double)max / (double)shipper->shard_bytes_max;
 }
 
 static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
@@ -132,10 +129,10 @@ static void log_loss(struct event_shipper *shipper, enum err reason)
 static void on_delivery(void *ctx, void *opaque, enum err result)
 {
 	struct event_shipper *shipper = ctx;
-	uint64_t place = (uint64_t)(uintptr_t)opaque;
+	uint64_t packed = (uint64_t)(uintptr_t)opaque;
 	if (result != OK && result != ERR_INVALID)
 		return;
-	journal_ack(journal_shard_journal(shipper->shards[place % SHARDS]), place / SHARDS);
+	journal_ack(journal_shard_journal(shipper->shards[packed % SHARDS]), packed / SHARDS);
 	if (result == ERR_INVALID) {
 		atomic_fetch_add(&shipper->rejected, 1);
 		log_loss(shipper, result);
@@ -154,7 +151,7 @@ static enum err send(struct event_shipper *shipper, size_t shard, const struct j
 		.value = found->bytes,
 		.value_len = found->len,
 		.value_is_kept = true,
-		.opaque = opaque_of(shard, found->ack_id),
+		.opaque = pack(shard, found->ack_id),
 	};
 	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
 	                    &record);
@@ -170,9 +167,7 @@ static void maintain(struct event_shipper *shipper)
 		journal_maintain(journal_shard_journal(shipper->shards[shard]));
 }
 
-/*
- * Sends one record and retries while the producer's queue is full. False: the shipper is stopping.
- */
+/* Sends one record; retries while the producer's queue is full. False: the shipper stops. */
 static bool send_with_retry(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
 {
 	enum err e;
@@ -183,7 +178,7 @@ static bool send_with_retry(struct event_shipper *shipper, size_t shard, const s
 		usleep(IDLE_US);
 	}
 	if (e != OK)
-		on_delivery(shipper, opaque_of(shard, found->ack_id), ERR_INVALID);
+		on_delivery(shipper, pack(shard, found->ack_id), ERR_INVALID);
 	return true;
 }
 
@@ -198,10 +193,7 @@ static size_t ship(struct event_shipper *shipper, size_t shard)
 	return count;
 }
 
-/*
- * Runs at a lower priority than the threads that serve visitors, above all during the backlog of an
- * outage.
- */
+/* Low priority: shipping the backlog of an outage must not slow the threads that serve visitors. */
 static void *run(void *arg)
 {
 	struct event_shipper *shipper = arg;

@@ -47,9 +47,7 @@ struct event_shipper_config {
  */
 enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out) MUST_CHECK;
 
-/*
- * Copies event and sets its instance and sequence. traceparent: its trace (trace_context.h), or "".
- */
+/* Copies event; sets its instance and sequence. traceparent: see trace_context.h, or "". */
 void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent);
 
 struct event_shipper_counts {

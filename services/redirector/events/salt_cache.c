@@ -83,10 +83,7 @@ static void erase_old(struct salt_cache *cache, int32_t today)
 	cache->count = kept;
 }
 
-/*
- * Returns whether today's and tomorrow's salts are known. Known salts stay while PostgreSQL is
- * down.
- */
+/* True: today's and tomorrow's salts are known. They stay while PostgreSQL is down. */
 static bool refresh(struct salt_cache *cache)
 {
 	struct salt salts[DAYS];

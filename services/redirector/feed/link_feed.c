@@ -25,7 +25,7 @@ struct link_feed {
 	struct kafka_feed *kafka;
 	struct worker_pool *repairers;
 	pthread_t thread;
-	atomic_bool stopping;
+	atomic_bool is_stopping;
 	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis reachable */
 	struct metric *events;
 	struct metric *malformed;
@@ -42,9 +42,7 @@ struct repair {
 static void repair_redis(void *arg)
 {
 	struct repair *repair = arg;
-	/*
-	 * Best effort: link_cache logs errors, and the same or a newer version in Redis is as good.
-	 */
+	/* Best effort: link_cache logs errors, and a newer version in Redis is as good. */
 	enum err e = link_cache_set(repair->feed->config.link_cache, &repair->entry);
 	metrics_add(repair->feed->repairs, e == OK);
 	free(repair);
@@ -73,9 +71,7 @@ static void apply_change(struct link_feed *feed, const struct link_entry *entry)
 	metrics_add(feed->events, 1);
 }
 
-/*
- * The event may come from a newer version of links-api: the link has to be read from a store again.
- */
+/* Perhaps from a newer version of links-api: the link has to be read from a store again. */
 static void handle_malformed(struct link_feed *feed, const struct kafka_message *message)
 {
 	metrics_add(feed->malformed, 1);
@@ -176,12 +172,12 @@ static bool run_housekeeping(struct link_feed *feed)
 static void *follow(void *arg)
 {
 	struct link_feed *feed = arg;
-	bool busy = false;
+	bool is_busy = false;
 	scheduling_give_way();
-	while (!atomic_load(&feed->stopping)) {
+	while (!atomic_load(&feed->is_stopping)) {
 		struct kafka_message message;
 		enum err e = ERR_INTERNAL;
-		int64_t poll_ms = busy ? POLL_BUSY_MS : POLL_MS;
+		int64_t poll_ms = is_busy ? POLL_BUSY_MS : POLL_MS;
 		for (int i = 0; i < BATCH_MAX && feed->kafka; i++) {
 			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
 			if (e != OK)
@@ -190,7 +186,7 @@ static void *follow(void *arg)
 		}
 		if (e == ERR_INTERNAL)
 			reopen_kafka(feed);
-		busy = run_housekeeping(feed);
+		is_busy = run_housekeeping(feed);
 	}
 	return NULL;
 }
@@ -259,7 +255,7 @@ void link_feed_stop(struct link_feed *feed)
 {
 	if (!feed)
 		return;
-	atomic_store(&feed->stopping, true);
+	atomic_store(&feed->is_stopping, true);
 	pthread_join(feed->thread, NULL);
 	worker_pool_free(feed->repairers);
 	kafka_feed_free(feed->kafka);

@@ -10,10 +10,7 @@
 
 #define RETRY_US (1 * CLOCK_US_PER_S)
 
-/*
- * A record between journal_next and its release. Its ack_id is its running number, which selects
- * its slot.
- */
+/* A record between journal_next and its release. Its running number is its ack_id. */
 struct in_flight {
 	struct journal_segment *segment;
 	size_t end;
@@ -39,10 +36,7 @@ struct journal {
 	 */
 	struct journal_segment sentinel;
 	struct journal_segment *last; /* the appender's, once recovery is done */
-	/*
-	 * Created by the shipper, used by the appender. The lock keeps numbers rising along the
-	 * chain.
-	 */
+	/* The shipper creates it, the appender uses it. The lock keeps numbers rising. */
 	struct journal_segment *standby;
 	pthread_mutex_t standby_lock;
 	struct journal_segment *spare;   /* the shipper's: released, for the next standby; may be NULL */
@@ -275,10 +269,7 @@ static enum err create_standby(struct journal *j)
 	return err;
 }
 
-/*
- * Creating a file is retried after RETRY_US. A spare segment is used at once, even if the disk is
- * full.
- */
+/* A new file is retried after RETRY_US. A spare segment is used at once, even on a full disk. */
 static void prepare_standby(struct journal *j, int64_t now_us)
 {
 	if (!atomic_load(&j->accepts_appends) && !j->spare && now_us < j->retry_at_us)

@@ -61,18 +61,13 @@ struct journal_record {
 	uint64_t ack_id; /* for journal_ack */
 };
 
-/*
- * The next record in order. False: there is none yet, or in_flight_max records wait for their acks.
- */
+/* The next record in order. False: none yet, or in_flight_max records wait for their acks. */
 bool journal_next(struct journal *j, struct journal_record *record);
 
 /* Kafka has the record of this ack_id. */
 void journal_ack(struct journal *j, uint64_t ack_id);
 
-/*
- * Releases acked segments, keeps a segment ready for the appender, syncs. Call it every few
- * milliseconds.
- */
+/* Releases acked segments, prepares the next one, syncs. Call it every few milliseconds. */
 void journal_maintain(struct journal *j);
 
 /* Whether the next append will succeed, as far as is known. */

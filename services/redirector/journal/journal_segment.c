@@ -43,10 +43,7 @@ static size_t record_bytes(size_t len)
 	return sizeof(struct record) + ((len + 7) & ~(size_t)7);
 }
 
-/*
- * Number and offset are part of the sum, so a record from an earlier use of the file does not
- * match.
- */
+/* Includes number and offset, so a record from an earlier use of the file does not match. */
 static uint64_t checksum_of(const struct journal_segment *s, size_t offset, const void *bytes, size_t len)
 {
 	return XXH3_64bits_withSeed(bytes, len, s->number * 0x9E3779B97F4A7C15u + offset);
@@ -66,10 +63,7 @@ static struct journal_segment *segment_new(const char *path)
 	return s;
 }
 
-/*
- * MAP_POPULATE: page faults cost the thread that prepares a segment, not the threads that serve
- * visitors.
- */
+/* MAP_POPULATE: the thread that prepares a segment pays for its page faults. */
 static int map_file(struct journal_segment *s, int fd, size_t size)
 {
 	void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);

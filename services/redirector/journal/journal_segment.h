@@ -38,9 +38,7 @@ struct journal_segment {
 	char path[JOURNAL_SEGMENT_PATH_SIZE];
 };
 
-/*
- * ERR_LIMIT: the disk is full. ERR_UNAVAILABLE: the directory cannot be written. Both are logged.
- */
+/* ERR_LIMIT: the disk is full. ERR_UNAVAILABLE: the directory cannot be written. Both logged. */
 enum err journal_segment_create(const char *dir, uint64_t number, size_t size, const struct log *log,
                                 struct journal_segment **out) MUST_CHECK;
 

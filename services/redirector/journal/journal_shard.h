@@ -34,10 +34,7 @@ void journal_shard_free(struct journal_shard *shard);
 enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
                               const char *traceparent) MUST_CHECK;
 
-/*
- * What the shipper needs to send a record without decoding it. Borrowed from the journal until it
- * is acked.
- */
+/* Everything needed to send a record without decoding it. Borrowed until it is acked. */
 struct journal_shard_record {
 	const uint8_t *event_id;
 	int64_t occurred_at_us;

@@ -9,9 +9,7 @@
 
 #define POLL_MS 200
 #define RETRY_MS 1000
-/*
- * Half of the shortest time that the limiter holds a lookup (UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US).
- */
+/* Half of UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US, the shortest time that a lookup is held. */
 #define NEW_MS 100
 #define NEW_IDLE_US CLOCK_US_PER_S
 #define RECENT_IDS 200

@@ -210,9 +210,7 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_answer 
 	/* Memory knows the slug, so it was issued, and the Bloom filter cannot answer. */
 	if (leader->is_redis_stale || leader->seen_version > 0)
 		return continue_with_postgres(leader);
-	/*
-	 * A slug that misses again and again: next time Redis shall answer 404, without any wait.
-	 */
+	/* A repeated miss: next time Redis answers 404 without any wait. */
 	if (!leader->is_redis_down &&
 	    recent_misses_has(lookup->misses, slug, strlen(slug), clock_steady_us(lookup->clock)))
 		return hand_over(leader, lookup->redis_workers, STEP_RESERVE) ? STEP_WAIT
@@ -228,10 +226,7 @@ static enum step query_redis(struct leader *leader, struct link_entry *entry)
 
 /* --- the Bloom filter --- */
 
-/*
- * The place is reserved before the filter is queried, so "unknown" cannot hide a link that is
- * created meanwhile.
- */
+/* Reserved before the filter is queried: "unknown" cannot hide a link that is created meanwhile. */
 static enum step reserve_unknown(struct leader *leader)
 {
 	link_cache_reserve(leader->lookup->redis, leader->pending->slug, &leader->reservation);
@@ -272,10 +267,7 @@ static enum step fill_unknown(struct leader *leader)
 
 /* --- PostgreSQL --- */
 
-/*
- * A connection that broke while it was idle fails at its first use: the second attempt gets a new
- * one.
- */
+/* A connection that broke while idle fails at its first use; the second attempt gets a new one. */
 static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, struct link_entry *out)
 {
 	enum err e = ERR_UNAVAILABLE;
@@ -306,10 +298,7 @@ static void fill_redis(struct link_lookup *lookup, const char *slug, const struc
 	(void)e;
 }
 
-/*
- * A link that memory knows and PostgreSQL does not was purged. Late copies of it must not be served
- * again.
- */
+/* Memory knows the link and PostgreSQL does not: it was purged. Late copies must not be served. */
 static void mark_purged_in_memory(struct link_lookup *lookup, const char *slug, int64_t read_at_us)
 {
 	struct link_entry entry;
@@ -349,10 +338,7 @@ static enum step query_postgres(struct leader *leader, struct link_entry *entry)
 			link_cache_reserve(lookup->redis, slug, &reservation);
 		found = find_in_postgres(lookup, slug, entry);
 	}
-	/*
-	 * A purge is written even to a Redis that is not valid now: it may become valid again with
-	 * an old entry.
-	 */
+	/* A purge is written even to an invalid Redis, which may become valid with an old entry. */
 	if (!leader->is_redis_down || found == ERR_NOT_FOUND)
 		fill_redis(lookup, slug, &reservation, found, entry, read_at_us);
 	/* seen_version is older than the query, so this is not a link that was created after it. */
@@ -391,9 +377,7 @@ static enum step check_stale_memory(struct leader *leader, struct link_entry *en
 
 /* --- done --- */
 
-/*
- * Completes the waiters for which the result holds, and starts over for those that joined too late.
- */
+/* Completes the waiters for which the result holds; starts over for those that joined late. */
 static enum step complete(struct leader *leader, const struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
@@ -408,10 +392,7 @@ static enum step complete(struct leader *leader, const struct link_entry *entry)
 
 /* --- the steps --- */
 
-/*
- * Runs steps until the lookup is complete or continues elsewhere; leader is gone then. entry holds
- * the link found.
- */
+/* Runs steps until the lookup completes or continues elsewhere; then leader is gone. */
 static void run_steps(struct leader *leader, enum step step, struct link_entry *entry)
 {
 	while (step != STEP_WAIT) {

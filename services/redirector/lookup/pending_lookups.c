@@ -102,10 +102,7 @@ static bool is_too_late(const struct pending_lookup *lookup, const struct lookup
 	return waiter->joined_us - lookup->queried_us > PENDING_LOOKUPS_RESULT_MAX_AGE_US;
 }
 
-/*
- * Removes the waiters for which the result holds. Late waiters are the newest: the head of the
- * list.
- */
+/* Removes the waiters for which the result holds. Late waiters are the head of the list. */
 static struct lookup_waiter *take_served(struct pending_lookup *lookup, enum err result)
 {
 	struct lookup_waiter **first = &lookup->waiters;

@@ -65,10 +65,7 @@ void pending_lookups_free(struct pending_lookups *table);
 struct pending_lookup *pending_lookups_join(struct pending_lookups *table, const char *slug, size_t slug_len,
                                             int64_t now_us, pending_lookups_callback on_done, void *ctx, void *waiter);
 
-/*
- * The leader calls this right before each query of a store: waiters that join from here on are
- * late.
- */
+/* Call it right before each query of a store: waiters that join from here on are late. */
 void pending_lookups_start_query(struct pending_lookups *table, struct pending_lookup *lookup, int64_t now_us);
 
 /*

@@ -40,10 +40,7 @@ void slug_bloom_filter_free(struct slug_bloom_filter *filter)
 	free(filter);
 }
 
-/*
- * The upper half of the product maps a hash evenly to any number of bits (Lemire's fast range
- * reduction).
- */
+/* The upper half of the product maps a hash evenly to any number of bits (Lemire). */
 static uint64_t position(const struct slug_bloom_filter *filter, XXH128_hash_t hash, unsigned probe)
 {
 	uint64_t mixed = hash.low64 + probe * (hash.high64 | 1);

@@ -33,10 +33,7 @@ size_t slug_bloom_filter_count(const struct slug_bloom_filter *filter);
 bool slug_bloom_filter_is_overfull(const struct slug_bloom_filter *filter);
 size_t slug_bloom_filter_bytes(const struct slug_bloom_filter *filter);
 
-/*
- * All slugs issued before are in it; each later one arrives by the feed, continuous since
- * continuous_since_us.
- */
+/* All earlier slugs are in it; the feed, continuous since then, brings each later one. */
 void slug_bloom_filter_set_complete(struct slug_bloom_filter *filter, int64_t continuous_since_us);
 /* Whether the filter is complete for this continuous_since_us. */
 bool slug_bloom_filter_is_complete(const struct slug_bloom_filter *filter, int64_t continuous_since_us);

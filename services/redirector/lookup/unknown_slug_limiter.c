@@ -152,10 +152,7 @@ static struct waiter *take_first(struct unknown_slug_limiter *limiter)
 	return waiter;
 }
 
-/*
- * Whether the oldest waiter is due. All wait equally long, so it is due first. Call it with the
- * lock held.
- */
+/* The oldest waiter is due first: all wait equally long. Call it with the lock held. */
 static bool is_first_due(const struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us)
 {
 	return limiter->first && (limiter->is_closed || limiter->first->awaited_watermark_us <= watermark_us ||

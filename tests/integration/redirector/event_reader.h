@@ -1,7 +1,4 @@
-/*
- * One thread at a time. For tests: reads from Kafka the events that a fixture's redirectors have
- * sent.
- */
+/* One thread at a time. For tests: reads the events of a fixture's redirectors from Kafka. */
 #ifndef WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
 #define WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
 

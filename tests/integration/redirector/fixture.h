@@ -52,10 +52,7 @@ struct fixture {
 int fixture_group_set_up(void **state);
 int fixture_group_tear_down(void **state);
 
-/*
- * Set-up and tear-down of a test. The default configuration has a memory of 1 MiB whose entries
- * expire at once.
- */
+/* Set-up and tear-down of a test. By default entries in memory expire at once. */
 int fixture_set_up(void **state);
 int fixture_tear_down(void **state);
 
@@ -69,17 +66,12 @@ void fixture_add_link(struct fixture *f, const char *name);
 /* Runs UPDATE links SET <change>, version = version + 1 for that link in PostgreSQL only. */
 void fixture_change_link(struct fixture *f, const char *name, const char *change);
 
-/*
- * Writes that link to Redis with a version and https://example.com/<destination>, like links-api.
- */
+/* Writes that link to Redis with a version and a destination, like links-api. */
 void fixture_fill_redis(struct fixture *f, const char *name, int64_t version, const char *destination);
 enum link_cache_answer fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out);
 void fixture_delete_from_redis(struct fixture *f, const char *name);
 
-/*
- * GET /<slug of name> with extra header lines, each ending in CRLF. Returns the status; the rest is
- * in f->answer.
- */
+/* GET /<slug> with extra header lines, each ending in CRLF. Returns the status; see also f->answer. */
 unsigned fixture_get_link(struct fixture *f, const char *name, const char *headers);
 /* The same for any method and target: "POST /abc". */
 unsigned fixture_request(struct fixture *f, const char *method_and_target, const char *headers);

@@ -29,10 +29,7 @@
 #define WATERMARK_MS 50
 #define TIMEOUT_MS 15000
 
-/*
- * A fixture with a topic of its own, and a thread that writes watermarks to it in place of the
- * relay.
- */
+/* A fixture with its own topic, to which a thread writes watermarks in place of the relay. */
 struct feed_fixture {
 	struct fixture *fixture;
 	struct net_fixture *net;
@@ -97,9 +94,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/*
- * Publishes a change like the relay. The test has changed PostgreSQL already, or does not need to.
- */
+/* Publishes a change like the relay. PostgreSQL is changed by the test, if at all. */
 static void publish(struct feed_fixture *s, const char *name, int64_t version, const char *destination)
 {
 	struct link_event *event = mem_zero(sizeof(*event));
@@ -226,9 +221,7 @@ static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **s
 	assert_int_equal(fixture_metric(s->fixture, FROM_FILTER), 3);
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
 	assert_redirects(s->fixture, "issued", "https://example.com/issued");
-	/*
-	 * Issued a moment ago: its event is on the topic before a watermark that would reject it.
-	 */
+	/* Issued just now: its event precedes any watermark that would reject it. */
 	fixture_add_link(s->fixture, "invented");
 	publish(s, "invented", 1, "invented");
 	assert_redirects(s->fixture, "invented", "https://example.com/invented");

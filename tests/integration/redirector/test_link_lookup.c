@@ -221,10 +221,7 @@ static void serves_a_change_as_soon_as_redis_has_it(void **state)
 	assert_redirects(f, "change", "https://example.com/changed");
 }
 
-/*
- * While the leader waits for Redis, the others join. Redis times out and PostgreSQL is queried once
- * for all.
- */
+/* The others join while the leader waits for Redis, which times out. */
 static void a_stampede_queries_postgres_once(void **state)
 {
 	enum { CROWD = 200 };

@@ -1,7 +1,4 @@
-/*
- * Visitor hashes right before, at and right after midnight (UTC), from redirectors whose clocks
- * differ slightly.
- */
+/* Visitor hashes around midnight (UTC) by redirectors whose clocks differ slightly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

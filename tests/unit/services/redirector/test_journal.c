@@ -261,10 +261,7 @@ static void a_torn_tail_ends_only_its_segment(void **state)
 	struct journal *j = journal_new(&f->config);
 	append_numbers(j, 1, 3);
 	journal_free(j);
-	/*
-	 * The payload of the third record: the first two take 16 bytes of head and 8 of payload
-	 * each.
-	 */
+	/* The payload of the third record, after two of 16 bytes of head and 8 of payload. */
 	overwrite(f->dir, "00000000000000000001.seg", JOURNAL_SEGMENT_HEADER_BYTES + 24 + 24 + 16, "X", 1);
 	j = journal_new(&f->config);
 	append_numbers(j, 4, 5);
@@ -402,10 +399,7 @@ static void an_appender_and_a_shipper_run_without_a_lock(void **state)
 	journal_free(j);
 }
 
-/*
- * JOURNAL_TEST_BYTES=4831838208, above 32 bits, is the long form. It takes that much disk and page
- * cache.
- */
+/* JOURNAL_TEST_BYTES=4831838208 tests sizes above 32 bits; it takes that much disk space. */
 static uint64_t bytes_of_an_outage(void)
 {
 	const char *text = getenv("JOURNAL_TEST_BYTES");
