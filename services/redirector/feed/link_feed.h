@@ -8,8 +8,8 @@
  * unreachable for two seconds as well.
  *
  * When a link changes that this process has recently written into Redis (recent_changes.h), its new
- * version is written there too: a delayed write of ours may have landed after the write of whoever
- * changed the link. A worker does that, so the feed never waits for Redis.
+ * version is written there too: a delayed write by this process may have overwritten the change in
+ * Redis. A worker does that, so the feed never waits for Redis.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_FEED_LINK_FEED_H
 #define WAYMARK_SERVICES_REDIRECTOR_FEED_LINK_FEED_H

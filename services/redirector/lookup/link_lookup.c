@@ -21,7 +21,7 @@
 
 /*
  * How long a worker may wait to learn whether PostgreSQL is down or only slow. A refused connection
- * is known at once.
+ * shows it at once.
  */
 #define DOWN_CHECK_MS 200
 

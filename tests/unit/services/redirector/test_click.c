@@ -68,7 +68,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void ask(struct fixture *f, const char *target, const char *headers)
+static void get(struct fixture *f, const char *target, const char *headers)
 {
 	char *request = NULL;
 	assert_true(asprintf(&request, "GET %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", target, headers) > 0);
@@ -88,7 +88,7 @@ static void ignores_x_forwarded_for_of_untrusted_peers(void **state)
 {
 	struct fixture *f = *state;
 	f->trusted.count = 0;
-	ask(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
+	get(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
 	assert_visitor(f, "127.0.0.1");
 }
 
@@ -96,12 +96,12 @@ static void trusts_a_trusted_proxy_about_the_address_before_it(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8, 10.0.0.0/8", &f->trusted), OK);
-	ask(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
+	get(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
 	assert_visitor(f, "203.0.113.7");
-	ask(f, "/a", "X-Forwarded-For: 198.51.100.1, 203.0.113.7, 10.1.2.3\r\n");
+	get(f, "/a", "X-Forwarded-For: 198.51.100.1, 203.0.113.7, 10.1.2.3\r\n");
 	assert_visitor(f, "203.0.113.7");
 	/* in two header lines, of which the visitor sent the first */
-	ask(f, "/a", "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.7\r\n");
+	get(f, "/a", "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.7\r\n");
 	assert_visitor(f, "203.0.113.7");
 }
 
@@ -109,14 +109,14 @@ static void knows_no_address_behind_a_proxy_that_forwards_none(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &f->trusted), OK);
-	ask(f, "/a", "");
+	get(f, "/a", "");
 	assert_false(f->visitor.known);
 }
 
 static void copies_the_headers_of_the_visitor(void **state)
 {
 	struct fixture *f = *state;
-	ask(f, "/a?utm_source=x%20y&z",
+	get(f, "/a?utm_source=x%20y&z",
 	    "User-Agent: Firefox\r\nReferer: https://news.example/\r\n"
 	    "Accept-Language: de-DE,de;q=0.8\r\nSec-Purpose: prefetch\r\n");
 	assert_string_equal(f->event.user_agent, "Firefox");
@@ -131,7 +131,7 @@ static void copies_the_headers_of_the_visitor(void **state)
 static void leaves_missing_headers_empty(void **state)
 {
 	struct fixture *f = *state;
-	ask(f, "/a", "");
+	get(f, "/a", "");
 	assert_string_equal(f->event.user_agent, "");
 	assert_string_equal(f->event.referrer, "");
 	assert_string_equal(f->event.accept_language, "");
@@ -148,7 +148,7 @@ static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 	char agent[1001] = { 0 };
 	memset(agent, 'a', sizeof(agent) - 1);
 	snprintf(headers, sizeof(headers), "User-Agent: %s\r\nReferer: a\xff\xe9\r\n", agent);
-	ask(f, "/a", headers);
+	get(f, "/a", headers);
 	assert_int_equal(strlen(f->event.user_agent), REDIRECT_EVENT_USER_AGENT_MAX);
 	assert_string_equal(f->event.referrer, "a??");
 }

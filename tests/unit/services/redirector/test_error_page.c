@@ -78,7 +78,7 @@ struct fixture {
 	struct http_fixture_answer answer;
 };
 
-static void ask(struct fixture *f, unsigned status, const char *accept)
+static void get_status_page(struct fixture *f, unsigned status, const char *accept)
 {
 	char request[256];
 	snprintf(request, sizeof(request), "GET /%u HTTP/1.1\r\nHost: a\r\nAccept: %s\r\n\r\n", status, accept);
@@ -108,7 +108,7 @@ static void every_status_that_visitors_see_has_a_complete_page(void **state)
 	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413, 414, 429, 431, 451, 500, 503 };
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		char value[256];
-		ask(f, statuses[i], "text/html");
+		get_status_page(f, statuses[i], "text/html");
 		assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
 		                    "text/html; charset=utf-8");
 		assert_non_null(strstr(f->answer.body, "<!doctype html>"));
@@ -131,7 +131,7 @@ static void errors_are_neither_cached_nor_indexed(void **state)
 	const char *const accepts[] = { "text/html", "*/*" };
 	for (size_t i = 0; i < 2; i++) {
 		char value[256];
-		ask(f, 404, accepts[i]);
+		get_status_page(f, 404, accepts[i]);
 		assert_string_equal(http_fixture_header(&f->answer, "Cache-Control", value, sizeof(value)), "no-store");
 		assert_string_equal(http_fixture_header(&f->answer, "X-Robots-Tag", value, sizeof(value)),
 		                    "noindex, nofollow");
@@ -172,7 +172,7 @@ static void the_policy_allows_only_its_own_style(void **state)
 	char policy[256], expected[256], hash[64];
 	uint8_t digest[DIGEST_SIZE];
 	size_t len;
-	ask(f, 404, "text/html");
+	get_status_page(f, 404, "text/html");
 	const char *style = between(f->answer.body, "<style>", "</style>", &len);
 	digest_sha256(style, len, digest);
 	base64(digest, sizeof(digest), hash);
@@ -212,7 +212,7 @@ static void assert_contrast(const char *colours, const char *ink, const char *gr
 static void has_enough_contrast_in_light_and_dark_mode(void **state)
 {
 	struct fixture *f = *state;
-	ask(f, 404, "text/html");
+	get_status_page(f, 404, "text/html");
 	const char *dark = strstr(f->answer.body, "@media(prefers-color-scheme:dark)");
 	assert_non_null(dark);
 	const char *const schemes[] = { strstr(f->answer.body, ":root"), dark };
@@ -228,7 +228,7 @@ static void echoes_nothing_of_the_request(void **state)
 {
 	struct fixture *f = *state;
 	char plain[sizeof(f->answer.body)];
-	ask(f, 404, "text/html");
+	get_status_page(f, 404, "text/html");
 	memcpy(plain, f->answer.body, sizeof(plain));
 	http_fixture_ask(
 		&f->server,
@@ -245,7 +245,7 @@ static void head_gets_the_length_without_the_page(void **state)
 	const char *const accepts[] = { "text/html", "*/*" };
 	for (size_t i = 0; i < 2; i++) {
 		char request[256], answer[8192], length[64];
-		ask(f, 404, accepts[i]);
+		get_status_page(f, 404, accepts[i]);
 		snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n", f->answer.body_len);
 		snprintf(request, sizeof(request),
 		         "HEAD /404 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: %s\r\n\r\n", accepts[i]);
@@ -263,7 +263,7 @@ static void reads_all_lines_of_accept(void **state)
 {
 	struct fixture *f = *state;
 	char value[64];
-	ask(f, 404, "image/png\r\nAccept: text/html");
+	get_status_page(f, 404, "image/png\r\nAccept: text/html");
 	http_fixture_header(&f->answer, "Content-Type", value, sizeof(value));
 	assert_string_equal(value, "text/html; charset=utf-8");
 }
@@ -272,12 +272,12 @@ static void programs_and_statuses_without_a_page_get_a_problem(void **state)
 {
 	struct fixture *f = *state;
 	char value[256];
-	ask(f, 410, "application/json");
+	get_status_page(f, 410, "application/json");
 	assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
 	                    "application/problem+json");
 	assert_non_null(strstr(f->answer.body, "\"status\":410"));
 	assert_non_null(strstr(f->answer.body, "A detail."));
-	ask(f, 418, "text/html");
+	get_status_page(f, 418, "text/html");
 	assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
 	                    "application/problem+json");
 }
