@@ -10,57 +10,62 @@
 #include "lib/net/redis_url.h"
 
 static const struct env_var vars[] = {
-	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port that visitors ask; 0 = any free one"),
-	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
+	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port for visitors; 0 = any free port"),
+	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535,
+	        "port of /livez, /readyz and /metrics; 0 = any free port"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "libpq connection string; needs SELECT on links and salts"),
+	           "libpq connection string; the login needs SELECT on links and salts"),
 	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
-	        "1 = PG_URL leads to a pooler in transaction mode: nothing is prepared or set for a session"),
+	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
 	ENV_SECRET("REDIS_URL", struct config, redis_url, NULL, 1, "redis://[user:password@]host:port[/db]"),
 	KAFKA_CONFIG_VARS(struct config, kafka),
-	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL, "where short links begin: https://sho.rt"),
-	ENV_TEXT("ROOT_URL", struct config, root_url, "", "where / leads by 302; empty = a fixed text"),
+	ENV_TEXT("PUBLIC_BASE_URL", struct config, public_base_url, NULL, "URL prefix of short links: https://sho.rt"),
+	ENV_TEXT("ROOT_URL", struct config, root_url, "", "redirect target of /; empty = a fixed text"),
 	ENV_TEXT("REDIRECT_CACHE_CONTROL", struct config, redirect_cache_control, "private, no-store",
-	         "Cache-Control of redirects; anything that caches hides visits"),
+	         "Cache-Control of redirects; visits that a cache answers are not counted"),
 	ENV_TEXT("TRUSTED_PROXIES", struct config, trusted_proxies, "",
-	         "networks whose X-Forwarded-For is believed: 10.0.0.0/8, fd00::/8; empty = nobody's"),
-	ENV_TEXT("REGION", struct config, region, "", "stands in each event"),
+	         "networks of proxies whose X-Forwarded-For is trusted: 10.0.0.0/8, fd00::/8; empty = none"),
+	ENV_TEXT("REGION", struct config, region, "", "region name that is written into each event"),
 	ENV_TEXT(
 		"BLOCKED_HOSTS_FILE", struct config, blocked_hosts_file, "",
-		"file of hosts that nobody is led to, beside those that admins block: example.com or .example.com, one a line"),
+		"file of blocked destination hosts, one per line: example.com or .example.com; extends the administrators' list"),
 	ENV_TEXT("ALLOWED_HOSTS_FILE", struct config, allowed_hosts_file, "",
-	         "file of the only hosts that anybody is led to; empty = all"),
+	         "file of the only allowed destination hosts; empty = all hosts"),
 	ENV_INT("HOSTS_CHECK_MS", struct config, hosts_check_ms, "10000", 100, 60000,
-	        "how often these files and the table of blocked hosts are looked at"),
+	        "how often the host files and the table of blocked hosts are reloaded"),
 	ENV_INT("UNKNOWN_SLUGS_PER_MINUTE", struct config, unknown_slugs_per_minute, "60", 0, 1000000,
-	        "unknown slugs that one address may try, then 429; 0 = no limit"),
-	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64, "threads that answer; not more than free cores"),
-	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "10000", 10, 1000000, "open connections overall"),
+	        "unknown slugs that one address may request per minute before it gets 429; 0 = no limit"),
+	ENV_INT("HTTP_LOOPS", struct config, http_loops, "2", 1, 64,
+	        "I/O threads, each with its own event loop; at most one per free core"),
+	ENV_INT("HTTP_CONNECTIONS", struct config, http_connections, "10000", 10, 1000000,
+	        "largest number of open connections"),
 	ENV_INT("HTTP_CONNECTIONS_PER_IP", struct config, http_connections_per_ip, "0", 0, 1000000,
-	        "open connections of one address that is no trusted proxy; 0 = no ceiling"),
+	        "largest number of open connections of one address, trusted proxies excepted; 0 = no limit"),
 	ENV_INT("WORKERS", struct config, workers, "8", 1, 256,
-	        "threads that ask PostgreSQL, and as many that ask Redis while a loop has no connection to it"),
+	        "threads that query PostgreSQL; as many more query Redis while a loop has no connection to it"),
 	ENV_INT("MEMORY_CACHE_BYTES", struct config, memory_cache_bytes, "67108864", 1048576, INT64_C(1) << 40,
-	        "memory for links; one takes about 90 bytes and its URL"),
+	        "memory for cached links; a link takes about 90 bytes plus its URL"),
 	ENV_INT("MEMORY_TTL_MS", struct config, memory_ttl_ms, "1000", 1, 3600000,
-	        "how long a link is answered from memory while the feed of changes is behind: one may go unseen for so long; "
-	        "5000 while Redis is away as well"),
+	        "how long a link is served from memory while the feed of link events lags, so the longest time that a "
+	        "change may go unnoticed then; at least 5000 while Redis is down as well"),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
-	         "Kafka topic of the changes of links; " CONFIG_NO_TOPIC " = memory goes by MEMORY_TTL_MS alone"),
-	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
-	        "issued slugs that the filter of unknown ones is made for, 1.2 bytes each; beyond, PostgreSQL is asked"),
+	         "Kafka topic of link events; " CONFIG_NO_TOPIC " = no feed, memory entries live for MEMORY_TTL_MS"),
+	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
+	        "capacity of the Bloom filter of issued slugs, 1.2 bytes each; beyond it, unknown slugs reach PostgreSQL"),
 	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0, 1000000,
-	        "slugs a second that PostgreSQL is asked about although the filter lacks them, to answer 404 sooner"),
-	ENV_TEXT("JOURNAL_DIR", struct config, journal_dir, NULL,
-	         "folder of the journal, where events wait for Kafka; one redirector each; its parent must exist"),
+	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
+	ENV_TEXT(
+		"JOURNAL_DIR", struct config, journal_dir, NULL,
+		"directory of the journal, where events wait for Kafka; not shared with another redirector; its parent must exist"),
 	ENV_INT("JOURNAL_MAX_BYTES", struct config, journal_max_bytes, "268435456", 1048576, INT64_C(1) << 36,
-	        "size of the journal's files, a quarter for each quarter of the links; beyond, events are dropped and counted"),
+	        "largest size of the journal, a quarter for each of its four shards; beyond it, events are dropped and counted"),
 	ENV_INT("JOURNAL_FSYNC_MS", struct config, journal_fsync_ms, "0", 0, 60000,
-	        "how often the journal is brought to the disk: what a power cut may cost; 0 = when the kernel likes"),
+	        "how often the journal is synced to disk, so what a power cut may cost; 0 = the kernel decides"),
 	ENV_INT("DRAIN_NOTICE_MS", struct config, drain_notice_ms, "0", 0, 600000,
-	        "how long requests are still taken after SIGTERM, while /readyz says no and each answer ends its connection: "
-	        "more than proxies need to see it"),
-	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600, "time for an orderly end after that"),
+	        "how long requests are still accepted after SIGTERM while /readyz fails and each response closes its "
+	        "connection; longer than the health-check interval of the load balancer"),
+	ENV_INT("DRAIN_S", struct config, drain_s, "25", 5, 3600,
+	        "how long running requests and the flush of events may take after DRAIN_NOTICE_MS"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -97,18 +102,20 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	struct redis_url redis;
 	struct client_ip_ranges ranges;
 	size_t wrong = 0;
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string",
+	                    problems);
 	wrong += env_expect(redis_url_parse(config->redis_url, &redis) == OK, "REDIS_URL",
-	                    "is not redis://[user:password@]host:port[/db]", problems);
-	wrong += env_expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL", "is no http or https URL",
+	                    "must be redis://[user:password@]host:port[/db]", problems);
+	wrong += env_expect(is_http_url(config->public_base_url), "PUBLIC_BASE_URL", "must be an http or https URL",
 	                    problems);
 	wrong += env_expect(config->root_url[0] == '\0' || is_http_url(config->root_url), "ROOT_URL",
-	                    "is no http or https URL", problems);
+	                    "must be an http or https URL", problems);
 	wrong += env_expect(is_header_value(config->redirect_cache_control), "REDIRECT_CACHE_CONTROL",
-	                    "has bytes that a header cannot have", problems);
+	                    "must be printable ASCII, as an HTTP header value", problems);
 	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &ranges) == OK, "TRUSTED_PROXIES",
-	                    "is no list of networks, or a too long one", problems);
-	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION", "is not UTF-8", problems);
+	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);
+	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION", "must be valid UTF-8",
+	                    problems);
 	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
 	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
 	return wrong;
@@ -116,7 +123,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 
 const struct program config_program = {
 	.name = "redirector",
-	.summary = "leads visitors of short links to their destinations and reports each visit",
+	.summary = "redirects visitors of short links to their destinations and records each visit",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,

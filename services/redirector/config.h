@@ -1,6 +1,7 @@
 /*
- * One thread at a time (before threads start). What the redirector reads from its environment; the table in config.c is
- * its --help. Values are whole: defaults are filled in, ranges and forms are checked.
+ * One thread at a time, before other threads start. The redirector's configuration, read from
+ * environment variables. The table in config.c is also its --help. Defaults are filled in; ranges
+ * and formats are checked.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
 #define WAYMARK_SERVICES_REDIRECTOR_CONFIG_H
@@ -20,33 +21,33 @@ struct config {
 	int64_t http_port;
 	int64_t ops_port;
 	char pg_url[1024];
-	int64_t pg_pooled; /* 1: by a pooler in transaction mode */
+	int64_t pg_pooled; /* 1: through a pooler in transaction mode */
 	char redis_url[512];
 	struct kafka_config kafka;
 
 	char public_base_url[LINK_URL_SIZE];
-	char root_url[LINK_URL_SIZE]; /* "" = a fixed text at "/" */
+	char root_url[LINK_URL_SIZE]; /* "": a fixed text at "/" */
 	char redirect_cache_control[128];
 	char trusted_proxies[2048];
 	char region[REDIRECT_EVENT_REGION_MAX + 1];
-	char blocked_hosts_file[1024]; /* "" = none */
+	char blocked_hosts_file[1024]; /* "": none */
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;
-	int64_t unknown_slugs_per_minute; /* 0 = no limit */
+	int64_t unknown_slugs_per_minute; /* 0: no limit */
 
 	int64_t http_loops;
 	int64_t http_connections;
-	int64_t http_connections_per_ip; /* 0 = no ceiling */
+	int64_t http_connections_per_ip; /* 0: no limit */
 	int64_t workers;
 	int64_t memory_cache_bytes;
 	int64_t memory_ttl_ms;
-	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: changes are not followed */
-	int64_t slug_filter_slugs;
-	int64_t unknown_queries_per_second; /* to PostgreSQL, about slugs that the filter does not have */
+	char link_feed_topic[250]; /* or CONFIG_NO_TOPIC: no feed */
+	int64_t slug_bloom_filter_slugs;
+	int64_t unknown_queries_per_second; /* to PostgreSQL, for slugs missing from the Bloom filter */
 
 	char journal_dir[200];
 	int64_t journal_max_bytes;
-	int64_t journal_fsync_ms; /* 0 = when the kernel likes */
+	int64_t journal_fsync_ms; /* 0: the kernel decides */
 	int64_t drain_notice_ms;
 	int64_t drain_s;
 	enum log_level log_level;
@@ -54,7 +55,7 @@ struct config {
 
 extern const struct program config_program;
 
-/* Of a config that program_start has filled: cannot fail. */
+/* Cannot fail for a config that program_start has filled. */
 struct client_ip_ranges config_trusted_proxies(const struct config *config);
 
 #endif

@@ -5,7 +5,7 @@
 #include "lib/base/shutdown.h"
 #include "services/redirector/redirector.h"
 
-/* A connection is a descriptor, and the soft limit is 1,024 on most machines. */
+/* Each connection needs a descriptor, and the soft limit is 1,024 on most machines. */
 static void allow_many_connections(void)
 {
 	struct rlimit files;
@@ -17,13 +17,13 @@ static void allow_many_connections(void)
 
 int main(int argc, char **argv)
 {
-	/* read */
+	/* read the configuration */
 	struct config config;
 	int status = program_start(&config_program, argc, argv, &config);
 	if (status != PROGRAM_RUN)
 		return status;
 
-	/* make */
+	/* create */
 	allow_many_connections();
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("redirector", config.log_level, 2);
@@ -39,14 +39,14 @@ int main(int argc, char **argv)
 		status = e == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 
-	/* wait */
+	/* wait for SIGTERM */
 	if (e == OK) {
 		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION));
 		shutdown_wait(shutdown);
 		log_info(log, "stopping");
 	}
 
-	/* drain, in reverse */
+	/* drain, free in reverse order */
 	if (redirector)
 		e = redirector_drain(redirector);
 	log_info(log, "stopped", LOG_TEXT("flush", err_name(e)));

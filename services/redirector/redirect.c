@@ -8,40 +8,67 @@
 #include "lib/base/mem.h"
 #include "lib/base/trace_context.h"
 #include "lib/links/slug.h"
-#include "services/redirector/answer_metrics.h"
-#include "services/redirector/click.h"
-#include "services/redirector/page.h"
+#include "services/redirector/error_page.h"
+#include "services/redirector/events/click.h"
 
 #define RETRY_AFTER_UNAVAILABLE "2"
 #define ROOT_TEXT_SIZE (LINK_URL_SIZE + 128)
 
-/* Crawlers may come in: they have to, or they would not see that nothing here is to be indexed. */
+/* Crawlers are allowed: they must fetch a link to see its X-Robots-Tag: noindex. */
 static const char robots_text[] = "User-agent: *\nDisallow:\n";
+
+/* Most frequent first: each response searches this list. */
+static const struct {
+	unsigned status;
+	const char *labels;
+} statuses[] = {
+	{ 302, "status=\"302\"" }, { 301, "status=\"301\"" }, { 307, "status=\"307\"" }, { 308, "status=\"308\"" },
+	{ 404, "status=\"404\"" }, { 410, "status=\"410\"" }, { 429, "status=\"429\"" }, { 503, "status=\"503\"" },
+	{ 200, "status=\"200\"" }, { 451, "status=\"451\"" }, { 405, "status=\"405\"" }, { 400, "status=\"400\"" },
+	{ 500, "status=\"500\"" },
+};
+#define STATUSES (sizeof(statuses) / sizeof(statuses[0]))
 
 struct redirect {
 	struct redirect_config config;
-	struct answer_metrics *answers;
+	struct metric *responses[STATUSES + 1]; /* the last one: any other status */
 	struct metric *without_salt;
 	char root_text[ROOT_TEXT_SIZE];
 };
+
+static void register_response_metrics(struct redirect *redirect)
+{
+	static const char name[] = "waymark_redirector_answers_total";
+	static const char help[] = "Responses to visitors by status.";
+	struct metrics *metrics = redirect->config.metrics;
+	for (size_t i = 0; i < STATUSES; i++)
+		redirect->responses[i] = metrics_counter(metrics, name, help, statuses[i].labels);
+	redirect->responses[STATUSES] = metrics_counter(metrics, name, help, "status=\"other\"");
+}
+
+static void count_response(struct redirect *redirect, unsigned status)
+{
+	size_t i = 0;
+	while (i < STATUSES && statuses[i].status != status)
+		i++;
+	metrics_add(redirect->responses[i], 1);
+}
 
 struct redirect *redirect_new(const struct redirect_config *config)
 {
 	struct redirect *redirect = mem_zero(sizeof(*redirect));
 	redirect->config = *config;
-	redirect->answers = answer_metrics_new(config->metrics);
-	redirect->without_salt = metrics_counter(config->metrics, "waymark_events_without_visitor_hash_total",
-	                                         "Events whose visitor's address or day's salt was not known.", NULL);
+	register_response_metrics(redirect);
+	redirect->without_salt = metrics_counter(
+		config->metrics, "waymark_events_without_visitor_hash_total",
+		"Events without a visitor hash: the address or the salt of the day was not known.", NULL);
 	snprintf(redirect->root_text, sizeof(redirect->root_text),
-	         "This is Waymark. Short links begin with %s/ and lead elsewhere.\n", config->public_base_url);
+	         "This is Waymark, a URL shortener. Short links begin with %s/.\n", config->public_base_url);
 	return redirect;
 }
 
 void redirect_free(struct redirect *redirect)
 {
-	if (!redirect)
-		return;
-	answer_metrics_free(redirect->answers);
 	free(redirect);
 }
 
@@ -65,10 +92,11 @@ struct redirect_decision redirect_decide(enum err found, const struct link_entry
 	return (struct redirect_decision){ .status = 404 };
 }
 
-static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "each slug fits into its event");
+static_assert(sizeof((struct redirect_event){ 0 }.slug) >= SLUG_SIZE, "a slug fits into its event");
 
-/* This runs for each redirect: texts whose lengths were checked long ago are copied without further ado. */
-static void report(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry, unsigned status)
+/* A hot path: texts whose lengths were checked on input are copied without another check. */
+static void record_event(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
+                         unsigned status)
 {
 	struct redirect_event event;
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
@@ -85,30 +113,31 @@ static void report(struct redirect *redirect, struct http_exchange *x, const str
 	event_shipper_append(redirect->config.events, &event, http_exchange_traceparent(x));
 }
 
-static enum http_progress lead(struct redirect *redirect, struct http_exchange *x, const struct link_entry *entry,
-                               const struct redirect_decision *decision)
+static enum http_progress send_redirect(struct redirect *redirect, struct http_exchange *x,
+                                        const struct link_entry *entry, const struct redirect_decision *decision)
 {
 	http_exchange_set_status(x, decision->status);
-	/* A stored URL in its normal form has no such bytes; one that has them must not go out cut. */
+	/* A normalised URL has no control bytes. One that has them must not be sent truncated. */
 	if (http_exchange_add_header(x, "Location", decision->location) != OK) {
-		log_error(redirect->config.log, "destination_refused", LOG_INT("link_id", entry->id));
-		return page_answer(x, 500, "The link's destination cannot be sent.");
+		log_error(redirect->config.log, "destination_rejected", LOG_INT("link_id", entry->id));
+		return error_page_respond(x, 500, "The link's destination is not a valid header value.");
 	}
 	const char *cache_control =
 		decision->location == entry->original_url ? redirect->config.cache_control : "private, no-store";
 	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
-	report(redirect, x, entry, decision->status);
+	record_event(redirect, x, entry, decision->status);
 	return HTTP_ANSWERED;
 }
 
-static enum http_progress answer_unavailable(struct http_exchange *x)
+static enum http_progress respond_unavailable(struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Retry-After", RETRY_AFTER_UNAVAILABLE);
-	return page_answer(x, 503, "The stores of links cannot be reached just now.");
+	return error_page_respond(x, 503,
+	                          "The link cannot be looked up at the moment. Retry after the time in Retry-After.");
 }
 
-static enum http_progress answer_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
+static enum http_progress respond_rate_limited(struct redirect *redirect, struct http_exchange *x, int64_t wait_s)
 {
 	char text[64];
 	enum err e = OK;
@@ -118,65 +147,69 @@ static enum http_progress answer_limited(struct redirect *redirect, struct http_
 	e = e == OK ? http_exchange_add_header(x, "RateLimit", text) : e;
 	snprintf(text, sizeof(text), "\"unknown-slugs\";q=%lld;w=60", (long long)redirect->config.unknown_per_minute);
 	e = e == OK ? http_exchange_add_header(x, "RateLimit-Policy", text) : e;
-	(void)e; /* digits of ours are no control bytes */
-	return page_answer(x, 429, "Too many unknown links were asked for from this address.");
+	(void)e; /* our own digits contain no control bytes */
+	return error_page_respond(
+		x, 429, "This address has requested too many unknown links. Retry after the time in Retry-After.");
 }
 
-/* The clock is read once: state, status and destination belong to the same moment. */
-static enum http_progress answer(struct redirect *redirect, struct http_exchange *x, enum err found,
-                                 const struct link_entry *entry)
+/* The clock is read once, so state, status and destination belong to the same moment. */
+static enum http_progress respond(struct redirect *redirect, struct http_exchange *x, enum err found,
+                                  const struct link_entry *entry)
 {
 	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
 	if (decision.location && host_guard_judge(redirect->config.hosts, decision.location) != HOST_POLICY_GOOD)
-		return page_answer(x, 451,
-		                   "The operator of this service leads nobody to the host that this link is for.");
+		return error_page_respond(
+			x, 451, "The operator of this service has blocked the destination host of this link.");
 	if (decision.location)
-		return lead(redirect, x, entry, &decision);
+		return send_redirect(redirect, x, entry, &decision);
 	if (decision.status == 410)
-		return page_answer(x, 410, "This link has expired.");
+		return error_page_respond(x, 410, "This link has expired.");
 	if (decision.status == 503)
-		return answer_unavailable(x);
-	return page_answer(x, 404, "There is no such link.");
+		return respond_unavailable(x);
+	return error_page_respond(x, 404, "This link does not exist.");
 }
 
-static void landed(void *ctx, void *passenger, enum err found, const struct link_entry *entry)
+static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct link_entry *entry)
 {
 	struct redirect *redirect = ctx;
-	struct http_exchange *x = passenger;
+	struct http_exchange *x = waiter;
 	if (http_exchange_is_abandoned(x)) {
 		http_exchange_resume(x);
 		return;
 	}
 	if (found == ERR_NOT_FOUND) {
 		struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-		unknown_limit_count(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
+		client_limiter_record_miss(redirect->config.client_limiter, &visitor,
+		                           clock_steady_us(redirect->config.clock));
 	}
-	answer(redirect, x, found, entry);
+	respond(redirect, x, found, entry);
 	http_exchange_resume(x);
 }
 
-static void leave_loop(void *passenger)
+static void leave_loop(void *waiter)
 {
-	http_exchange_leave_loop(passenger);
+	http_exchange_leave_loop(waiter);
 }
 
-static enum http_progress follow(struct redirect *redirect, struct http_exchange *x, const char *slug, size_t slug_len)
+static enum http_progress serve_slug(struct redirect *redirect, struct http_exchange *x, const char *slug,
+                                     size_t slug_len)
 {
 	struct link_entry entry;
-	if (link_lookup_recall(redirect->config.lookup, slug, slug_len, &entry) == OK)
-		return answer(redirect, x, OK, &entry);
+	if (link_lookup_in_memory(redirect->config.lookup, slug, slug_len, &entry) == OK)
+		return respond(redirect, x, OK, &entry);
 
 	struct client_ip visitor = click_visitor(x, redirect->config.trusted);
-	int64_t wait_s =
-		unknown_limit_wait_s(redirect->config.unknown_limit, &visitor, clock_steady_us(redirect->config.clock));
+	int64_t wait_s = client_limiter_retry_after_s(redirect->config.client_limiter, &visitor,
+	                                              clock_steady_us(redirect->config.clock));
 	if (wait_s > 0)
-		return answer_limited(redirect, x, wait_s);
-	bool lands_here = link_lookup_fetch(redirect->config.lookup, http_exchange_guest(x), slug, slug_len,
-	                                    &(struct link_lookup_passenger){ landed, leave_loop, redirect, x });
-	return lands_here ? HTTP_PENDING_HERE : HTTP_PENDING;
+		return respond_rate_limited(redirect, x, wait_s);
+	bool completes_on_loop =
+		link_lookup_start(redirect->config.lookup, http_exchange_guest(x), slug, slug_len,
+	                          &(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
+	return completes_on_loop ? HTTP_PENDING_HERE : HTTP_PENDING;
 }
 
-static enum http_progress answer_root(struct redirect *redirect, struct http_exchange *x)
+static enum http_progress respond_root(struct redirect *redirect, struct http_exchange *x)
 {
 	const char *text = redirect->root_text;
 	const char *root_url = redirect->config.root_url;
@@ -196,23 +229,23 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 	const char *path = http_exchange_path(x);
 	if (method != HTTP_GET && method != HTTP_HEAD) {
 		http_exchange_add_fixed_header(x, "Allow", "GET, HEAD");
-		return page_answer(x, 405, "Links answer GET and HEAD.");
+		return error_page_respond(x, 405, "Short links support GET and HEAD only.");
 	}
 	size_t slug_len = 0;
 	const char *slug = slug_of_path(path, &slug_len);
 	if (slug)
-		return follow(redirect, x, slug, slug_len);
+		return serve_slug(redirect, x, slug, slug_len);
 	if (strcmp(path, "/") == 0)
-		return answer_root(redirect, x);
+		return respond_root(redirect, x);
 	if (strcmp(path, "/robots.txt") == 0) {
 		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text, sizeof(robots_text) - 1);
 		return HTTP_ANSWERED;
 	}
-	return page_answer(x, 404, "There is no such link.");
+	return error_page_respond(x, 404, "This link does not exist.");
 }
 
-static void log_answer(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
-                       const char *event, unsigned status, int64_t duration_us)
+static void log_response(struct redirect *redirect, const struct http_exchange *x, enum log_level level,
+                         const char *event, unsigned status, int64_t duration_us)
 {
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
@@ -223,13 +256,10 @@ static void log_answer(struct redirect *redirect, const struct http_exchange *x,
 void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)
 {
 	struct redirect *redirect = ctx;
-	answer_metrics_count(redirect->answers, status);
-	/*
-	 * Only mistakes of ours get a line of their own, and what is traced: during an outage there may be thousands of
-	 * 503.
-	 */
+	count_response(redirect, status);
+	/* 503 is not logged: an outage may cause thousands per second. */
 	if (status == 500)
-		log_answer(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
+		log_response(redirect, x, LOG_ERROR, "request_failed", status, duration_us);
 	else if (trace_context_is_sampled(http_exchange_traceparent(x)))
-		log_answer(redirect, x, LOG_INFO, "request", status, duration_us);
+		log_response(redirect, x, LOG_INFO, "request", status, duration_us);
 }

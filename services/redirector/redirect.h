@@ -1,14 +1,17 @@
 /*
- * Safe from any thread. Click path 1/9. The door for visitors: GET and HEAD of /{slug} and /r/{slug}, robots.txt and
- * "/".
+ * Safe from any thread. The HTTP handler for visitors: GET and HEAD of /{slug} and /r/{slug},
+ * /robots.txt and "/".
  *
- * What memory knows is answered in the loop thread; otherwise the connection waits while the stores are asked
- * (link_lookup.h). The event of a redirect is handed on before the answer is queued, so that no answered redirect can
- * go uncounted; nothing but a redirect of a link makes an event.
+ * A link that memory knows is answered in the loop thread. Otherwise the connection waits while the
+ * stores are queried (link_lookup.h). The event of a redirect is in the journal before the response
+ * is queued, so every redirect that was sent is counted. Nothing but a redirect of a link makes an
+ * event.
  *
- * A link to a host that is blocked (host_guard.h) is 451, wherever the link was found; that is no redirect.
+ * A link to a blocked host (host_guard.h) is answered 451, wherever it was found; that is not a
+ * redirect.
  *
- * An address that has tried too many unknown slugs still gets what memory knows, and 429 for everything else.
+ * An address that has requested too many unknown slugs is still served from memory; everything else
+ * is answered 429.
  */
 #ifndef WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
 #define WAYMARK_SERVICES_REDIRECTOR_REDIRECT_H
@@ -22,10 +25,10 @@
 #include "lib/links/link.h"
 #include "lib/net/client_ip.h"
 #include "lib/net/http_server.h"
-#include "services/redirector/event_shipper.h"
-#include "services/redirector/link_lookup.h"
-#include "services/redirector/salt_keeper.h"
-#include "services/redirector/unknown_limit.h"
+#include "services/redirector/client_limiter.h"
+#include "services/redirector/events/event_shipper.h"
+#include "services/redirector/events/salt_cache.h"
+#include "services/redirector/lookup/link_lookup.h"
 
 struct redirect;
 
@@ -33,8 +36,8 @@ struct redirect;
 struct redirect_config {
 	struct link_lookup *lookup;
 	struct event_shipper *events;
-	struct salt_keeper *salts;
-	struct unknown_limit *unknown_limit;
+	struct salt_cache *salts;
+	struct client_limiter *client_limiter;
 	struct host_guard *hosts;
 	const struct client_ip_ranges *trusted;
 	const char *public_base_url;
@@ -50,21 +53,22 @@ struct redirect_config {
 struct redirect *redirect_new(const struct redirect_config *config);
 void redirect_free(struct redirect *redirect);
 
-/* http_handler and http_observer; ctx is the struct redirect. */
+/* An http_handler and an http_observer; ctx is the struct redirect. */
 enum http_progress redirect_handle(void *ctx, struct http_exchange *x);
 void redirect_observe(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
 
 struct redirect_decision {
 	unsigned status;
-	const char *location; /* NULL: none; else borrowed from the entry */
+	const char *location; /* borrowed from the entry; NULL: no redirect */
 };
 
 /*
- * What a visitor is answered at a time. found: OK with the entry, ERR_NOT_FOUND or ERR_UNAVAILABLE.
- *   ACTIVE                      the link's own status and original_url
- *   EXPIRED (also just now)     302 to expired_url, or 410
- *   DISABLED, DELETED, unknown  404
- *   nobody could tell           503
+ * The response to a visitor at a given time. found: OK with the entry, ERR_NOT_FOUND or
+ * ERR_UNAVAILABLE.
+ *   ACTIVE                        the link's own status and original_url
+ *   EXPIRED, or expires_at passed 302 to expired_url, or 410
+ *   DISABLED, DELETED, unknown    404
+ *   no store could answer         503
  */
 struct redirect_decision redirect_decide(enum err found, const struct link_entry *entry, int64_t now_us);
 

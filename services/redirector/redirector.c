@@ -5,27 +5,27 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/ops_server.h"
-#include "services/redirector/filter_loader.h"
-#include "services/redirector/link_feed.h"
-#include "services/redirector/page.h"
+#include "services/redirector/error_page.h"
+#include "services/redirector/feed/link_feed.h"
+#include "services/redirector/lookup/bloom_filter_loader.h"
 #include "services/redirector/redirect.h"
-#include "services/redirector/redis_guest.h"
+#include "services/redirector/redis_loop_adapter.h"
 
-#define FLIGHTS_MAX 16384
+#define LOOKUPS_MAX 16384
 /*
- * Short: Redis is here to be faster than PostgreSQL. A frozen one costs this much once; then nobody asks it until it
- * answers.
+ * Short, because Redis has to be faster than PostgreSQL. A hung Redis costs this once; then it is
+ * not queried until it replies again.
  */
 #define REDIS_TIMEOUT_MS 30
 #define PG_CONNECT_TIMEOUT_MS 1000
-/* A visitor rather waits two seconds on a busy day than reads a 503. */
+/* On a busy day, a wait of two seconds is better than a 503. */
 #define PG_STATEMENT_TIMEOUT_MS 2000
 #define PG_WAIT_MS 2000
 #define HEADER_DEADLINE_MS 10000
 #define IDLE_MS 60000
-/* Of the time for draining, what requests under way may take; the rest is for Kafka. */
+/* The part of DRAIN_S that running requests may take; the rest is for Kafka. */
 #define DRAIN_HTTP_MS_MAX 5000
-/* Ours have no bodies; small ones of other methods are read over so that they can be answered. */
+/* Small bodies of unsupported methods are read and ignored, so the request gets a response. */
 #define BODY_BYTES_MAX 4096
 
 struct redirector {
@@ -40,34 +40,34 @@ struct redirector {
 	struct redis_pool *redis;
 	struct link_cache *link_cache;
 	struct memory_cache *memory;
-	struct feed_progress progress;
-	struct change_clock *changes;
-	struct slug_filter *filter;
-	struct filter_loader *loader;
-	struct unknown_gate *gate;
+	struct watermark_tracker watermark;
+	struct recent_changes *changes;
+	struct slug_bloom_filter *filter;
+	struct bloom_filter_loader *loader;
+	struct unknown_slug_limiter *limiter;
 	struct link_feed *feed;
 	struct kafka_config feed_kafka;
 	struct link_lookup *lookup;
-	struct salt_keeper *salts;
+	struct salt_cache *salts;
 	struct event_shipper *events;
-	struct unknown_limit *unknown_limit;
+	struct client_limiter *client_limiter;
 	struct host_guard *hosts;
 	struct redirect *redirect;
 
 	struct ops_server_check checks[3];
 	struct ops_server *ops;
 	struct redis_pipeline_config pipeline;
-	struct http_guest guest;
+	struct http_guest loop_hook;
 	struct http_server *http;
 };
 
-static enum err make_stores(struct redirector *r)
+static enum err create_stores(struct redirector *r)
 {
 	size_t workers = (size_t)r->config->workers;
 	r->postgres = pg_pool_new(&(struct pg_pool_config){
 		.url = r->config->pg_url,
 		.application_name = "waymark-redirector",
-		.max = workers + 3, /* the salt keeper's, the filter loader's and the host guard's */
+		.max = workers + 3, /* plus salt_cache, bloom_filter_loader and host_guard */
 		.wait_ms = PG_WAIT_MS,
 		.connect_timeout_ms = PG_CONNECT_TIMEOUT_MS,
 		.statement_timeout_ms = PG_STATEMENT_TIMEOUT_MS,
@@ -80,7 +80,7 @@ static enum err make_stores(struct redirector *r)
 	enum err e = redis_pool_new(
 		&(struct redis_pool_config){
 			.url = r->config->redis_url,
-			.max = 2 * workers + 1, /* those that ask, those that tell it what PostgreSQL said, and trust */
+			.max = 2 * workers + 1, /* queries, fills, and the validity check */
 			.timeout_ms = REDIS_TIMEOUT_MS,
 			.clock = r->clock,
 			.log = r->log,
@@ -108,23 +108,23 @@ static double memory_evictions(void *ctx)
 	return (double)memory_cache_usage(ctx).evictions;
 }
 
-static void make_lookup(struct redirector *r)
+static void create_lookup(struct redirector *r)
 {
 	r->memory = memory_cache_new((size_t)r->config->memory_cache_bytes, r->config->memory_ttl_ms * CLOCK_US_PER_MS);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory that links take.", NULL, memory_bytes,
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_bytes", "Memory of cached links.", NULL, memory_bytes,
 	                       r->memory);
-	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links in memory.", NULL, memory_entries,
-	                       r->memory);
-	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links that had to leave memory.",
-	                         NULL, memory_evictions, r->memory);
-	r->changes = change_clock_new();
-	memory_cache_follow(r->memory, &r->progress, r->changes);
-	r->filter = slug_filter_new((size_t)r->config->slug_filter_slugs);
-	r->gate = unknown_gate_new(&(struct unknown_gate_config){
+	metrics_gauge_callback(r->metrics, "waymark_memory_cache_entries", "Links cached in memory.", NULL,
+	                       memory_entries, r->memory);
+	metrics_counter_callback(r->metrics, "waymark_memory_cache_evictions_total", "Links evicted from memory.", NULL,
+	                         memory_evictions, r->memory);
+	r->changes = recent_changes_new();
+	memory_cache_use_feed(r->memory, &r->watermark, r->changes);
+	r->filter = slug_bloom_filter_new((size_t)r->config->slug_bloom_filter_slugs);
+	r->limiter = unknown_slug_limiter_new(&(struct unknown_slug_limiter_config){
 		.filter = r->filter,
-		.progress = &r->progress,
+		.watermark = &r->watermark,
 		.queries_per_second = r->config->unknown_queries_per_second,
-		.waiting_max = FLIGHTS_MAX / 2,
+		.waiting_max = LOOKUPS_MAX / 2,
 		.clock = r->clock,
 		.metrics = r->metrics,
 	});
@@ -133,15 +133,15 @@ static void make_lookup(struct redirector *r)
 		.redis = r->link_cache,
 		.postgres = r->postgres,
 		.changes = r->changes,
-		.gate = r->gate,
+		.limiter = r->limiter,
 		.workers = (size_t)r->config->workers,
-		.flights_max = FLIGHTS_MAX,
+		.lookups_max = LOOKUPS_MAX,
 		.clock = r->clock,
 		.metrics = r->metrics,
 	});
 }
 
-static enum err make_feed(struct redirector *r)
+static enum err create_feed(struct redirector *r)
 {
 	if (strcmp(r->config->link_feed_topic, CONFIG_NO_TOPIC) == 0)
 		return OK;
@@ -151,24 +151,24 @@ static enum err make_feed(struct redirector *r)
 		&(struct link_feed_config){
 			.kafka = &r->feed_kafka,
 			.topic = r->config->link_feed_topic,
-			.progress = &r->progress,
+			.watermark = &r->watermark,
 			.changes = r->changes,
 			.memory = r->memory,
 			.memory_ttl_ms = r->config->memory_ttl_ms,
 			.link_cache = r->link_cache,
 			.redis = r->redis,
 			.filter = r->filter,
-			.gate = r->gate,
+			.limiter = r->limiter,
 			.clock = r->clock,
 			.log = r->log,
 			.metrics = r->metrics,
 		},
 		&r->feed);
 	if (e == OK)
-		r->loader = filter_loader_start(&(struct filter_loader_config){
+		r->loader = bloom_filter_loader_start(&(struct bloom_filter_loader_config){
 			.filter = r->filter,
-			.gate = r->gate,
-			.progress = &r->progress,
+			.limiter = r->limiter,
+			.watermark = &r->watermark,
 			.postgres = r->postgres,
 			.log = r->log,
 			.metrics = r->metrics,
@@ -176,12 +176,12 @@ static enum err make_feed(struct redirector *r)
 	return e;
 }
 
-static enum err make_events(struct redirector *r)
+static enum err create_events(struct redirector *r)
 {
 	r->kafka = r->config->kafka;
 	snprintf(r->kafka.client_id, sizeof(r->kafka.client_id), "waymark-redirector");
-	r->salts = salt_keeper_new(
-		&(struct salt_keeper_config){ .postgres = r->postgres, .clock = r->clock, .log = r->log });
+	r->salts = salt_cache_new(
+		&(struct salt_cache_config){ .postgres = r->postgres, .clock = r->clock, .log = r->log });
 	return event_shipper_new(
 		&(struct event_shipper_config){
 			.kafka = &r->kafka,
@@ -195,7 +195,7 @@ static enum err make_events(struct redirector *r)
 		&r->events);
 }
 
-static enum err make_hosts(struct redirector *r)
+static enum err create_host_guard(struct redirector *r)
 {
 	return host_guard_start(
 		&(struct host_guard_config){
@@ -210,15 +210,15 @@ static enum err make_hosts(struct redirector *r)
 		&r->hosts);
 }
 
-static void make_door(struct redirector *r)
+static void create_handler(struct redirector *r)
 {
 	r->trusted = config_trusted_proxies(r->config);
-	r->unknown_limit = unknown_limit_new(r->config->unknown_slugs_per_minute);
+	r->client_limiter = client_limiter_new(r->config->unknown_slugs_per_minute);
 	r->redirect = redirect_new(&(struct redirect_config){
 		.lookup = r->lookup,
 		.events = r->events,
 		.salts = r->salts,
-		.unknown_limit = r->unknown_limit,
+		.client_limiter = r->client_limiter,
 		.hosts = r->hosts,
 		.trusted = &r->trusted,
 		.public_base_url = r->config->public_base_url,
@@ -240,19 +240,19 @@ enum err redirector_new(const struct config *config, const struct clock *clock, 
 	r->clock = clock;
 	r->log = log;
 	r->metrics = metrics;
-	feed_progress_init(&r->progress, clock);
-	enum err e = make_stores(r);
+	watermark_tracker_init(&r->watermark, clock);
+	enum err e = create_stores(r);
 	if (e != OK)
 		goto out;
-	make_lookup(r);
-	e = make_feed(r);
+	create_lookup(r);
+	e = create_feed(r);
 	if (e == OK)
-		e = make_events(r);
+		e = create_events(r);
 	if (e == OK)
-		e = make_hosts(r);
+		e = create_host_guard(r);
 	if (e != OK)
 		goto out;
-	make_door(r);
+	create_handler(r);
 	*out = r;
 	return OK;
 out:
@@ -260,7 +260,7 @@ out:
 	return e;
 }
 
-static bool can_lead(void *ctx)
+static bool can_redirect(void *ctx)
 {
 	struct redirector *r = ctx;
 	return pg_pool_is_reachable(r->postgres) || redis_pool_is_reachable(r->redis);
@@ -268,10 +268,10 @@ static bool can_lead(void *ctx)
 
 static enum err serve_operators(struct redirector *r)
 {
-	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_lead, .ctx = r };
+	r->checks[0] = (struct ops_server_check){ .name = "postgres_or_redis", .ready = can_redirect, .ctx = r };
 	r->checks[1] =
-		(struct ops_server_check){ .name = "journal", .ready = event_shipper_can_write, .ctx = r->events };
-	/* Redis alone would do for an outage, not for a version whose database is still to come. */
+		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
+	/* Redis alone suffices in an outage, but not before the database is migrated. */
 	r->checks[2] =
 		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
 	return ops_server_start(
@@ -291,11 +291,11 @@ static enum err serve_visitors(struct redirector *r)
 	r->pipeline = (struct redis_pipeline_config){
 		.url = r->config->redis_url,
 		.timeout_ms = REDIS_TIMEOUT_MS,
-		.in_flight_max = FLIGHTS_MAX,
+		.in_flight_max = LOOKUPS_MAX,
 		.clock = r->clock,
 		.log = r->log,
 	};
-	r->guest = redis_guest(&r->pipeline);
+	r->loop_hook = redis_loop_adapter(&r->pipeline);
 	return http_server_start(
 		&(struct http_server_config){
 			.name = "public",
@@ -309,9 +309,9 @@ static enum err serve_visitors(struct redirector *r)
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,
 			.handler = redirect_handle,
-			.refusal = page_refusal,
+			.refusal = error_page_respond_for_server,
 			.observer = redirect_observe,
-			.guest = &r->guest,
+			.guest = &r->loop_hook,
 			.ctx = r->redirect,
 			.clock = r->clock,
 			.log = r->log,
@@ -322,7 +322,7 @@ static enum err serve_visitors(struct redirector *r)
 
 enum err redirector_serve(struct redirector *r)
 {
-	/* Whoever is told that we are ready must find the door open. */
+	/* The public port opens first: /readyz must not succeed before it accepts connections. */
 	enum err e = serve_visitors(r);
 	return e == OK ? serve_operators(r) : e;
 }
@@ -355,13 +355,13 @@ enum err redirector_drain(struct redirector *r)
 	return e;
 }
 
-/* Nobody waits at the gate any more: the flights of link_lookup can land. */
-static void end_feed(struct redirector *r)
+/* Closing the limiter completes held lookups, so that link_lookup_free can return. */
+static void stop_feed(struct redirector *r)
 {
 	link_feed_stop(r->feed);
-	filter_loader_stop(r->loader);
-	if (r->gate)
-		unknown_gate_close(r->gate);
+	bloom_filter_loader_stop(r->loader);
+	if (r->limiter)
+		unknown_slug_limiter_close(r->limiter);
 }
 
 void redirector_free(struct redirector *r)
@@ -369,16 +369,16 @@ void redirector_free(struct redirector *r)
 	if (!r)
 		return;
 	redirect_free(r->redirect);
-	unknown_limit_free(r->unknown_limit);
+	client_limiter_free(r->client_limiter);
 	host_guard_stop(r->hosts);
 	event_shipper_free(r->events);
-	salt_keeper_free(r->salts);
-	end_feed(r);
+	salt_cache_free(r->salts);
+	stop_feed(r);
 	link_lookup_free(r->lookup);
-	unknown_gate_free(r->gate);
-	slug_filter_free(r->filter);
-	change_clock_free(r->changes);
-	feed_progress_clear(&r->progress);
+	unknown_slug_limiter_free(r->limiter);
+	slug_bloom_filter_free(r->filter);
+	recent_changes_free(r->changes);
+	watermark_tracker_clear(&r->watermark);
 	memory_cache_free(r->memory);
 	link_cache_free(r->link_cache);
 	redis_pool_free(r->redis);

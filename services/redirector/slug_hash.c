@@ -5,12 +5,12 @@
 #include "lib/base/entropy.h"
 #include "lib/links/slug.h"
 
-void slug_hash_key_draw(struct slug_hash_key *key)
+void slug_hash_key_generate(struct slug_hash_key *key)
 {
 	entropy_fill(key, sizeof(*key));
 }
 
-/* The high and low half of a 128-bit product: each input bit reaches every output bit (as in wyhash). */
+/* XOR of both halves of a 128-bit product: each input bit affects all output bits (wyhash). */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;

@@ -10,17 +10,17 @@
 
 #include "tests/integration/net/kafka_fixture.h"
 
-void event_reader_read(struct world *world, const char *name, struct redirect_event *events, size_t count)
+void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events, size_t count)
 {
 	char slug[SLUG_SIZE];
-	world_slug(world, name, slug);
+	fixture_slug(f, name, slug);
 	struct kafka_consumer_config config = {
-		.kafka = &world->config.kafka,
+		.kafka = &f->config.kafka,
 		.group = slug,
 		.topic = REDIRECT_EVENT_TOPIC,
 		.session_timeout_ms = 6000,
 		.events = kafka_fixture_from_the_beginning,
-		.log = world->log,
+		.log = f->log,
 	};
 	struct kafka_consumer *consumer = NULL;
 	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);
@@ -29,7 +29,7 @@ void event_reader_read(struct world *world, const char *name, struct redirect_ev
 	while (found < count) {
 		struct kafka_message message;
 		char reason[REDIRECT_EVENT_REASON_SIZE];
-		assert_true(http_fixture_now_ms() - began_ms < 2 * WORLD_DEADLINE_MS);
+		assert_true(http_fixture_now_ms() - began_ms < 2 * FIXTURE_TIMEOUT_MS);
 		if (kafka_consumer_poll(consumer, 100, &message) != OK || message.key_len != strlen(slug) ||
 		    memcmp(message.key, slug, message.key_len) != 0)
 			continue;

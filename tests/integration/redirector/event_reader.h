@@ -1,15 +1,13 @@
-/*
- * One thread at a time. For tests: the events that a world's redirectors have sent, read from Kafka.
- */
+/* One thread at a time. For tests: reads the events of a fixture's redirectors from Kafka. */
 #ifndef WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
 #define WAYMARK_TESTS_INTEGRATION_REDIRECTOR_EVENT_READER_H
 
 #include <stddef.h>
 
 #include "lib/clicks/redirect_event.h"
-#include "tests/integration/redirector/world.h"
+#include "tests/integration/redirector/fixture.h"
 
-/* The first count events of the link of that name, in order. */
-void event_reader_read(struct world *world, const char *name, struct redirect_event *events, size_t count);
+/* Reads the first count events of the link with that name, in order. */
+void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events, size_t count);
 
 #endif

@@ -12,71 +12,71 @@
 
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/salt_store.h"
-#include "services/redirector/event_shipper.h"
+#include "services/redirector/events/event_shipper.h"
 #include "tests/integration/redirector/event_reader.h"
-#include "tests/integration/redirector/world.h"
+#include "tests/integration/redirector/fixture.h"
 
 #define ACCEPTED "waymark_events_accepted_total"
 #define ACKED "waymark_events_acked_total"
 #define QUEUED "waymark_events_queued"
 #define DROPPED "waymark_events_dropped_total"
 
-static void makes_one_event_of_each_redirect_and_none_of_other_answers(void **state)
+static void makes_one_event_per_redirect_and_none_for_other_responses(void **state)
 {
-	struct world *world = *state;
-	world_add_link(world, "counted");
-	world_add_link(world, "gone");
-	world_change_link(world, "gone", "state = 'EXPIRED'");
-	world_add_link(world, "over");
-	world_change_link(world, "over", "state = 'EXPIRED', expired_url = 'https://example.com/over'");
-	world_add_link(world, "off");
-	world_change_link(world, "off", "state = 'DISABLED'");
-	world_start(world);
-	assert_int_equal(world_follow(world, "counted", ""), 302);
-	assert_int_equal(world_follow(world, "over", ""), 302);
-	assert_int_equal(world_follow(world, "gone", ""), 410);
-	assert_int_equal(world_follow(world, "off", ""), 404);
-	assert_int_equal(world_follow(world, "unknown", ""), 404);
-	assert_int_equal(world_ask(world, "POST /abc", ""), 405);
-	assert_int_equal(world_metric(world, ACCEPTED), 2);
-	world_await_metric(world, ACKED, 2);
-	assert_int_equal(world_metric(world, QUEUED), 0);
-	assert_int_equal(world_metric(world, DROPPED), 0);
+	struct fixture *f = *state;
+	fixture_add_link(f, "counted");
+	fixture_add_link(f, "gone");
+	fixture_change_link(f, "gone", "state = 'EXPIRED'");
+	fixture_add_link(f, "over");
+	fixture_change_link(f, "over", "state = 'EXPIRED', expired_url = 'https://example.com/over'");
+	fixture_add_link(f, "off");
+	fixture_change_link(f, "off", "state = 'DISABLED'");
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "counted", ""), 302);
+	assert_int_equal(fixture_get_link(f, "over", ""), 302);
+	assert_int_equal(fixture_get_link(f, "gone", ""), 410);
+	assert_int_equal(fixture_get_link(f, "off", ""), 404);
+	assert_int_equal(fixture_get_link(f, "unknown", ""), 404);
+	assert_int_equal(fixture_request(f, "POST /abc", ""), 405);
+	assert_int_equal(fixture_metric(f, ACCEPTED), 2);
+	fixture_await_metric(f, ACKED, 2);
+	assert_int_equal(fixture_metric(f, QUEUED), 0);
+	assert_int_equal(fixture_metric(f, DROPPED), 0);
 }
 
-static void brings_every_event_to_kafka_before_it_ends(void **state)
+static void ships_every_event_before_it_ends(void **state)
 {
-	struct world *world = *state;
-	world->config.drain_s = 15;
-	world->config.memory_ttl_ms = 60000;
-	world_add_link(world, "flush");
-	world_start(world);
+	struct fixture *f = *state;
+	f->config.drain_s = 15;
+	f->config.memory_ttl_ms = 60000;
+	fixture_add_link(f, "flush");
+	fixture_start(f);
 	for (int i = 0; i < 50; i++)
-		assert_int_equal(world_follow(world, "flush", ""), 302);
-	assert_int_equal(redirector_drain(world->redirector), OK);
-	assert_int_equal(world_metric(world, ACKED), 50);
+		assert_int_equal(fixture_get_link(f, "flush", ""), 302);
+	assert_int_equal(redirector_drain(f->redirector), OK);
+	assert_int_equal(fixture_metric(f, ACKED), 50);
 }
 
-/* Answers come in requests without waiting for them: as fast as one connection can. */
-static void follow_often(struct world *world, const char *name, int times)
+/* Sends requests one after another on one connection, as fast as it can. */
+static void get_link_repeatedly(struct fixture *f, const char *name, int times)
 {
 	char request[256];
 	char slug[SLUG_SIZE];
-	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", world_slug(world, name, slug));
-	int fd = http_fixture_connect(&world->door);
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", fixture_slug(f, name, slug));
+	int fd = http_fixture_connect(&f->server);
 	for (int i = 0; i < times; i++) {
 		assert_true(http_fixture_send_text(fd, request));
-		http_fixture_read_answer(fd, true, &world->answer);
-		assert_int_equal(world->answer.status, 302);
+		http_fixture_read_answer(fd, true, &f->answer);
+		assert_int_equal(f->answer.status, 302);
 	}
 	close(fd);
 }
 
-static void assert_adds_up(struct world *world)
+static void assert_adds_up(struct fixture *f)
 {
 	struct strbuf text;
 	strbuf_init(&text, 1024 * 1024);
-	metrics_render(world->metrics, &text);
+	metrics_render(f->metrics, &text);
 	long long accepted = -1, acked = -1, queued = -1, dropped = -1;
 	const char *names[] = { "\n" ACCEPTED " ", "\n" ACKED " ", "\n" QUEUED " ", "\n" DROPPED " " };
 	long long *values[] = { &accepted, &acked, &queued, &dropped };
@@ -90,27 +90,27 @@ static void assert_adds_up(struct world *world)
 	strbuf_clear(&text);
 }
 
-static void redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up(void **state)
+static void redirects_without_kafka_and_drops_events_only_when_the_journal_is_full(void **state)
 {
-	struct world *world = *state;
-	snprintf(world->config.kafka.brokers, sizeof(world->config.kafka.brokers), WORLD_NOWHERE_KAFKA);
-	world->config.journal_max_bytes = (int64_t)256 * 1024;
-	world->config.drain_s = 0;
-	world->config.memory_ttl_ms = 60000;
-	world_add_link(world, "nokafka");
-	world_start(world);
-	follow_often(world, "nokafka", 100);
-	assert_int_equal(world_metric(world, QUEUED), 100);
-	assert_int_equal(world_metric(world, DROPPED), 0);
-	assert_adds_up(world);
+	struct fixture *f = *state;
+	snprintf(f->config.kafka.brokers, sizeof(f->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	f->config.journal_max_bytes = (int64_t)256 * 1024;
+	f->config.drain_s = 0;
+	f->config.memory_ttl_ms = 60000;
+	fixture_add_link(f, "nokafka");
+	fixture_start(f);
+	get_link_repeatedly(f, "nokafka", 100);
+	assert_int_equal(fixture_metric(f, QUEUED), 100);
+	assert_int_equal(fixture_metric(f, DROPPED), 0);
+	assert_adds_up(f);
 	for (int i = 0; i < 20; i++) {
-		follow_often(world, "nokafka", 150);
-		assert_adds_up(world);
+		get_link_repeatedly(f, "nokafka", 150);
+		assert_adds_up(f);
 	}
-	assert_int_equal(world_metric(world, ACCEPTED), 3100);
-	assert_true(world_metric(world, DROPPED) > 0);
-	assert_int_equal(world_metric(world, ACKED), 0);
-	world_await_ready(world, true);
+	assert_int_equal(fixture_metric(f, ACCEPTED), 3100);
+	assert_true(fixture_metric(f, DROPPED) > 0);
+	assert_int_equal(fixture_metric(f, ACKED), 0);
+	fixture_await_ready(f, true);
 }
 
 #define APPENDED 20000
@@ -127,66 +127,66 @@ static void *append_events(void *arg)
 	return NULL;
 }
 
-static void adds_up_at_every_scrape_while_events_come_and_go(void **state)
+static void counts_add_up_at_every_scrape(void **state)
 {
-	struct world *world = *state;
+	struct fixture *f = *state;
 	struct event_shipper_config config = {
-		.kafka = &world->config.kafka,
-		.journal_dir = world->journal_dir,
+		.kafka = &f->config.kafka,
+		.journal_dir = f->journal_dir,
 		.bytes_max = (size_t)16 * 1024 * 1024,
 		.clock = clock_system(),
-		.log = world->log,
-		.metrics = world->metrics,
+		.log = f->log,
+		.metrics = f->metrics,
 	};
 	struct event_shipper *shipper = NULL;
 	assert_int_equal(event_shipper_new(&config, &shipper), OK);
 	pthread_t appender;
 	assert_int_equal(pthread_create(&appender, NULL, append_events, shipper), 0);
-	while (world_metric(world, ACCEPTED) < APPENDED)
-		assert_adds_up(world);
+	while (fixture_metric(f, ACCEPTED) < APPENDED)
+		assert_adds_up(f);
 	pthread_join(appender, NULL);
-	assert_int_equal(event_shipper_flush(shipper, WORLD_DEADLINE_MS), OK);
-	assert_adds_up(world);
-	assert_int_equal(world_metric(world, QUEUED), 0);
+	assert_int_equal(event_shipper_flush(shipper, FIXTURE_TIMEOUT_MS), OK);
+	assert_adds_up(f);
+	assert_int_equal(fixture_metric(f, QUEUED), 0);
 	event_shipper_free(shipper);
 }
 
-/* --- what stands in an event --- */
+/* --- the content of an event --- */
 
-static void make_salts(struct world *world)
+static void create_salts(struct fixture *f)
 {
-	struct pg_conn *conn = test_database_connect(world->database, NULL);
+	struct pg_conn *conn = test_database_connect(f->database, NULL);
 	int32_t today = clock_utc_day(clock_now_us(clock_system()));
 	int64_t made = 0;
 	assert_int_equal(salt_store_make(conn, today, today + 1, &made), OK);
 	pg_conn_close(conn);
 }
 
-static void follow_with_hash(struct world *world, const char *name, const char *headers)
+static void get_link_until_hashed(struct fixture *f, const char *name, const char *headers)
 {
 	int64_t began_ms = http_fixture_now_ms();
 	double without;
 	do {
-		without = world_metric(world, "waymark_events_without_visitor_hash_total");
-		assert_int_equal(world_follow(world, name, headers), 302);
-		assert_true(http_fixture_now_ms() - began_ms < WORLD_DEADLINE_MS);
-	} while (world_metric(world, "waymark_events_without_visitor_hash_total") > without);
+		without = fixture_metric(f, "waymark_events_without_visitor_hash_total");
+		assert_int_equal(fixture_get_link(f, name, headers), 302);
+		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
+	} while (fixture_metric(f, "waymark_events_without_visitor_hash_total") > without);
 }
 
-/* As kill -9 leaves it: nothing is said to Kafka, the files stay as they are. */
-static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(void **state)
+/* Leaves the files as kill -9 does: nothing reached Kafka. */
+static void the_next_redirector_ships_unacknowledged_events(void **state)
 {
 	static struct redirect_event events[20];
-	struct world *world = *state;
-	struct kafka_config nowhere = world->config.kafka;
-	snprintf(nowhere.brokers, sizeof(nowhere.brokers), WORLD_NOWHERE_KAFKA);
+	struct fixture *f = *state;
+	struct kafka_config nowhere = f->config.kafka;
+	snprintf(nowhere.brokers, sizeof(nowhere.brokers), FIXTURE_UNREACHABLE_KAFKA);
 	struct event_shipper_config config = {
 		.kafka = &nowhere,
-		.journal_dir = world->journal_dir,
+		.journal_dir = f->journal_dir,
 		.bytes_max = (size_t)16 * 1024 * 1024,
 		.clock = clock_system(),
-		.log = world->log,
-		.metrics = world->metrics,
+		.log = f->log,
+		.metrics = f->metrics,
 	};
 	struct event_shipper *shipper = NULL;
 	assert_int_equal(event_shipper_new(&config, &shipper), OK);
@@ -196,20 +196,20 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 			                             .occurred_at_us = 1,
 			                             .status = 302,
 			                             .method = REDIRECT_METHOD_GET };
-		world_slug(world, "left", events[i].slug);
+		fixture_slug(f, "left", events[i].slug);
 		event_shipper_append(shipper, &events[i], "");
 	}
 	event_shipper_free(shipper);
 
-	metrics_free(world->metrics);
-	world->metrics = metrics_new();
-	world_add_link(world, "left");
-	world_start(world);
-	assert_int_equal(world_follow(world, "left", ""), 302);
-	world_await_metric(world, ACKED, 21);
-	assert_int_equal(world_metric(world, ACCEPTED), 21);
+	metrics_free(f->metrics);
+	f->metrics = metrics_new();
+	fixture_add_link(f, "left");
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "left", ""), 302);
+	fixture_await_metric(f, ACKED, 21);
+	assert_int_equal(fixture_metric(f, ACCEPTED), 21);
 	static struct redirect_event found[21];
-	event_reader_read(world, "left", found, 21);
+	event_reader_read(f, "left", found, 21);
 	for (size_t i = 0; i < 20; i++) {
 		assert_memory_equal(found[i].event_id, events[i].event_id, ENTROPY_UUID_SIZE);
 		assert_int_equal(found[i].event_id[6] >> 4, 7);
@@ -218,24 +218,24 @@ static void events_that_kafka_did_not_have_are_shipped_by_the_next_redirector(vo
 	assert_memory_not_equal(found[20].instance, found[19].instance, ENTROPY_UUID_SIZE);
 }
 
-static void tells_about_the_visitor_without_the_address(void **state)
+static void describes_the_visitor_without_the_address(void **state)
 {
 	static struct redirect_event events[4];
-	struct world *world = *state;
-	snprintf(world->config.region, sizeof(world->config.region), "eu-west");
-	make_salts(world);
-	world_add_link(world, "warmup");
-	world_add_link(world, "told");
-	world_start(world);
-	follow_with_hash(world, "warmup", "X-Forwarded-For: 203.0.113.99\r\n");
+	struct fixture *f = *state;
+	snprintf(f->config.region, sizeof(f->config.region), "eu-west");
+	create_salts(f);
+	fixture_add_link(f, "warmup");
+	fixture_add_link(f, "visited");
+	fixture_start(f);
+	get_link_until_hashed(f, "warmup", "X-Forwarded-For: 203.0.113.99\r\n");
 	int64_t before_us = clock_now_us(clock_system());
-	world_follow(world, "told",
-	             "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
-	world_follow(world, "told", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
-	world_follow(world, "told", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
-	world_follow(world, "told", "");
-	world_await_metric(world, ACKED, world_metric(world, ACCEPTED));
-	event_reader_read(world, "told", events, 4);
+	fixture_get_link(f, "visited",
+	                 "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\nSec-Purpose: prefetch\r\n");
+	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.99\r\nUser-Agent: Firefox\r\n");
+	fixture_get_link(f, "visited", "X-Forwarded-For: 203.0.113.98\r\nUser-Agent: Firefox\r\n");
+	fixture_get_link(f, "visited", "");
+	fixture_await_metric(f, ACKED, fixture_metric(f, ACCEPTED));
+	event_reader_read(f, "visited", events, 4);
 
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(events[i].status, 302);
@@ -260,13 +260,13 @@ static void tells_about_the_visitor_without_the_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_reset, world_stop)
-		TEST(makes_one_event_of_each_redirect_and_none_of_other_answers),
-		TEST(brings_every_event_to_kafka_before_it_ends),
-		TEST(redirects_on_without_kafka_and_drops_only_when_the_room_is_used_up),
-		TEST(events_that_kafka_did_not_have_are_shipped_by_the_next_redirector),
-		TEST(adds_up_at_every_scrape_while_events_come_and_go),
-		TEST(tells_about_the_visitor_without_the_address),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
+		TEST(makes_one_event_per_redirect_and_none_for_other_responses),
+		TEST(ships_every_event_before_it_ends),
+		TEST(redirects_without_kafka_and_drops_events_only_when_the_journal_is_full),
+		TEST(the_next_redirector_ships_unacknowledged_events),
+		TEST(counts_add_up_at_every_scrape),
+		TEST(describes_the_visitor_without_the_address),
 	};
-	return cmocka_run_group_tests(tests, world_open, world_close);
+	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

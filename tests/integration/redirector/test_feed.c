@@ -16,7 +16,7 @@
 #include "lib/links/link_event.h"
 #include "lib/net/kafka_producer.h"
 #include "tests/integration/net/kafka_fixture.h"
-#include "tests/integration/redirector/world.h"
+#include "tests/integration/redirector/fixture.h"
 
 #define FROM_MEMORY "waymark_link_lookups_total{level=\"memory\"}"
 #define FROM_REDIS "waymark_link_lookups_total{level=\"redis\"}"
@@ -26,76 +26,76 @@
 #define FILTER_COMPLETE "waymark_slug_filter_is_complete"
 
 #define PARTITIONS 2
-#define MARK_MS 50
-#define PATIENCE_MS 15000
+#define WATERMARK_MS 50
+#define TIMEOUT_MS 15000
 
-/* A world, a topic of its own, and in the relay's place somebody who marks it. */
-struct scene {
-	struct world *world;
+/* A fixture with its own topic, to which a thread writes watermarks in place of the relay. */
+struct feed_fixture {
+	struct fixture *fixture;
 	struct net_fixture *net;
 	struct kafka_producer *producer;
-	pthread_t marker;
-	atomic_bool ends;
-	atomic_bool is_silent;
+	pthread_t watermark_thread;
+	atomic_bool is_stopping;
+	atomic_bool is_paused;
 };
 
-static void *keep_marking(void *arg)
+static void *write_watermarks(void *arg)
 {
-	struct scene *s = arg;
-	while (!atomic_load(&s->ends)) {
-		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_silent); p++) {
+	struct feed_fixture *s = arg;
+	while (!atomic_load(&s->is_stopping)) {
+		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_paused); p++) {
 			struct feed_mark mark = { clock_now_us(clock_system()), 0, PARTITIONS };
 			struct feed_mark_texts texts = { 0 };
 			struct kafka_record record;
 			feed_mark_write(&mark, p, "/test", &texts, &record);
 			record.topic = s->net->unique;
-			/* A full queue makes a mark less. */
+			/* A full queue skips a watermark. */
 			enum err e = kafka_producer_send(s->producer, &record);
 			(void)e;
 		}
-		poll(NULL, 0, MARK_MS);
+		poll(NULL, 0, WATERMARK_MS);
 	}
 	return NULL;
 }
 
 static int set_up(void **state)
 {
-	struct scene *s = mem_zero(sizeof(*s));
+	struct feed_fixture *s = mem_zero(sizeof(*s));
 	void *part;
-	s->world = *state;
+	s->fixture = *state;
 	net_fixture_set_up(&part);
 	s->net = part;
-	part = s->world;
-	world_reset(&part);
+	part = s->fixture;
+	fixture_set_up(&part);
 	kafka_fixture_make_topic(s->net, PARTITIONS);
-	snprintf(s->world->config.link_feed_topic, sizeof(s->world->config.link_feed_topic), "%s", s->net->unique);
+	snprintf(s->fixture->config.link_feed_topic, sizeof(s->fixture->config.link_feed_topic), "%s", s->net->unique);
 	const struct kafka_producer_config config = {
 		.kafka = &s->net->kafka, .queue_max = 1000, .queue_bytes_max = 10 << 20, .log = s->net->log
 	};
 	assert_int_equal(kafka_producer_new(&config, &s->producer), OK);
-	pthread_create(&s->marker, NULL, keep_marking, s);
+	pthread_create(&s->watermark_thread, NULL, write_watermarks, s);
 	*state = s;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct scene *s = *state;
-	struct world *world = s->world;
-	void *part = world;
-	atomic_store(&s->ends, true);
-	pthread_join(s->marker, NULL);
+	struct feed_fixture *s = *state;
+	struct fixture *f = s->fixture;
+	void *part = f;
+	atomic_store(&s->is_stopping, true);
+	pthread_join(s->watermark_thread, NULL);
 	kafka_producer_free(s->producer);
-	world_stop(&part);
+	fixture_tear_down(&part);
 	part = s->net;
 	net_fixture_tear_down(&part);
 	free(s);
-	*state = world;
+	*state = f;
 	return 0;
 }
 
-/* A change as the relay would tell it, which is in PostgreSQL already or does not matter there. */
-static void tell(struct scene *s, const char *name, int64_t version, const char *destination)
+/* Publishes a change like the relay. PostgreSQL is changed by the test, if at all. */
+static void publish(struct feed_fixture *s, const char *name, int64_t version, const char *destination)
 {
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = LINK_CHANGE_UPDATED };
@@ -103,7 +103,7 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 		(struct link){ .type = LINK_TYPE_PERMANENT, .owner_id = 1, .created_at_us = 1, .updated_at_us = 1 };
 	event->link.entry =
 		(struct link_entry){ .id = 1, .version = version, .state = LINK_STATE_ACTIVE, .redirect_status = 302 };
-	const char *slug = world_slug(s->world, name, event->link.entry.slug);
+	const char *slug = fixture_slug(s->fixture, name, event->link.entry.slug);
 	snprintf(event->link.entry.original_url, LINK_URL_SIZE, "https://example.com/%s", destination);
 	struct strbuf bytes;
 	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
@@ -114,192 +114,192 @@ static void tell(struct scene *s, const char *name, int64_t version, const char 
 		                             .value = bytes.data,
 		                             .value_len = bytes.len };
 	assert_int_equal(kafka_producer_send(s->producer, &record), OK);
-	assert_int_equal(kafka_producer_flush(s->producer, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(s->producer, TIMEOUT_MS), OK);
 	strbuf_clear(&bytes);
 	free(event);
 }
 
-static void assert_leads(struct world *world, const char *name, const char *destination)
+static void assert_redirects(struct fixture *f, const char *name, const char *destination)
 {
-	assert_int_equal(world_follow(world, name, ""), 302);
-	world_assert_header(world, "Location", destination);
+	assert_int_equal(fixture_get_link(f, name, ""), 302);
+	fixture_assert_header(f, "Location", destination);
 }
 
-static bool leads(struct world *world, const char *name, const char *destination)
+static bool redirects(struct fixture *f, const char *name, const char *destination)
 {
 	char found[4096];
-	return world_follow(world, name, "") == 302 &&
-	       strcmp(http_fixture_header(&world->answer, "Location", found, sizeof(found)), destination) == 0;
+	return fixture_get_link(f, name, "") == 302 &&
+	       strcmp(http_fixture_header(&f->answer, "Location", found, sizeof(found)), destination) == 0;
 }
 
-static void await(struct world *world, const char *series, double wanted)
+static void await(struct fixture *f, const char *series, double wanted)
 {
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (world_metric(world, series) != wanted)
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (fixture_metric(f, series) != wanted)
 		assert_true(http_fixture_now_ms() < until_ms);
 }
 
-static void memory_answers_beyond_its_time_and_takes_changes(void **state)
+static void memory_outlives_its_ttl_and_applies_changes(void **state)
 {
-	struct scene *s = *state;
-	world_add_link(s->world, "followed");
-	world_start(s->world);
-	await(s->world, IS_FRESH, 1);
+	struct feed_fixture *s = *state;
+	fixture_add_link(s->fixture, "followed");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
 	for (int i = 0; i < 3; i++)
-		assert_leads(s->world, "followed", "https://example.com/followed");
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
-	assert_int_equal(world_metric(s->world, FROM_MEMORY), 2);
-	tell(s, "followed", 2, "changed");
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (!leads(s->world, "followed", "https://example.com/changed"))
+		assert_redirects(s->fixture, "followed", "https://example.com/followed");
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(s->fixture, FROM_MEMORY), 2);
+	publish(s, "followed", 2, "changed");
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (!redirects(s->fixture, "followed", "https://example.com/changed"))
 		assert_true(http_fixture_now_ms() < until_ms);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
-	assert_int_equal(world_metric(s->world, FROM_REDIS), 0);
-	assert_int_equal(world_metric(s->world, "waymark_feed_events_total"), 1);
-	assert_true(world_metric(s->world, "waymark_feed_lag_seconds") < 1);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), 0);
+	assert_int_equal(fixture_metric(s->fixture, "waymark_feed_events_total"), 1);
+	assert_true(fixture_metric(s->fixture, "waymark_feed_lag_seconds") < 1);
 }
 
-static void memory_goes_by_time_again_when_the_marks_end(void **state)
+static void the_ttl_applies_again_when_the_watermarks_stop(void **state)
 {
-	struct scene *s = *state;
-	world_add_link(s->world, "alone");
-	world_start(s->world);
-	await(s->world, IS_FRESH, 1);
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	atomic_store(&s->is_silent, true);
-	await(s->world, IS_FRESH, 0);
-	double asked = world_metric(s->world, FROM_REDIS);
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	assert_int_equal(world_metric(s->world, FROM_REDIS), asked + 2);
-	atomic_store(&s->is_silent, false);
-	await(s->world, IS_FRESH, 1);
-	assert_leads(s->world, "alone", "https://example.com/alone");
-	assert_int_equal(world_metric(s->world, FROM_REDIS), asked + 2);
+	struct feed_fixture *s = *state;
+	fixture_add_link(s->fixture, "paused");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	atomic_store(&s->is_paused, true);
+	await(s->fixture, IS_FRESH, 0);
+	double queried = fixture_metric(s->fixture, FROM_REDIS);
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
+	atomic_store(&s->is_paused, false);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "paused", "https://example.com/paused");
+	assert_int_equal(fixture_metric(s->fixture, FROM_REDIS), queried + 2);
 }
 
-static void is_ready_and_leads_without_kafka(void **state)
+static void is_ready_and_redirects_without_kafka(void **state)
 {
-	struct scene *s = *state;
-	snprintf(s->world->config.kafka.brokers, sizeof(s->world->config.kafka.brokers), WORLD_NOWHERE_KAFKA);
-	world_add_link(s->world, "nokafka");
-	world_start(s->world);
-	world_await_ready(s->world, true);
-	assert_leads(s->world, "nokafka", "https://example.com/nokafka");
-	assert_int_equal(world_metric(s->world, IS_FRESH), 0);
-	assert_int_equal(world_metric(s->world, FILTER_COMPLETE), 0);
+	struct feed_fixture *s = *state;
+	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	fixture_add_link(s->fixture, "nokafka");
+	fixture_start(s->fixture);
+	fixture_await_ready(s->fixture, true);
+	assert_redirects(s->fixture, "nokafka", "https://example.com/nokafka");
+	assert_int_equal(fixture_metric(s->fixture, IS_FRESH), 0);
+	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
 }
 
 static void entries_live_five_seconds_without_kafka_and_redis(void **state)
 {
-	struct scene *s = *state;
-	snprintf(s->world->config.kafka.brokers, sizeof(s->world->config.kafka.brokers), WORLD_NOWHERE_KAFKA);
-	snprintf(s->world->config.redis_url, sizeof(s->world->config.redis_url), WORLD_NOWHERE_REDIS);
-	s->world->config.memory_ttl_ms = 1000;
-	world_add_link(s->world, "lonely");
-	world_start(s->world);
-	await(s->world, "waymark_memory_cache_ttl_seconds", 5);
-	assert_leads(s->world, "lonely", "https://example.com/lonely");
+	struct feed_fixture *s = *state;
+	snprintf(s->fixture->config.kafka.brokers, sizeof(s->fixture->config.kafka.brokers), FIXTURE_UNREACHABLE_KAFKA);
+	snprintf(s->fixture->config.redis_url, sizeof(s->fixture->config.redis_url), FIXTURE_UNREACHABLE_REDIS);
+	s->fixture->config.memory_ttl_ms = 1000;
+	fixture_add_link(s->fixture, "isolated");
+	fixture_start(s->fixture);
+	await(s->fixture, "waymark_memory_cache_ttl_seconds", 5);
+	assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
 	int64_t began_ms = http_fixture_now_ms();
-	while (world_metric(s->world, FROM_POSTGRES) < 2) {
-		assert_leads(s->world, "lonely", "https://example.com/lonely");
-		assert_true(http_fixture_now_ms() - began_ms < PATIENCE_MS);
+	while (fixture_metric(s->fixture, FROM_POSTGRES) < 2) {
+		assert_redirects(s->fixture, "isolated", "https://example.com/isolated");
+		assert_true(http_fixture_now_ms() - began_ms < TIMEOUT_MS);
 	}
 	assert_in_range(http_fixture_now_ms() - began_ms, 4000, 7000);
 }
 
-static void denies_invented_slugs_without_postgresql_once_the_filter_is_complete(void **state)
+static void a_complete_filter_rejects_invented_slugs_without_postgresql(void **state)
 {
-	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 0;
-	world_add_link(s->world, "issued");
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
+	struct feed_fixture *s = *state;
+	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_add_link(s->fixture, "issued");
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
 	static const char *const invented[] = { "invented", "invented-1", "invented-2" };
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(world_follow(s->world, invented[i], ""), 404);
-	assert_int_equal(world_metric(s->world, FROM_FILTER), 3);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 0);
-	assert_leads(s->world, "issued", "https://example.com/issued");
-	/* Issued a moment ago: its event is on the topic before anybody could say that its time has come. */
-	world_add_link(s->world, "invented");
-	tell(s, "invented", 1, "invented");
-	assert_leads(s->world, "invented", "https://example.com/invented");
+		assert_int_equal(fixture_get_link(s->fixture, invented[i], ""), 404);
+	assert_int_equal(fixture_metric(s->fixture, FROM_FILTER), 3);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
+	assert_redirects(s->fixture, "issued", "https://example.com/issued");
+	/* Issued just now: its event precedes any watermark that would reject it. */
+	fixture_add_link(s->fixture, "invented");
+	publish(s, "invented", 1, "invented");
+	assert_redirects(s->fixture, "invented", "https://example.com/invented");
 }
 
-static void lets_redis_deny_what_is_asked_for_again_until_it_is_created(void **state)
+static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **state)
 {
-	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 0;
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
-	await(s->world, "waymark_link_cache_trusted", 1);
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (world_metric(s->world, FROM_REDIS) == 0) {
-		assert_int_equal(world_follow(s->world, "popular", ""), 404);
+	struct feed_fixture *s = *state;
+	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	await(s->fixture, "waymark_link_cache_trusted", 1);
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (fixture_metric(s->fixture, FROM_REDIS) == 0) {
+		assert_int_equal(fixture_get_link(s->fixture, "popular", ""), 404);
 		assert_true(http_fixture_now_ms() < until_ms);
 	}
-	assert_true(world_metric(s->world, FROM_FILTER) >= 2);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 0);
+	assert_true(fixture_metric(s->fixture, FROM_FILTER) >= 2);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 0);
 	struct link_entry entry;
-	assert_int_equal(world_ask_redis(s->world, "popular", &entry), LINK_CACHE_UNKNOWN);
-	world_add_link(s->world, "popular");
-	tell(s, "popular", 1, "popular");
-	world_tell_redis(s->world, "popular", 1, "popular");
-	assert_leads(s->world, "popular", "https://example.com/popular");
+	assert_int_equal(fixture_read_redis(s->fixture, "popular", &entry), LINK_CACHE_UNKNOWN);
+	fixture_add_link(s->fixture, "popular");
+	publish(s, "popular", 1, "popular");
+	fixture_fill_redis(s->fixture, "popular", 1, "popular");
+	assert_redirects(s->fixture, "popular", "https://example.com/popular");
 }
 
-static void asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed(void **state)
+static void the_query_budget_answers_unknown_slugs_from_postgresql(void **state)
 {
-	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 1000;
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
-	assert_int_equal(world_follow(s->world, "mistyped", ""), 404);
-	assert_int_equal(world_metric(s->world, FROM_FILTER), 0);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
+	struct feed_fixture *s = *state;
+	s->fixture->config.unknown_queries_per_second = 1000;
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	assert_int_equal(fixture_get_link(s->fixture, "mistyped", ""), 404);
+	assert_int_equal(fixture_metric(s->fixture, FROM_FILTER), 0);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
 }
 
-static void asks_postgresql_when_the_filter_is_too_small(void **state)
+static void queries_postgresql_when_the_filter_is_overfull(void **state)
 {
-	struct scene *s = *state;
-	s->world->config.slug_filter_slugs = 1000;
-	s->world->config.unknown_queries_per_second = 0;
+	struct feed_fixture *s = *state;
+	s->fixture->config.slug_bloom_filter_slugs = 1000;
+	s->fixture->config.unknown_queries_per_second = 0;
 	test_database_run(
-		s->world->database,
+		s->fixture->database,
 		"INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
 		"'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
-	world_start(s->world);
-	await(s->world, "waymark_slug_filter_is_overfull", 1);
-	assert_int_equal(world_metric(s->world, FILTER_COMPLETE), 0);
-	assert_int_equal(world_follow(s->world, "invented-too", ""), 404);
-	assert_int_equal(world_metric(s->world, FROM_POSTGRES), 1);
-	test_database_run(s->world->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
+	fixture_start(s->fixture);
+	await(s->fixture, "waymark_slug_filter_is_overfull", 1);
+	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
+	assert_int_equal(fixture_get_link(s->fixture, "invented-too", ""), 404);
+	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);
+	test_database_run(s->fixture->database, "DELETE FROM links WHERE slug LIKE 'many-%'");
 }
 
-static void hears_of_links_that_came_past_the_api(void **state)
+static void finds_links_that_bypassed_the_api(void **state)
 {
-	struct scene *s = *state;
-	s->world->config.unknown_queries_per_second = 0;
-	world_start(s->world);
-	await(s->world, FILTER_COMPLETE, 1);
-	world_add_link(s->world, "import");
-	int64_t until_ms = http_fixture_now_ms() + PATIENCE_MS;
-	while (!leads(s->world, "import", "https://example.com/import"))
+	struct feed_fixture *s = *state;
+	s->fixture->config.unknown_queries_per_second = 0;
+	fixture_start(s->fixture);
+	await(s->fixture, FILTER_COMPLETE, 1);
+	fixture_add_link(s->fixture, "import");
+	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
+	while (!redirects(s->fixture, "import", "https://example.com/import"))
 		assert_true(http_fixture_now_ms() < until_ms);
 }
 
-static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void **state)
+static void repairs_redis_after_its_own_stale_fill(void **state)
 {
-	struct scene *s = *state;
-	world_add_link(s->world, "filled");
-	world_start(s->world);
-	await(s->world, IS_FRESH, 1);
-	assert_leads(s->world, "filled", "https://example.com/filled");
-	tell(s, "filled", 2, "repaired");
-	await(s->world, "waymark_feed_repairs_total", 1);
+	struct feed_fixture *s = *state;
+	fixture_add_link(s->fixture, "filled");
+	fixture_start(s->fixture);
+	await(s->fixture, IS_FRESH, 1);
+	assert_redirects(s->fixture, "filled", "https://example.com/filled");
+	publish(s, "filled", 2, "repaired");
+	await(s->fixture, "waymark_feed_repairs_total", 1);
 	struct link_entry entry;
-	assert_int_equal(world_ask_redis(s->world, "filled", &entry), LINK_CACHE_ENTRY);
+	assert_int_equal(fixture_read_redis(s->fixture, "filled", &entry), LINK_CACHE_ENTRY);
 	assert_int_equal(entry.version, 2);
 }
 
@@ -308,16 +308,16 @@ static void puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden(void 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(memory_answers_beyond_its_time_and_takes_changes),
-		TEST(memory_goes_by_time_again_when_the_marks_end),
-		TEST(is_ready_and_leads_without_kafka),
+		TEST(memory_outlives_its_ttl_and_applies_changes),
+		TEST(the_ttl_applies_again_when_the_watermarks_stop),
+		TEST(is_ready_and_redirects_without_kafka),
 		TEST(entries_live_five_seconds_without_kafka_and_redis),
-		TEST(denies_invented_slugs_without_postgresql_once_the_filter_is_complete),
-		TEST(lets_redis_deny_what_is_asked_for_again_until_it_is_created),
-		TEST(asks_postgresql_about_some_unknown_slugs_for_the_sake_of_speed),
-		TEST(asks_postgresql_when_the_filter_is_too_small),
-		TEST(hears_of_links_that_came_past_the_api),
-		TEST(puts_a_change_right_in_redis_that_its_own_fill_may_have_hidden),
+		TEST(a_complete_filter_rejects_invented_slugs_without_postgresql),
+		TEST(redis_remembers_a_repeated_miss_until_the_link_is_created),
+		TEST(the_query_budget_answers_unknown_slugs_from_postgresql),
+		TEST(queries_postgresql_when_the_filter_is_overfull),
+		TEST(finds_links_that_bypassed_the_api),
+		TEST(repairs_redis_after_its_own_stale_fill),
 	};
-	return cmocka_run_group_tests(tests, world_open, world_close);
+	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

@@ -1,7 +1,4 @@
-/*
- * What a visitor is called right before, at and right after midnight (UTC), by redirectors whose clocks differ a
- * little.
- */
+/* Visitor hashes around midnight (UTC) by redirectors whose clocks differ slightly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,17 +13,17 @@
 
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
-#include "services/redirector/salt_keeper.h"
+#include "services/redirector/events/salt_cache.h"
 #include "tests/integration/redirector/event_reader.h"
 
 #define REDIRECTORS 2
 #define VISITORS 3
-#define APART_US (200 * CLOCK_US_PER_MS) /* the clocks */
+#define APART_US (200 * CLOCK_US_PER_MS) /* the difference of the clocks */
 #define BEFORE_US (500 * CLOCK_US_PER_MS)
 #define EVENTS_MAX 20000
 #define WITHOUT_HASH "waymark_events_without_visitor_hash_total"
 
-/* The system's clock, shifted. */
+/* The system clock with an offset. */
 struct shifted_clock {
 	struct clock clock;
 	_Atomic int64_t shift_us;
@@ -49,85 +46,86 @@ static void set_clock(struct shifted_clock *clock, int64_t now_us)
 	atomic_store(&clock->shift_us, now_us - clock_now_us(clock_system()));
 }
 
-/* A redirector and its visitors' way to it; both are of one world. */
-struct side {
-	struct world world;
+/* A redirector and its clock. Both instances share one database. */
+struct instance {
+	struct fixture fixture;
 	struct shifted_clock clock;
 };
 
 struct midnight {
-	struct side sides[REDIRECTORS];
-	struct salt salts[3]; /* of the day before, the day after and the next */
+	struct instance instances[REDIRECTORS];
+	struct salt salts[3]; /* of the day before midnight, the day after it and the next */
 	int64_t at_us;
-	size_t followed;
+	size_t requested;
 	struct redirect_event events[EVENTS_MAX];
 };
 
-static struct pg_conn *owner(struct world *world)
+static struct pg_conn *owner(struct fixture *f)
 {
-	return test_database_connect(world->database, NULL);
+	return test_database_connect(f->database, NULL);
 }
 
-static void make_salts(struct world *world, int32_t first, int32_t last, struct salt *salts)
+static void create_salts(struct fixture *f, int32_t first, int32_t last, struct salt *salts)
 {
-	struct pg_conn *conn = owner(world);
+	struct pg_conn *conn = owner(f);
 	int64_t made = 0;
 	size_t count = 0;
-	test_database_run(world->database, "DELETE FROM visitor_salts");
+	test_database_run(f->database, "DELETE FROM visitor_salts");
 	assert_int_equal(salt_store_make(conn, first, last, &made), OK);
 	assert_int_equal(salt_store_read(conn, first, last, salts, &count), OK);
 	assert_int_equal(count, last - first + 1);
 	pg_conn_close(conn);
 }
 
-static void follow(struct midnight *m, struct side *side, const char *name, int visitor)
+static void get_link(struct midnight *m, struct instance *instance, const char *name, int visitor)
 {
 	char headers[128];
 	snprintf(headers, sizeof(headers), "X-Forwarded-For: 203.0.113.%d\r\nUser-Agent: Firefox\r\n", visitor);
-	assert_int_equal(world_follow(&side->world, name, headers), 302);
-	m->followed++;
+	assert_int_equal(fixture_get_link(&instance->fixture, name, headers), 302);
+	m->requested++;
 }
 
-static void await_salts(struct midnight *m, struct side *side)
+static void await_salts(struct midnight *m, struct instance *instance)
 {
 	double without;
 	int64_t began_ms = http_fixture_now_ms();
 	do {
-		without = world_metric(&side->world, WITHOUT_HASH);
-		follow(m, side, "warmup", 1);
-		assert_true(http_fixture_now_ms() - began_ms < WORLD_DEADLINE_MS);
-	} while (world_metric(&side->world, WITHOUT_HASH) > without);
+		without = fixture_metric(&instance->fixture, WITHOUT_HASH);
+		get_link(m, instance, "warmup", 1);
+		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
+	} while (fixture_metric(&instance->fixture, WITHOUT_HASH) > without);
 }
 
-static void start(struct side *side, struct world *world, int64_t now_us)
+static void start(struct instance *instance, struct fixture *f, int64_t now_us)
 {
-	side->world = *world;
-	set_clock(&side->clock, now_us);
-	side->world.clock = &side->clock.clock;
-	side->world.metrics = metrics_new();
-	test_folder_make(side->world.journal_dir);
-	memcpy(side->world.config.journal_dir, side->world.journal_dir, sizeof(side->world.journal_dir));
-	world_start(&side->world);
+	instance->fixture = *f;
+	set_clock(&instance->clock, now_us);
+	instance->fixture.clock = &instance->clock.clock;
+	instance->fixture.metrics = metrics_new();
+	test_folder_make(instance->fixture.journal_dir);
+	memcpy(instance->fixture.config.journal_dir, instance->fixture.journal_dir,
+	       sizeof(instance->fixture.journal_dir));
+	fixture_start(&instance->fixture);
 }
 
-static void stop(struct side *side)
+static void stop(struct instance *instance)
 {
-	assert_int_equal(redirector_drain(side->world.redirector), OK);
-	redirector_free(side->world.redirector);
-	metrics_free(side->world.metrics);
-	test_folder_remove(side->world.journal_dir);
+	assert_int_equal(redirector_drain(instance->fixture.redirector), OK);
+	redirector_free(instance->fixture.redirector);
+	metrics_free(instance->fixture.metrics);
+	test_folder_remove(instance->fixture.journal_dir);
 }
 
 static bool is_over(const struct midnight *m)
 {
 	for (size_t i = 0; i < REDIRECTORS; i++) {
-		if (clock_now_us(&m->sides[i].clock.clock) < m->at_us + BEFORE_US)
+		if (clock_now_us(&m->instances[i].clock.clock) < m->at_us + BEFORE_US)
 			return false;
 	}
 	return true;
 }
 
-/* Each event has the hash of the visitor on the day that the event itself names. */
+/* Each event has the visitor's hash for the day of its own timestamp. */
 static void assert_hash(const struct midnight *m, const struct redirect_event *event, int visitor)
 {
 	int32_t day = clock_utc_day(event->occurred_at_us);
@@ -144,38 +142,38 @@ static void assert_hash(const struct midnight *m, const struct redirect_event *e
 	assert_memory_equal(event->visitor_hash, hash, DIGEST_SIZE);
 }
 
-static void two_redirectors_call_a_visitor_the_same_across_midnight(void **state)
+static void two_redirectors_hash_a_visitor_alike_across_midnight(void **state)
 {
 	static struct midnight m;
-	struct world *world = *state;
+	struct fixture *f = *state;
 	m.at_us = ((int64_t)clock_utc_day(clock_now_us(clock_system())) + 1) * CLOCK_US_PER_DAY;
-	make_salts(world, clock_utc_day(m.at_us) - 1, clock_utc_day(m.at_us) + 1, m.salts);
-	world_add_link(world, "warmup");
+	create_salts(f, clock_utc_day(m.at_us) - 1, clock_utc_day(m.at_us) + 1, m.salts);
+	fixture_add_link(f, "warmup");
 	char names[VISITORS][24];
 	for (int i = 0; i < VISITORS; i++) {
 		snprintf(names[i], sizeof(names[i]), "visitor-%d", i);
-		world_add_link(world, names[i]);
+		fixture_add_link(f, names[i]);
 	}
 	for (size_t i = 0; i < REDIRECTORS; i++) {
-		start(&m.sides[i], world, m.at_us - CLOCK_US_PER_HOUR);
-		await_salts(&m, &m.sides[i]);
+		start(&m.instances[i], f, m.at_us - CLOCK_US_PER_HOUR);
+		await_salts(&m, &m.instances[i]);
 	}
-	/* Nobody has to ask for a salt at midnight. */
-	test_database_run(world->database, "ALTER TABLE visitor_salts RENAME TO away");
-	set_clock(&m.sides[0].clock, m.at_us - BEFORE_US);
-	set_clock(&m.sides[1].clock, m.at_us - BEFORE_US - APART_US);
-	m.followed = 0;
-	while (!is_over(&m) && m.followed < EVENTS_MAX) {
+	/* No salt is read at midnight: both are cached already. */
+	test_database_run(f->database, "ALTER TABLE visitor_salts RENAME TO away");
+	set_clock(&m.instances[0].clock, m.at_us - BEFORE_US);
+	set_clock(&m.instances[1].clock, m.at_us - BEFORE_US - APART_US);
+	m.requested = 0;
+	while (!is_over(&m) && m.requested < EVENTS_MAX) {
 		for (int i = 0; i < REDIRECTORS * VISITORS; i++)
-			follow(&m, &m.sides[i % REDIRECTORS], names[i / REDIRECTORS], i / REDIRECTORS);
+			get_link(&m, &m.instances[i % REDIRECTORS], names[i / REDIRECTORS], i / REDIRECTORS);
 	}
 	for (size_t i = 0; i < REDIRECTORS; i++)
-		stop(&m.sides[i]);
-	test_database_run(world->database, "ALTER TABLE away RENAME TO visitor_salts");
+		stop(&m.instances[i]);
+	test_database_run(f->database, "ALTER TABLE away RENAME TO visitor_salts");
 
-	size_t each = m.followed / VISITORS, of_day[2] = { 0, 0 };
+	size_t each = m.requested / VISITORS, of_day[2] = { 0, 0 };
 	for (int i = 0; i < VISITORS; i++) {
-		event_reader_read(world, names[i], m.events, each);
+		event_reader_read(f, names[i], m.events, each);
 		for (size_t k = 0; k < each; k++) {
 			assert_hash(&m, &m.events[k], i);
 			of_day[m.events[k].occurred_at_us >= m.at_us]++;
@@ -186,79 +184,79 @@ static void two_redirectors_call_a_visitor_the_same_across_midnight(void **state
 	assert_true(of_day[0] >= 10 && of_day[1] >= 10);
 }
 
-static struct salt_keeper *make_keeper(struct world *world, struct clock_fake *clock, struct pg_pool **pool)
+static struct salt_cache *make_cache(struct fixture *f, struct clock_fake *clock, struct pg_pool **pool)
 {
-	*pool = pg_pool_new(&(struct pg_pool_config){ .url = world->config.pg_url,
+	*pool = pg_pool_new(&(struct pg_pool_config){ .url = f->config.pg_url,
 	                                              .application_name = "test",
 	                                              .max = 1,
 	                                              .wait_ms = 1000,
-	                                              .connect_timeout_ms = WORLD_DEADLINE_MS,
-	                                              .statement_timeout_ms = WORLD_DEADLINE_MS,
+	                                              .connect_timeout_ms = FIXTURE_TIMEOUT_MS,
+	                                              .statement_timeout_ms = FIXTURE_TIMEOUT_MS,
 	                                              .clock = clock_system(),
 	                                              .log = NULL,
-	                                              .metrics = world->metrics });
-	return salt_keeper_new(&(struct salt_keeper_config){ *pool, &clock->clock, world->log });
+	                                              .metrics = f->metrics });
+	return salt_cache_new(&(struct salt_cache_config){ *pool, &clock->clock, f->log });
 }
 
-static void await_salt(struct salt_keeper *keeper, int64_t time_us, bool known)
+static void await_salt(struct salt_cache *cache, int64_t time_us, bool known)
 {
 	struct digest_hmac_key salt;
 	int64_t began_ms = http_fixture_now_ms();
-	while (salt_keeper_get(keeper, time_us, &salt) != known) {
-		assert_true(http_fixture_now_ms() - began_ms < WORLD_DEADLINE_MS);
-		usleep(2000); /* between two looks */
+	while (salt_cache_get(cache, time_us, &salt) != known) {
+		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
+		usleep(2000); /* between two polls */
 	}
 }
 
-static void a_request_that_arrived_before_midnight_gets_its_days_salt_after_it(void **state)
+static void a_request_from_before_midnight_gets_its_days_salt_afterwards(void **state)
 {
-	struct world *world = *state;
+	struct fixture *f = *state;
 	struct salt salts[3];
 	struct clock_fake clock;
 	struct pg_pool *pool = NULL;
 	int64_t at_us = 20001 * CLOCK_US_PER_DAY;
-	make_salts(world, 20000, 20002, salts);
+	create_salts(f, 20000, 20002, salts);
 	clock_fake_init(&clock, at_us);
-	struct salt_keeper *keeper = make_keeper(world, &clock, &pool);
-	await_salt(keeper, at_us, true);
-	await_salt(keeper, at_us - 1, true);
-	await_salt(keeper, at_us + CLOCK_US_PER_DAY - 1, true);
-	await_salt(keeper, at_us + CLOCK_US_PER_DAY, true);
+	struct salt_cache *cache = make_cache(f, &clock, &pool);
+	await_salt(cache, at_us, true);
+	await_salt(cache, at_us - 1, true);
+	await_salt(cache, at_us + CLOCK_US_PER_DAY - 1, true);
+	await_salt(cache, at_us + CLOCK_US_PER_DAY, true);
 	struct digest_hmac_key before, after;
-	assert_true(salt_keeper_get(keeper, at_us - 1, &before));
-	assert_true(salt_keeper_get(keeper, at_us, &after));
+	assert_true(salt_cache_get(cache, at_us - 1, &before));
+	assert_true(salt_cache_get(cache, at_us, &after));
 	assert_memory_not_equal(&before, &after, sizeof(before));
-	salt_keeper_free(keeper);
+	salt_cache_free(cache);
 	pg_pool_free(pool);
 }
 
 static void no_salt_outlives_the_day_after_its_own_even_without_postgresql(void **state)
 {
-	struct world *world = *state;
+	struct fixture *f = *state;
 	struct salt salt;
 	struct clock_fake clock;
 	struct pg_pool *pool = NULL;
 	int64_t at_us = 20000 * CLOCK_US_PER_DAY;
-	/* As long as tomorrow's is missing it looks each second. */
-	make_salts(world, 20000, 20000, &salt);
+	/* While tomorrow's salt is missing, the cache polls every second. */
+	create_salts(f, 20000, 20000, &salt);
 	clock_fake_init(&clock, at_us);
-	struct salt_keeper *keeper = make_keeper(world, &clock, &pool);
-	await_salt(keeper, at_us, true);
-	test_database_run(world->database, "ALTER TABLE visitor_salts RENAME TO away");
+	struct salt_cache *cache = make_cache(f, &clock, &pool);
+	await_salt(cache, at_us, true);
+	test_database_run(f->database, "ALTER TABLE visitor_salts RENAME TO away");
 	clock_fake_advance(&clock, 2 * CLOCK_US_PER_DAY);
-	await_salt(keeper, at_us, false);
-	test_database_run(world->database, "ALTER TABLE away RENAME TO visitor_salts");
-	salt_keeper_free(keeper);
+	await_salt(cache, at_us, false);
+	test_database_run(f->database, "ALTER TABLE away RENAME TO visitor_salts");
+	salt_cache_free(cache);
 	pg_pool_free(pool);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_reset, world_stop)
-		TEST(two_redirectors_call_a_visitor_the_same_across_midnight),
-		TEST(a_request_that_arrived_before_midnight_gets_its_days_salt_after_it),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
+		TEST(two_redirectors_hash_a_visitor_alike_across_midnight),
+		TEST(a_request_from_before_midnight_gets_its_days_salt_afterwards),
 		TEST(no_salt_outlives_the_day_after_its_own_even_without_postgresql),
 	};
-	return cmocka_run_group_tests(tests, world_open, world_close);
+	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
 }

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/click.h"
+#include "services/redirector/events/click.h"
 #include "tests/unit/net/http_fixture.h"
 
-static void takes_the_hints_of_browsers_for_a_prefetch(void **state)
+static void recognises_the_prefetch_headers_of_browsers(void **state)
 {
 	(void)state;
 	assert_true(click_is_prefetch("prefetch", NULL, NULL));
@@ -22,7 +22,7 @@ static void takes_the_hints_of_browsers_for_a_prefetch(void **state)
 	assert_true(click_is_prefetch(NULL, NULL, "prefetch"));
 }
 
-static void takes_nothing_else_for_a_prefetch(void **state)
+static void recognises_nothing_else_as_a_prefetch(void **state)
 {
 	(void)state;
 	assert_false(click_is_prefetch(NULL, NULL, NULL));
@@ -32,7 +32,7 @@ static void takes_nothing_else_for_a_prefetch(void **state)
 	assert_false(click_is_prefetch(NULL, NULL, "preview"));
 }
 
-struct world {
+struct fixture {
 	struct http_fixture server;
 	struct http_fixture_answer answer;
 	struct client_ip_ranges trusted;
@@ -40,130 +40,130 @@ struct world {
 	struct redirect_event event;
 };
 
-/* The handler gets the fixture, which is the world's first member. */
-static enum http_progress look_at_the_visitor(void *ctx, struct http_exchange *x)
+/* ctx is the http_fixture, which is the first member of struct fixture. */
+static enum http_progress describe_the_visitor(void *ctx, struct http_exchange *x)
 {
-	struct world *world = ctx;
-	world->visitor = click_visitor(x, &world->trusted);
-	/* the text's length is what is tested: fill it with what must not show through */
-	memset(&world->event, 0x5a, sizeof(world->event));
-	struct client_ip nobody = { 0 };
-	click_describe(x, &nobody, NULL, &world->event);
+	struct fixture *f = ctx;
+	f->visitor = click_visitor(x, &f->trusted);
+	/* filled with a pattern that would show if a text were not terminated */
+	memset(&f->event, 0x5a, sizeof(f->event));
+	struct client_ip unknown = { 0 };
+	click_describe(x, &unknown, NULL, &f->event);
 	return HTTP_ANSWERED;
 }
 
-static int open_world(void **state)
+static int set_up(void **state)
 {
-	struct world *world = calloc(1, sizeof(*world));
-	http_fixture_start(&world->server, http_fixture_config(), look_at_the_visitor);
-	*state = world;
+	struct fixture *f = calloc(1, sizeof(*f));
+	http_fixture_start(&f->server, http_fixture_config(), describe_the_visitor);
+	*state = f;
 	return 0;
 }
 
-static int close_world(void **state)
+static int tear_down(void **state)
 {
-	struct world *world = *state;
-	http_fixture_stop(&world->server, 1000);
-	free(world);
+	struct fixture *f = *state;
+	http_fixture_stop(&f->server, 1000);
+	free(f);
 	return 0;
 }
 
-static void ask(struct world *world, const char *target, const char *headers)
+static void get(struct fixture *f, const char *target, const char *headers)
 {
 	char *request = NULL;
 	assert_true(asprintf(&request, "GET %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", target, headers) > 0);
-	http_fixture_ask(&world->server, request, &world->answer);
+	http_fixture_ask(&f->server, request, &f->answer);
 	free(request);
-	assert_int_equal(world->answer.status, 200);
+	assert_int_equal(f->answer.status, 200);
 }
 
-static void assert_visitor(const struct world *world, const char *text)
+static void assert_visitor(const struct fixture *f, const char *text)
 {
 	char shown[CLIENT_IP_TEXT_SIZE];
-	client_ip_format(&world->visitor, shown);
+	client_ip_format(&f->visitor, shown);
 	assert_string_equal(shown, text);
 }
 
-static void believes_nobody_who_is_not_a_trusted_proxy(void **state)
+static void ignores_x_forwarded_for_of_untrusted_peers(void **state)
 {
-	struct world *world = *state;
-	world->trusted.count = 0;
-	ask(world, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
-	assert_visitor(world, "127.0.0.1");
+	struct fixture *f = *state;
+	f->trusted.count = 0;
+	get(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
+	assert_visitor(f, "127.0.0.1");
 }
 
-static void believes_a_trusted_proxy_about_the_one_before_it(void **state)
+static void trusts_a_trusted_proxy_about_the_address_before_it(void **state)
 {
-	struct world *world = *state;
-	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8, 10.0.0.0/8", &world->trusted), OK);
-	ask(world, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
-	assert_visitor(world, "203.0.113.7");
-	ask(world, "/a", "X-Forwarded-For: 198.51.100.1, 203.0.113.7, 10.1.2.3\r\n");
-	assert_visitor(world, "203.0.113.7");
-	/* in two lines, of which the visitor wrote the first */
-	ask(world, "/a", "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.7\r\n");
-	assert_visitor(world, "203.0.113.7");
+	struct fixture *f = *state;
+	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8, 10.0.0.0/8", &f->trusted), OK);
+	get(f, "/a", "X-Forwarded-For: 203.0.113.7\r\n");
+	assert_visitor(f, "203.0.113.7");
+	get(f, "/a", "X-Forwarded-For: 198.51.100.1, 203.0.113.7, 10.1.2.3\r\n");
+	assert_visitor(f, "203.0.113.7");
+	/* in two header lines, of which the visitor sent the first */
+	get(f, "/a", "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 203.0.113.7\r\n");
+	assert_visitor(f, "203.0.113.7");
 }
 
-static void knows_nobody_behind_a_proxy_that_does_not_tell(void **state)
+static void knows_no_address_behind_a_proxy_that_forwards_none(void **state)
 {
-	struct world *world = *state;
-	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &world->trusted), OK);
-	ask(world, "/a", "");
-	assert_false(world->visitor.known);
+	struct fixture *f = *state;
+	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &f->trusted), OK);
+	get(f, "/a", "");
+	assert_false(f->visitor.known);
 }
 
-static void copies_what_the_visitor_sent(void **state)
+static void copies_the_headers_of_the_visitor(void **state)
 {
-	struct world *world = *state;
-	ask(world, "/a?utm_source=x%20y&z",
+	struct fixture *f = *state;
+	get(f, "/a?utm_source=x%20y&z",
 	    "User-Agent: Firefox\r\nReferer: https://news.example/\r\n"
 	    "Accept-Language: de-DE,de;q=0.8\r\nSec-Purpose: prefetch\r\n");
-	assert_string_equal(world->event.user_agent, "Firefox");
-	assert_string_equal(world->event.referrer, "https://news.example/");
-	assert_string_equal(world->event.accept_language, "de-DE,de;q=0.8");
-	assert_string_equal(world->event.host, "sho.rt");
-	assert_string_equal(world->event.query, "utm_source=x%20y&z");
-	assert_true(world->event.prefetch);
-	assert_int_equal(world->event.method, REDIRECT_METHOD_GET);
+	assert_string_equal(f->event.user_agent, "Firefox");
+	assert_string_equal(f->event.referrer, "https://news.example/");
+	assert_string_equal(f->event.accept_language, "de-DE,de;q=0.8");
+	assert_string_equal(f->event.host, "sho.rt");
+	assert_string_equal(f->event.query, "utm_source=x%20y&z");
+	assert_true(f->event.prefetch);
+	assert_int_equal(f->event.method, REDIRECT_METHOD_GET);
 }
 
-static void leaves_empty_what_the_visitor_did_not_send(void **state)
+static void leaves_missing_headers_empty(void **state)
 {
-	struct world *world = *state;
-	ask(world, "/a", "");
-	assert_string_equal(world->event.user_agent, "");
-	assert_string_equal(world->event.referrer, "");
-	assert_string_equal(world->event.accept_language, "");
-	assert_string_equal(world->event.query, "");
-	assert_string_equal(world->event.client_network, "");
-	assert_false(world->event.prefetch);
-	assert_false(world->event.has_visitor_hash);
+	struct fixture *f = *state;
+	get(f, "/a", "");
+	assert_string_equal(f->event.user_agent, "");
+	assert_string_equal(f->event.referrer, "");
+	assert_string_equal(f->event.accept_language, "");
+	assert_string_equal(f->event.query, "");
+	assert_string_equal(f->event.client_network, "");
+	assert_false(f->event.prefetch);
+	assert_false(f->event.has_visitor_hash);
 }
 
-static void cuts_and_cleans_what_is_too_long_or_no_text(void **state)
+static void truncates_long_headers_and_sanitises_invalid_text(void **state)
 {
-	struct world *world = *state;
+	struct fixture *f = *state;
 	char headers[2048];
 	char agent[1001] = { 0 };
 	memset(agent, 'a', sizeof(agent) - 1);
 	snprintf(headers, sizeof(headers), "User-Agent: %s\r\nReferer: a\xff\xe9\r\n", agent);
-	ask(world, "/a", headers);
-	assert_int_equal(strlen(world->event.user_agent), REDIRECT_EVENT_USER_AGENT_MAX);
-	assert_string_equal(world->event.referrer, "a??");
+	get(f, "/a", headers);
+	assert_int_equal(strlen(f->event.user_agent), REDIRECT_EVENT_USER_AGENT_MAX);
+	assert_string_equal(f->event.referrer, "a??");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_the_hints_of_browsers_for_a_prefetch),
-		cmocka_unit_test(takes_nothing_else_for_a_prefetch),
-		cmocka_unit_test(believes_nobody_who_is_not_a_trusted_proxy),
-		cmocka_unit_test(believes_a_trusted_proxy_about_the_one_before_it),
-		cmocka_unit_test(knows_nobody_behind_a_proxy_that_does_not_tell),
-		cmocka_unit_test(copies_what_the_visitor_sent),
-		cmocka_unit_test(leaves_empty_what_the_visitor_did_not_send),
-		cmocka_unit_test(cuts_and_cleans_what_is_too_long_or_no_text),
+		cmocka_unit_test(recognises_the_prefetch_headers_of_browsers),
+		cmocka_unit_test(recognises_nothing_else_as_a_prefetch),
+		cmocka_unit_test(ignores_x_forwarded_for_of_untrusted_peers),
+		cmocka_unit_test(trusts_a_trusted_proxy_about_the_address_before_it),
+		cmocka_unit_test(knows_no_address_behind_a_proxy_that_forwards_none),
+		cmocka_unit_test(copies_the_headers_of_the_visitor),
+		cmocka_unit_test(leaves_missing_headers_empty),
+		cmocka_unit_test(truncates_long_headers_and_sanitises_invalid_text),
 	};
-	return cmocka_run_group_tests(tests, open_world, close_world);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -32,7 +32,7 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_clear(&problems);
 }
 
-static void needs_the_stores_the_brokers_its_public_address_and_a_journal_only(void **state)
+static void requires_only_the_stores_the_brokers_the_public_url_and_the_journal(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -50,7 +50,7 @@ static void needs_the_stores_the_brokers_its_public_address_and_a_journal_only(v
 	strbuf_clear(&problems);
 }
 
-static void names_each_variable_whose_form_is_wrong(void **state)
+static void names_each_malformed_variable(void **state)
 {
 	(void)state;
 	assert_refuses("PG_URL", "postgresql://[");
@@ -67,7 +67,7 @@ static void names_each_variable_whose_form_is_wrong(void **state)
 	assert_refuses("MEMORY_CACHE_BYTES", "1");
 }
 
-static void takes_a_journal_of_many_gigabytes(void **state)
+static void accepts_a_journal_of_many_gigabytes(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -80,7 +80,7 @@ static void takes_a_journal_of_many_gigabytes(void **state)
 	assert_refuses("JOURNAL_MAX_BYTES", "137438953472");
 }
 
-static void reads_the_networks_of_proxies(void **state)
+static void parses_the_networks_of_trusted_proxies(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -95,10 +95,10 @@ static void reads_the_networks_of_proxies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_the_stores_the_brokers_its_public_address_and_a_journal_only),
-		cmocka_unit_test(names_each_variable_whose_form_is_wrong),
-		cmocka_unit_test(takes_a_journal_of_many_gigabytes),
-		cmocka_unit_test(reads_the_networks_of_proxies),
+		cmocka_unit_test(requires_only_the_stores_the_brokers_the_public_url_and_the_journal),
+		cmocka_unit_test(names_each_malformed_variable),
+		cmocka_unit_test(accepts_a_journal_of_many_gigabytes),
+		cmocka_unit_test(parses_the_networks_of_trusted_proxies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "services/redirector/journal.h"
-#include "services/redirector/journal_segment.h"
+#include "services/redirector/journal/journal.h"
+#include "services/redirector/journal/journal_segment.h"
 #include "tests/support/test_folder.h"
 
 #define SEGMENT_BYTES (64 * 1024)
@@ -56,7 +56,7 @@ static void append_numbers(struct journal *j, uint64_t first, uint64_t last)
 	}
 }
 
-/* Reads numbers first..last in order; acks them if asked to. */
+/* Expects numbers first..last in order and acks them if ack is set. */
 static void expect_numbers(struct journal *j, uint64_t first, uint64_t last, bool ack)
 {
 	for (uint64_t n = first; n <= last; n++) {
@@ -64,7 +64,7 @@ static void expect_numbers(struct journal *j, uint64_t first, uint64_t last, boo
 		assert_true(journal_next(j, &record));
 		assert_int_equal(n, strtoull(record.bytes, NULL, 10));
 		if (ack)
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 	}
 }
 
@@ -74,7 +74,7 @@ static void expect_nothing(struct journal *j)
 	assert_false(journal_next(j, &record));
 }
 
-static void gives_records_back_in_order_across_segments(void **state)
+static void returns_records_in_order_across_segments(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -86,7 +86,7 @@ static void gives_records_back_in_order_across_segments(void **state)
 	journal_free(j);
 }
 
-static void a_process_that_follows_ships_what_was_not_acked(void **state)
+static void the_next_process_ships_unacked_records(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -106,7 +106,7 @@ static void a_process_that_follows_ships_what_was_not_acked(void **state)
 	journal_free(j);
 }
 
-static void nothing_before_an_unacked_record_is_forgotten(void **state)
+static void an_unacked_record_keeps_all_later_ones(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -115,7 +115,7 @@ static void nothing_before_an_unacked_record_is_forgotten(void **state)
 		struct journal_record record;
 		assert_true(journal_next(j, &record));
 		if (n != 4)
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 	}
 	journal_maintain(j);
 	journal_free(j);
@@ -124,10 +124,10 @@ static void nothing_before_an_unacked_record_is_forgotten(void **state)
 	journal_free(j);
 }
 
-static void survives_kill_9_with_every_record_that_append_said_ok_to(void **state)
+static void every_appended_record_survives_kill_9(void **state)
 {
 	struct fixture *f = *state;
-	_Atomic uint64_t *told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *reported = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uint64_t next = 1;
 	for (int round = 0; round < 20; round++) {
 		pid_t child = fork();
@@ -137,37 +137,36 @@ static void survives_kill_9_with_every_record_that_append_said_ok_to(void **stat
 				char text[32];
 				int len = snprintf(text, sizeof text, "%llu", (unsigned long long)n);
 				if (journal_append(j, text, (size_t)len) == OK)
-					atomic_store(told, n);
+					atomic_store(reported, n);
 				else
 					pause();
 			}
 		}
-		while (atomic_load(told) < next + 500)
+		while (atomic_load(reported) < next + 500)
 			sched_yield();
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 		struct journal *j = journal_new(&f->config);
-		expect_numbers(j, next, atomic_load(told), true);
-		/* One more may have been written whole before its writer could say so. */
+		expect_numbers(j, next, atomic_load(reported), true);
+		/* One more may have been written completely before its writer reported it. */
 		struct journal_record record;
-		next = atomic_load(told) + 1;
+		next = atomic_load(reported) + 1;
 		if (journal_next(j, &record)) {
 			assert_int_equal(next, strtoull(record.bytes, NULL, 10));
-			journal_ack(j, record.ticket);
+			journal_ack(j, record.ack_id);
 			next++;
 		}
 		expect_nothing(j);
 		journal_free(j);
 	}
-	munmap((void *)told, 4096);
+	munmap((void *)reported, 4096);
 }
 
-/* How many numbers the shipper below leaves unacked. */
-#define KEPT_BACK 10
+/* Records that append_and_ship leaves unacked. */
+#define UNACKED 10
 
-/* Appends n, and ships as it goes on, so that segments are done with and used again. */
-/* 40 processes, each killed after 20 records: their segments would be five times bytes_max. */
-static void a_row_of_killed_processes_leaves_room_for_the_next(void **state)
+/* 40 processes, each killed after 20 records: full segments would take five times bytes_max. */
+static void killed_processes_leave_room_for_the_next_one(void **state)
 {
 	struct fixture *f = *state;
 	for (uint64_t process = 0; process < 40; process++) {
@@ -184,21 +183,22 @@ static void a_row_of_killed_processes_leaves_room_for_the_next(void **state)
 	journal_free(j);
 }
 
+/* Appends and ships as it goes, so that segments are released and reused. */
 static void append_and_ship(struct journal *j, uint64_t n)
 {
 	char text[200] = { 0 };
 	struct journal_record record;
 	snprintf(text, sizeof text, "%llu", (unsigned long long)n);
-	/* Lengths vary, so that records of a segment's second use begin within records of its first. */
+	/* Lengths vary, so records of a segment's second use start in the middle of old ones. */
 	assert_int_equal(OK, journal_append(j, text, 24 + n * 7 % 170));
 	assert_true(journal_next(j, &record));
 	assert_int_equal(n, strtoull(record.bytes, NULL, 10));
-	if (record.ticket >= KEPT_BACK)
-		journal_ack(j, record.ticket - KEPT_BACK);
+	if (record.ack_id >= UNACKED)
+		journal_ack(j, record.ack_id - UNACKED);
 	journal_maintain(j);
 }
 
-static void a_segment_that_is_used_again_shows_nothing_of_its_earlier_use(void **state)
+static void a_reused_segment_shows_no_old_records(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -207,26 +207,26 @@ static void a_segment_that_is_used_again_shows_nothing_of_its_earlier_use(void *
 	assert_true(journal_count(j).bytes <= 4 * SEGMENT_BYTES);
 	journal_free(j);
 	j = journal_new(&f->config);
-	expect_numbers(j, 20001 - KEPT_BACK, 20000, true);
+	expect_numbers(j, 20001 - UNACKED, 20000, true);
 	expect_nothing(j);
 	journal_free(j);
 }
 
-static void survives_kill_9_while_segments_are_used_again(void **state)
+static void survives_kill_9_while_segments_are_reused(void **state)
 {
 	struct fixture *f = *state;
-	_Atomic uint64_t *told = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic uint64_t *reported = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (uint64_t round = 1; round <= 20; round++) {
-		atomic_store(told, 0);
+		atomic_store(reported, 0);
 		pid_t child = fork();
 		if (child == 0) {
 			struct journal *j = journal_new(&f->config);
 			for (uint64_t n = 1;; n++) {
 				append_and_ship(j, n);
-				atomic_store(told, n);
+				atomic_store(reported, n);
 			}
 		}
-		while (atomic_load(told) < 3000 + 97 * round)
+		while (atomic_load(reported) < 3000 + 97 * round)
 			sched_yield();
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
@@ -235,14 +235,14 @@ static void survives_kill_9_while_segments_are_used_again(void **state)
 		uint64_t last = 0;
 		while (journal_next(j, &record)) {
 			uint64_t n = strtoull(record.bytes, NULL, 10);
-			assert_true(last == 0 ? n + KEPT_BACK + 2 >= atomic_load(told) : n == last + 1);
-			journal_ack(j, record.ticket);
+			assert_true(last == 0 ? n + UNACKED + 2 >= atomic_load(reported) : n == last + 1);
+			journal_ack(j, record.ack_id);
 			last = n;
 		}
-		assert_in_range(last, atomic_load(told), atomic_load(told) + 1);
+		assert_in_range(last, atomic_load(reported), atomic_load(reported) + 1);
 		journal_free(j);
 	}
-	munmap((void *)told, 4096);
+	munmap((void *)reported, 4096);
 }
 
 static void overwrite(const char *dir, const char *name, off_t offset, const void *bytes, size_t len)
@@ -255,13 +255,13 @@ static void overwrite(const char *dir, const char *name, off_t offset, const voi
 	close(fd);
 }
 
-static void a_torn_tail_ends_its_segment_and_nothing_else(void **state)
+static void a_torn_tail_ends_only_its_segment(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
 	append_numbers(j, 1, 3);
 	journal_free(j);
-	/* The third record's payload: 1 and 2 take 16 bytes of head each and 8 of payload. */
+	/* The payload of the third record, after two of 16 bytes of head and 8 of payload. */
 	overwrite(f->dir, "00000000000000000001.seg", JOURNAL_SEGMENT_HEADER_BYTES + 24 + 24 + 16, "X", 1);
 	j = journal_new(&f->config);
 	append_numbers(j, 4, 5);
@@ -271,7 +271,7 @@ static void a_torn_tail_ends_its_segment_and_nothing_else(void **state)
 	journal_free(j);
 }
 
-static void a_file_that_is_no_segment_is_left_alone(void **state)
+static void an_invalid_segment_file_is_left_in_place(void **state)
 {
 	struct fixture *f = *state;
 	char path[256];
@@ -286,7 +286,7 @@ static void a_file_that_is_no_segment_is_left_alone(void **state)
 	assert_int_equal(0, access(path, F_OK));
 }
 
-static void refuses_beyond_bytes_max_and_goes_on_as_soon_as_acks_made_room(void **state)
+static void refuses_appends_beyond_bytes_max_until_acks_make_room(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -296,16 +296,16 @@ static void refuses_beyond_bytes_max_and_goes_on_as_soon_as_acks_made_room(void 
 	     snprintf(text, sizeof text, "%llu", (unsigned long long)++accepted))
 		journal_maintain(j);
 	assert_in_range(accepted, 8 * SEGMENT_BYTES / 216 - 20, 8 * SEGMENT_BYTES / 216);
-	assert_false(journal_is_writable(j));
-	assert_true(journal_can_write(j));
+	assert_false(journal_accepts_appends(j));
+	assert_true(journal_is_healthy(j));
 	assert_true(journal_count(j).bytes <= f->config.bytes_max);
 	for (uint64_t n = 0; n < accepted; n++) {
 		struct journal_record record;
 		assert_true(journal_next(j, &record));
-		journal_ack(j, record.ticket);
+		journal_ack(j, record.ack_id);
 	}
 	journal_maintain(j);
-	assert_true(journal_is_writable(j));
+	assert_true(journal_accepts_appends(j));
 	assert_int_equal(OK, journal_append(j, text, sizeof text));
 	journal_free(j);
 }
@@ -329,7 +329,7 @@ static void at_most_in_flight_max_records_wait_for_acks(void **state)
 	journal_free(j);
 }
 
-static void a_folder_that_cannot_be_used_refuses_appends_and_heals(void **state)
+static void an_unusable_directory_refuses_appends_until_it_is_usable(void **state)
 {
 	struct fixture *f = *state;
 	char dir[128], blocker[96];
@@ -337,25 +337,25 @@ static void a_folder_that_cannot_be_used_refuses_appends_and_heals(void **state)
 	snprintf(dir, sizeof dir, "%s/journal", blocker);
 	f->config.dir = dir;
 	struct journal *j = journal_new(&f->config);
-	assert_false(journal_is_writable(j));
-	assert_false(journal_can_write(j));
+	assert_false(journal_accepts_appends(j));
+	assert_false(journal_is_healthy(j));
 	assert_int_equal(ERR_LIMIT, journal_append(j, "x", 1));
 	assert_int_equal(0, mkdir(blocker, 0700));
 	clock_fake_advance(&f->clock, 2 * CLOCK_US_PER_S);
 	journal_maintain(j);
-	assert_true(journal_is_writable(j));
+	assert_true(journal_accepts_appends(j));
 	append_numbers(j, 1, 1);
 	expect_numbers(j, 1, 1, true);
 	journal_free(j);
 }
 
-static void a_folder_that_another_journal_has_is_not_touched(void **state)
+static void a_directory_locked_by_another_journal_is_not_touched(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *first = journal_new(&f->config);
 	append_numbers(first, 1, 5);
 	struct journal *second = journal_new(&f->config);
-	assert_false(journal_is_writable(second));
+	assert_false(journal_accepts_appends(second));
 	expect_nothing(second);
 	expect_numbers(first, 1, 5, true);
 	journal_free(second);
@@ -376,7 +376,7 @@ static void *append_many(void *arg)
 	return NULL;
 }
 
-static void an_appender_and_a_shipper_need_no_lock_between_them(void **state)
+static void an_appender_and_a_shipper_run_without_a_lock(void **state)
 {
 	struct fixture *f = *state;
 	struct journal *j = journal_new(&f->config);
@@ -390,7 +390,7 @@ static void an_appender_and_a_shipper_need_no_lock_between_them(void **state)
 			continue;
 		}
 		assert_int_equal(n++, strtoull(record.bytes, NULL, 10));
-		journal_ack(j, record.ticket);
+		journal_ack(j, record.ack_id);
 	}
 	pthread_join(appender, NULL);
 	struct journal_counts counts = journal_count(j);
@@ -399,14 +399,14 @@ static void an_appender_and_a_shipper_need_no_lock_between_them(void **state)
 	journal_free(j);
 }
 
-/* JOURNAL_TEST_BYTES=4831838208, more than 32 bits count, is the long form: it takes so much disk and page cache. */
+/* JOURNAL_TEST_BYTES=4831838208 tests sizes above 32 bits; it takes that much disk space. */
 static uint64_t bytes_of_an_outage(void)
 {
 	const char *text = getenv("JOURNAL_TEST_BYTES");
 	return text ? strtoull(text, NULL, 10) : (uint64_t)4 * 1024 * 1024;
 }
 
-static void holds_what_a_long_outage_leaves(void **state)
+static void holds_the_backlog_of_a_long_outage(void **state)
 {
 	struct fixture *f = *state;
 	static const char filler[60000];
@@ -432,25 +432,24 @@ static void holds_what_a_long_outage_leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(gives_records_back_in_order_across_segments, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_that_follows_ships_what_was_not_acked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_before_an_unacked_record_is_forgotten, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(survives_kill_9_with_every_record_that_append_said_ok_to, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(a_row_of_killed_processes_leaves_room_for_the_next, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_segment_that_is_used_again_shows_nothing_of_its_earlier_use, set_up,
-		                                tear_down),
-		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_used_again, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_torn_tail_ends_its_segment_and_nothing_else, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_file_that_is_no_segment_is_left_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(refuses_beyond_bytes_max_and_goes_on_as_soon_as_acks_made_room, set_up,
+		cmocka_unit_test_setup_teardown(returns_records_in_order_across_segments, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_next_process_ships_unacked_records, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_unacked_record_keeps_all_later_ones, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(every_appended_record_survives_kill_9, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(killed_processes_leave_room_for_the_next_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reused_segment_shows_no_old_records, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(survives_kill_9_while_segments_are_reused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_torn_tail_ends_only_its_segment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_invalid_segment_file_is_left_in_place, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(refuses_appends_beyond_bytes_max_until_acks_make_room, set_up,
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(at_most_in_flight_max_records_wait_for_acks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_used_refuses_appends_and_heals, set_up,
+		cmocka_unit_test_setup_teardown(an_unusable_directory_refuses_appends_until_it_is_usable, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(a_folder_that_another_journal_has_is_not_touched, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_appender_and_a_shipper_need_no_lock_between_them, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(holds_what_a_long_outage_leaves, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_directory_locked_by_another_journal_is_not_touched, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(an_appender_and_a_shipper_run_without_a_lock, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(holds_the_backlog_of_a_long_outage, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "services/redirector/memory_cache.h"
+#include "services/redirector/cache/memory_cache.h"
 
 #define MIB ((size_t)1024 * 1024)
 #define TTL_US INT64_C(1000000)
@@ -43,7 +43,7 @@ static bool has(struct memory_cache *cache, int number, int64_t now_us)
 	return memory_cache_get(cache, wanted.slug, strlen(wanted.slug), now_us, &out) == OK;
 }
 
-static void gives_back_all_of_an_entry(void **state)
+static void returns_every_field_of_an_entry(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
@@ -67,7 +67,7 @@ static void gives_back_all_of_an_entry(void **state)
 	memory_cache_free(cache);
 }
 
-static void keeps_entries_of_the_greatest_and_the_least_length(void **state)
+static void stores_the_longest_and_the_shortest_entry(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
@@ -88,7 +88,7 @@ static void keeps_entries_of_the_greatest_and_the_least_length(void **state)
 	memory_cache_free(cache);
 }
 
-static void tells_slugs_apart_that_begin_alike(void **state)
+static void distinguishes_slugs_with_a_common_prefix(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
@@ -98,12 +98,12 @@ static void tells_slugs_apart_that_begin_alike(void **state)
 	assert_int_equal(memory_cache_get(cache, "ab", 2, 1, &out), ERR_NOT_FOUND);
 	assert_int_equal(memory_cache_get(cache, "abcd", 4, 1, &out), ERR_NOT_FOUND);
 	assert_int_equal(memory_cache_get(cache, "ABC", 3, 1, &out), ERR_NOT_FOUND);
-	/* borrowed from a path, without a NUL behind it */
+	/* a slug inside a path is not followed by a NUL */
 	assert_int_equal(memory_cache_get(cache, "abc/x", 3, 1, &out), OK);
 	memory_cache_free(cache);
 }
 
-static void answers_until_its_time_is_over_and_then_knows_the_version_alone(void **state)
+static void an_entry_expires_but_its_version_is_kept(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
@@ -115,14 +115,14 @@ static void answers_until_its_time_is_over_and_then_knows_the_version_alone(void
 	memory_cache_free(cache);
 }
 
-static void is_fresh_again_when_a_store_repeats_the_version(void **state)
+static void is_fresh_again_when_a_store_returns_the_same_version(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	put(cache, 1, 4, 0);
 	put(cache, 1, 4, TTL_US);
 	assert_true(has(cache, 1, 2 * TTL_US - 1));
-	/* an answer to an earlier question, come late, does not make it older */
+	/* a delayed result of an earlier query does not make it older */
 	put(cache, 1, 4, 10);
 	assert_true(has(cache, 1, 2 * TTL_US - 1));
 	assert_int_equal(memory_cache_usage(cache).entries, 1);
@@ -141,12 +141,12 @@ static void never_goes_back_to_an_older_version(void **state)
 	memory_cache_merge(cache, &late, TTL_US);
 	assert_int_equal(late.version, 5);
 	assert_string_equal(late.original_url, "https://example.com/newer");
-	/* what was said about the older version does not make the newer one fresh */
+	/* a read of the older version does not make the newer one fresh */
 	assert_false(has(cache, 1, TTL_US));
 	memory_cache_free(cache);
 }
 
-static void takes_a_newer_version_in_place_of_an_older_one(void **state)
+static void replaces_an_older_version(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
@@ -159,7 +159,7 @@ static void takes_a_newer_version_in_place_of_an_older_one(void **state)
 	memory_cache_free(cache);
 }
 
-static void never_grows_beyond_its_bytes(void **state)
+static void never_exceeds_its_byte_limit(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
@@ -175,7 +175,7 @@ static void never_grows_beyond_its_bytes(void **state)
 	memory_cache_free(cache);
 }
 
-static void takes_few_bytes_per_link(void **state)
+static void uses_few_bytes_per_link(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(64 * MIB, TTL_US);
@@ -187,14 +187,14 @@ static void takes_few_bytes_per_link(void **state)
 	struct memory_cache *empty = memory_cache_new(64 * MIB, TTL_US);
 	size_t tables = memory_cache_usage(empty).bytes;
 	size_t per_link = (usage.bytes - tables) / usage.entries;
-	print_message("%zu bytes per link with a URL of %zu bytes, tables apart\n", per_link,
+	print_message("%zu bytes per link with a URL of %zu bytes, without tables\n", per_link,
 	              strlen(numbered(0, 1).original_url));
 	assert_true(per_link <= 160);
 	memory_cache_free(empty);
 	memory_cache_free(cache);
 }
 
-static void keeps_what_is_asked_again_through_a_scan(void **state)
+static void a_scan_does_not_evict_links_requested_repeatedly(void **state)
 {
 	(void)state;
 	enum { HOT = 2000, SCAN = 100000 };
@@ -217,20 +217,20 @@ static void keeps_what_is_asked_again_through_a_scan(void **state)
 static bool is_known(struct memory_cache *cache, int number)
 {
 	struct link_entry wanted = numbered(number, 1);
-	return memory_cache_version(cache, wanted.slug, strlen(wanted.slug)) != 0; /* is not an asking */
+	return memory_cache_version(cache, wanted.slug, strlen(wanted.slug)) != 0; /* does not count as a hit */
 }
 
-static void takes_somebody_who_comes_back_soon_into_the_main_queue(void **state)
+static void a_link_that_returns_soon_enters_the_main_queue(void **state)
 {
 	(void)state;
 	struct memory_cache *cache = memory_cache_new(MIB, TTL_US);
 	int next = 1;
 	for (put(cache, 0, 1, 0); is_known(cache, 0); next++)
 		put(cache, next, 1, 0);
-	/* its hash is remembered: newcomers do not displace it any more, although nobody asks for it */
+	/* its ghost is remembered: new links no longer displace it, although it gets no hits */
 	put(cache, 0, 1, 0);
-	int newcomers = next;
-	for (int i = 0; i < newcomers; i++)
+	int new_links = next;
+	for (int i = 0; i < new_links; i++)
 		put(cache, next++, 1, 0);
 	assert_true(is_known(cache, 0));
 	memory_cache_free(cache);
@@ -255,7 +255,7 @@ static void *write_versions(void *arg)
 	return NULL;
 }
 
-static void shows_rising_versions_to_a_reader_while_others_write(void **state)
+static void a_reader_never_sees_versions_go_back_during_writes(void **state)
 {
 	(void)state;
 	struct race race = { .cache = memory_cache_new(MIB, TTL_US), .next_version = 1 };
@@ -280,18 +280,18 @@ static void shows_rising_versions_to_a_reader_while_others_write(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_back_all_of_an_entry),
-		cmocka_unit_test(keeps_entries_of_the_greatest_and_the_least_length),
-		cmocka_unit_test(tells_slugs_apart_that_begin_alike),
-		cmocka_unit_test(answers_until_its_time_is_over_and_then_knows_the_version_alone),
-		cmocka_unit_test(is_fresh_again_when_a_store_repeats_the_version),
+		cmocka_unit_test(returns_every_field_of_an_entry),
+		cmocka_unit_test(stores_the_longest_and_the_shortest_entry),
+		cmocka_unit_test(distinguishes_slugs_with_a_common_prefix),
+		cmocka_unit_test(an_entry_expires_but_its_version_is_kept),
+		cmocka_unit_test(is_fresh_again_when_a_store_returns_the_same_version),
 		cmocka_unit_test(never_goes_back_to_an_older_version),
-		cmocka_unit_test(takes_a_newer_version_in_place_of_an_older_one),
-		cmocka_unit_test(never_grows_beyond_its_bytes),
-		cmocka_unit_test(takes_few_bytes_per_link),
-		cmocka_unit_test(keeps_what_is_asked_again_through_a_scan),
-		cmocka_unit_test(takes_somebody_who_comes_back_soon_into_the_main_queue),
-		cmocka_unit_test(shows_rising_versions_to_a_reader_while_others_write),
+		cmocka_unit_test(replaces_an_older_version),
+		cmocka_unit_test(never_exceeds_its_byte_limit),
+		cmocka_unit_test(uses_few_bytes_per_link),
+		cmocka_unit_test(a_scan_does_not_evict_links_requested_repeatedly),
+		cmocka_unit_test(a_link_that_returns_soon_enters_the_main_queue),
+		cmocka_unit_test(a_reader_never_sees_versions_go_back_during_writes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void assert_decides(const struct link_entry *entry, unsigned status, cons
 		assert_null(decision.location);
 }
 
-static void leads_to_an_active_link_with_the_links_own_status(void **state)
+static void redirects_an_active_link_with_its_own_status(void **state)
 {
 	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, 0, "");
@@ -45,14 +45,14 @@ static void leads_to_an_active_link_with_the_links_own_status(void **state)
 	}
 }
 
-static void leads_until_the_last_microsecond_before_the_expiry(void **state)
+static void redirects_until_the_last_microsecond_before_the_expiry(void **state)
 {
 	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, NOW + 1, "");
 	assert_decides(&entry, 307, "https://example.com/landing");
 }
 
-static void is_gone_at_the_very_microsecond_of_the_expiry(void **state)
+static void is_gone_at_the_microsecond_of_the_expiry(void **state)
 {
 	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_ACTIVE, NOW, "");
@@ -61,14 +61,14 @@ static void is_gone_at_the_very_microsecond_of_the_expiry(void **state)
 	assert_decides(&entry, 410, NULL);
 }
 
-static void is_gone_when_the_janitor_has_marked_it(void **state)
+static void is_gone_when_the_janitor_has_marked_it_expired(void **state)
 {
 	(void)state;
 	struct link_entry entry = entry_of(LINK_STATE_EXPIRED, 0, "");
 	assert_decides(&entry, 410, NULL);
 }
 
-static void leads_an_expired_link_to_its_expired_url_by_302(void **state)
+static void redirects_an_expired_link_to_its_expired_url_with_302(void **state)
 {
 	(void)state;
 	struct link_entry marked = entry_of(LINK_STATE_EXPIRED, NOW - 5, "https://example.com/over");
@@ -77,7 +77,7 @@ static void leads_an_expired_link_to_its_expired_url_by_302(void **state)
 	assert_decides(&unmarked, 302, "https://example.com/over");
 }
 
-static void denies_disabled_and_deleted_links_even_when_they_have_an_expired_url(void **state)
+static void disabled_and_deleted_links_are_404_even_with_an_expired_url(void **state)
 {
 	(void)state;
 	struct link_entry disabled = entry_of(LINK_STATE_DISABLED, NOW - 5, "https://example.com/over");
@@ -86,7 +86,7 @@ static void denies_disabled_and_deleted_links_even_when_they_have_an_expired_url
 	assert_decides(&deleted, 404, NULL);
 }
 
-static void denies_unknown_slugs(void **state)
+static void unknown_slugs_are_404(void **state)
 {
 	(void)state;
 	const struct link_entry left_over = entry_of(LINK_STATE_ACTIVE, 0, "");
@@ -94,7 +94,7 @@ static void denies_unknown_slugs(void **state)
 	assert_null(redirect_decide(ERR_NOT_FOUND, &left_over, NOW).location);
 }
 
-static void never_denies_what_nobody_could_look_up(void **state)
+static void a_failed_lookup_is_503_and_never_404(void **state)
 {
 	(void)state;
 	const struct link_entry left_over = entry_of(LINK_STATE_ACTIVE, 0, "");
@@ -106,14 +106,14 @@ static void never_denies_what_nobody_could_look_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leads_to_an_active_link_with_the_links_own_status),
-		cmocka_unit_test(leads_until_the_last_microsecond_before_the_expiry),
-		cmocka_unit_test(is_gone_at_the_very_microsecond_of_the_expiry),
-		cmocka_unit_test(is_gone_when_the_janitor_has_marked_it),
-		cmocka_unit_test(leads_an_expired_link_to_its_expired_url_by_302),
-		cmocka_unit_test(denies_disabled_and_deleted_links_even_when_they_have_an_expired_url),
-		cmocka_unit_test(denies_unknown_slugs),
-		cmocka_unit_test(never_denies_what_nobody_could_look_up),
+		cmocka_unit_test(redirects_an_active_link_with_its_own_status),
+		cmocka_unit_test(redirects_until_the_last_microsecond_before_the_expiry),
+		cmocka_unit_test(is_gone_at_the_microsecond_of_the_expiry),
+		cmocka_unit_test(is_gone_when_the_janitor_has_marked_it_expired),
+		cmocka_unit_test(redirects_an_expired_link_to_its_expired_url_with_302),
+		cmocka_unit_test(disabled_and_deleted_links_are_404_even_with_an_expired_url),
+		cmocka_unit_test(unknown_slugs_are_404),
+		cmocka_unit_test(a_failed_lookup_is_503_and_never_404),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,11 @@
 #define SLOTS 1024
 #define SLUGS (SLOTS * 64)
 
-static void spreads_slugs_that_are_counted_up_evenly(void **state)
+static void spreads_consecutive_slugs_evenly(void **state)
 {
 	(void)state;
 	struct slug_hash_key key;
-	slug_hash_key_draw(&key);
+	slug_hash_key_generate(&key);
 	int low[SLOTS] = { 0 };
 	int high[SLOTS] = { 0 };
 	for (int i = 0; i < SLUGS; i++) {
@@ -27,18 +27,18 @@ static void spreads_slugs_that_are_counted_up_evenly(void **state)
 		low[hash % SLOTS]++;
 		high[hash >> 54]++;
 	}
-	/* 64 are expected, with a deviation of 8: six of them happen once in 10^9. */
+	/* The mean is 64 and the standard deviation 8: six of them occur once in 10^9. */
 	for (int i = 0; i < SLOTS; i++) {
 		assert_in_range(low[i], 16, 112);
 		assert_in_range(high[i], 16, 112);
 	}
 }
 
-static void looks_at_every_byte_and_at_the_length(void **state)
+static void depends_on_every_byte_and_on_the_length(void **state)
 {
 	(void)state;
 	struct slug_hash_key key;
-	slug_hash_key_draw(&key);
+	slug_hash_key_generate(&key);
 	char slug[SLUG_LENGTH_MAX];
 	memset(slug, 'a', sizeof(slug));
 	for (size_t len = 1; len < sizeof(slug); len++)
@@ -51,12 +51,12 @@ static void looks_at_every_byte_and_at_the_length(void **state)
 	}
 }
 
-static void cannot_be_foretold_without_the_key(void **state)
+static void depends_on_the_key(void **state)
 {
 	(void)state;
 	struct slug_hash_key one, other;
-	slug_hash_key_draw(&one);
-	slug_hash_key_draw(&other);
+	slug_hash_key_generate(&one);
+	slug_hash_key_generate(&other);
 	assert_true(slug_hash(&one, "abc", 3) == slug_hash(&one, "abc", 3));
 	assert_true(slug_hash(&one, "abc", 3) != slug_hash(&other, "abc", 3));
 }
@@ -64,9 +64,9 @@ static void cannot_be_foretold_without_the_key(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spreads_slugs_that_are_counted_up_evenly),
-		cmocka_unit_test(looks_at_every_byte_and_at_the_length),
-		cmocka_unit_test(cannot_be_foretold_without_the_key),
+		cmocka_unit_test(spreads_consecutive_slugs_evenly),
+		cmocka_unit_test(depends_on_every_byte_and_on_the_length),
+		cmocka_unit_test(depends_on_the_key),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+/*
+ * Safe from any thread. Links in the memory of this process, bounded by bytes. Each link is packed
+ * into one block of about 90 bytes plus its URLs. An entry that is no longer fresh only remembers
+ * its version, so that an older version that arrives late is recognised.
+ *
+ * Eviction is S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache
+ * eviction", SOSP 2023): a small queue for new links, a main queue for links that were requested
+ * again, and a ghost table of hashes that recently left the small queue. A scan of a million slugs
+ * passes through the small queue and displaces nothing in the main one. A hit only raises a two-bit
+ * counter, where LRU would move the entry and hold the lock longer.
+ *
+ * An entry is fresh
+ *   - until its time to live after it was read from a store has passed, or
+ *   - while the feed of link events is fresh (watermark_tracker.h), if the entry is tracked: the
+ *     feed has been continuous since it was read, and no event of its bucket (recent_changes.h)
+ *     came between RECENT_CHANGES_LATE_FILL_US before the read and its insertion here. Later events
+ *     replace the entry.
+ *
+ * The table is split into shards, each with its own lock, held while one entry is copied.
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_CACHE_MEMORY_CACHE_H
+#define WAYMARK_SERVICES_REDIRECTOR_CACHE_MEMORY_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/links/link.h"
+#include "services/redirector/cache/memory_shard.h"
+#include "services/redirector/feed/recent_changes.h"
+#include "services/redirector/feed/watermark_tracker.h"
+
+struct memory_cache;
+
+/* bytes: the ceiling of everything that the cache allocates; at least 1 MiB. */
+struct memory_cache *memory_cache_new(size_t bytes, int64_t ttl_us);
+void memory_cache_free(struct memory_cache *cache);
+
+/*
+ * Call it before anything else: from now on tracked entries are fresh while the feed is. Both are
+ * borrowed.
+ */
+void memory_cache_use_feed(struct memory_cache *cache, const struct watermark_tracker *watermark,
+                           const struct recent_changes *changes);
+
+/* The time to live of entries that are not tracked, or while the feed is not fresh. */
+void memory_cache_set_ttl(struct memory_cache *cache, int64_t ttl_us);
+int64_t memory_cache_ttl_us(const struct memory_cache *cache);
+
+/*
+ * Times are steady. ERR_NOT_FOUND: no fresh entry. Copies only what the entry uses: the rest of out
+ * is not set.
+ */
+enum err memory_cache_get(struct memory_cache *cache, const char *slug, size_t slug_len, int64_t now_us,
+                          struct link_entry *out) MUST_CHECK;
+
+/* Ignores freshness: for when no store can answer. ERR_NOT_FOUND: no entry. */
+enum err memory_cache_get_stale(struct memory_cache *cache, const char *slug, size_t slug_len,
+                                struct link_entry *out) MUST_CHECK;
+
+/* The version held, fresh or not; 0: none. */
+int64_t memory_cache_version(struct memory_cache *cache, const char *slug, size_t slug_len);
+
+/*
+ * Stores what a store returned. read_at_us is when the store was queried; freshness counts from
+ * there. If memory already holds a newer version, that version stays and is copied into entry.
+ */
+void memory_cache_merge(struct memory_cache *cache, struct link_entry *entry, int64_t read_at_us);
+
+/*
+ * Applies an event of the feed, after recent_changes_add. Replaces an older version that is held;
+ * adds nothing.
+ */
+void memory_cache_apply_change(struct memory_cache *cache, const struct link_entry *entry);
+/* Removes a link whose event could not be decoded. */
+void memory_cache_remove(struct memory_cache *cache, const char *slug, size_t slug_len);
+
+/* The sum of all shards. */
+struct memory_shard_usage memory_cache_usage(struct memory_cache *cache);
+
+#endif

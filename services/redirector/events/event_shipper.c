@@ -1,0 +1,328 @@
+#include "services/redirector/events/event_shipper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/scheduling.h"
+#include "lib/net/cloud_event.h"
+#include "lib/net/kafka_producer.h"
+#include "services/redirector/journal/journal_shard.h"
+
+#define SOURCE "/waymark/redirector"
+#define LINGER_MS 50
+/* One shard per slug keeps its events in order; several shards reduce lock contention. */
+#define SHARDS 4
+#define SEGMENT_BYTES_MAX (8 * 1024 * 1024)
+#define SEGMENT_BYTES_MIN (64 * 1024)
+/* Unacked records of one shard. */
+#define IN_FLIGHT_MAX 65536
+#define PRODUCER_BYTES_MAX (64 * 1024 * 1024)
+/* Sleep of the shipper when there is nothing to ship. */
+#define IDLE_US 2000
+/* Records of one shard before the shipper moves to the next. */
+#define BATCH_RECORDS 1000
+
+struct event_shipper {
+	struct kafka_producer *producer;
+	struct journal_shard *shards[SHARDS];
+	size_t shard_bytes_max;
+	const struct log *log;
+	pthread_t thread;
+	atomic_bool is_stopping;
+	atomic_bool is_dropping;
+	atomic_uint_fast64_t rejected; /* by Kafka for good: acked in the journal, counted as dropped */
+	atomic_uint_fast64_t dropped;  /* never stored in a journal */
+	struct metric *accepted_total;
+	struct metric *acked_total;
+	struct metric *queued;
+	struct metric *dropped_total;
+	struct metric *journal_bytes;
+};
+
+/* Packs shard and ack_id of an unacked event into one pointer. */
+static void *pack(size_t shard, uint64_t ack_id)
+{
+	return (void *)(uintptr_t)(ack_id * SHARDS + shard);
+}
+
+/* dropped and acked are read before the counts that include them, so queued is never negative. */
+struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper)
+{
+	struct event_shipper_counts counts = { 0 };
+	uint64_t rejected = atomic_load(&shipper->rejected);
+	uint64_t dropped = atomic_load(&shipper->dropped);
+	uint64_t appended = 0, acked = 0;
+	for (size_t i = 0; i < SHARDS; i++) {
+		struct journal_counts shard = journal_count(journal_shard_journal(shipper->shards[i]));
+		appended += shard.appended;
+		acked += shard.acked;
+	}
+	counts.acked = acked - rejected;
+	counts.dropped = dropped + rejected;
+	counts.queued = appended - acked;
+	counts.accepted = appended + dropped;
+	return counts;
+}
+
+static void show_counts(void *ctx)
+{
+	struct event_shipper *shipper = ctx;
+	struct event_shipper_counts counts = event_shipper_count(shipper);
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < SHARDS; i++)
+		bytes += journal_count(journal_shard_journal(shipper->shards[i])).bytes;
+	metrics_set(shipper->accepted_total, (int64_t)counts.accepted);
+	metrics_set(shipper->acked_total, (int64_t)counts.acked);
+	metrics_set(shipper->queued, (int64_t)counts.queued);
+	metrics_set(shipper->dropped_total, (int64_t)counts.dropped);
+	metrics_set(shipper->journal_bytes, (int64_t)bytes);
+}
+
+/* A popular link fills its own shard while the others have room, so the fullest one is reported. */
+static double fullest_shard(void *ctx)
+{
+	const struct event_shipper *shipper = ctx;
+	uint64_t max = 0;
+	for (size_t i = 0; i < SHARDS; i++) {
+		uint64_t bytes = journal_count(journal_shard_journal(shipper->shards[i])).bytes;
+		max = bytes > max ? bytes : max;
+	}
+	return (double)max / (double)shipper->shard_bytes_max;
+}
+
+static void register_metrics(struct event_shipper *shipper, struct metrics *m, size_t bytes_max)
+{
+	shipper->accepted_total =
+		metrics_counter(m, "waymark_events_accepted_total",
+	                        "Events of redirects, including those found in the journal at start.", NULL);
+	shipper->acked_total =
+		metrics_counter(m, "waymark_events_acked_total", "Events that Kafka has acknowledged.", NULL);
+	shipper->queued = metrics_gauge(m, "waymark_events_queued",
+	                                "Events in the journal that Kafka has not acknowledged.", NULL);
+	shipper->dropped_total = metrics_counter(m, "waymark_events_dropped_total",
+	                                         "Events lost: the journal was full, or Kafka rejected them.", NULL);
+	shipper->journal_bytes = metrics_gauge(m, "waymark_journal_bytes", "Size of the journal files.", NULL);
+	metrics_set(metrics_gauge(m, "waymark_journal_max_bytes",
+	                          "Size of the journal beyond which events are dropped.", NULL),
+	            (int64_t)bytes_max);
+	metrics_gauge_callback(m, "waymark_journal_fullest_ratio",
+	                       "Fill level of the fullest journal shard; events of its links are dropped at 1.", NULL,
+	                       fullest_shard, shipper);
+	metrics_before_render(m, show_counts, shipper);
+}
+
+/* Logs the first of consecutive losses only: there may be thousands per second. */
+static void log_loss(struct event_shipper *shipper, enum err reason)
+{
+	if (!atomic_exchange(&shipper->is_dropping, true))
+		log_error(shipper->log, "events_dropped", LOG_TEXT("reason", err_name(reason)));
+}
+
+/* A producer that is closing reports its records as undelivered; they stay in the journal. */
+static void on_delivery(void *ctx, void *opaque, enum err result)
+{
+	struct event_shipper *shipper = ctx;
+	uint64_t packed = (uint64_t)(uintptr_t)opaque;
+	if (result != OK && result != ERR_INVALID)
+		return;
+	journal_ack(journal_shard_journal(shipper->shards[packed % SHARDS]), packed / SHARDS);
+	if (result == ERR_INVALID) {
+		atomic_fetch_add(&shipper->rejected, 1);
+		log_loss(shipper, result);
+	} else if (atomic_load_explicit(&shipper->is_dropping, memory_order_relaxed)) {
+		atomic_store(&shipper->is_dropping, false);
+	}
+}
+
+static enum err send(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
+{
+	struct cloud_event headers;
+	struct kafka_record record = {
+		.topic = REDIRECT_EVENT_TOPIC,
+		.key = found->slug,
+		.key_len = strlen(found->slug),
+		.value = found->bytes,
+		.value_len = found->len,
+		.value_is_kept = true,
+		.opaque = pack(shard, found->ack_id),
+	};
+	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
+	                    &record);
+	if (found->traceparent[0] != '\0')
+		record.headers[record.header_count++] =
+			(struct kafka_header){ TRACE_CONTEXT_HEADER, found->traceparent };
+	return kafka_producer_send(shipper->producer, &record);
+}
+
+static void maintain(struct event_shipper *shipper)
+{
+	for (size_t shard = 0; shard < SHARDS; shard++)
+		journal_maintain(journal_shard_journal(shipper->shards[shard]));
+}
+
+/* Sends one record; retries while the producer's queue is full. False: the shipper stops. */
+static bool send_with_retry(struct event_shipper *shipper, size_t shard, const struct journal_shard_record *found)
+{
+	enum err e;
+	while ((e = send(shipper, shard, found)) == ERR_LIMIT) {
+		if (atomic_load(&shipper->is_stopping))
+			return false;
+		maintain(shipper);
+		usleep(IDLE_US);
+	}
+	if (e != OK)
+		on_delivery(shipper, pack(shard, found->ack_id), ERR_INVALID);
+	return true;
+}
+
+/* Ships a batch of one shard. Returns the number of records shipped. */
+static size_t ship(struct event_shipper *shipper, size_t shard)
+{
+	struct journal_shard_record found;
+	size_t count = 0;
+	while (count < BATCH_RECORDS && journal_shard_next(shipper->shards[shard], &found) &&
+	       send_with_retry(shipper, shard, &found))
+		count++;
+	return count;
+}
+
+/* Low priority: shipping the backlog of an outage must not slow the threads that serve visitors. */
+static void *run(void *arg)
+{
+	struct event_shipper *shipper = arg;
+	scheduling_give_way();
+	while (!atomic_load(&shipper->is_stopping)) {
+		size_t count = 0;
+		maintain(shipper);
+		for (size_t shard = 0; shard < SHARDS; shard++)
+			count += ship(shipper, shard);
+		if (count == 0)
+			usleep(IDLE_US);
+	}
+	return NULL;
+}
+
+static size_t segment_bytes_of(size_t shard_bytes)
+{
+	size_t bytes = (shard_bytes / 8) & ~(size_t)4095;
+	if (bytes > SEGMENT_BYTES_MAX)
+		return SEGMENT_BYTES_MAX;
+	return bytes < SEGMENT_BYTES_MIN ? SEGMENT_BYTES_MIN : bytes;
+}
+
+static void create_shards(struct event_shipper *shipper, const struct event_shipper_config *config)
+{
+	shipper->shard_bytes_max = config->bytes_max / SHARDS;
+	if (mkdir(config->journal_dir, 0700) != 0 && errno != EEXIST)
+		log_error(config->log, "journal_directory_not_created", LOG_TEXT("path", config->journal_dir),
+		          LOG_TEXT("error", strerrordesc_np(errno)));
+	for (size_t i = 0; i < SHARDS; i++) {
+		char dir[600];
+		snprintf(dir, sizeof(dir), "%s/shard-%zu", config->journal_dir, i);
+		shipper->shards[i] = journal_shard_new(&(struct journal_config){
+			.dir = dir,
+			.segment_bytes = segment_bytes_of(shipper->shard_bytes_max),
+			.bytes_max = shipper->shard_bytes_max,
+			.in_flight_max = IN_FLIGHT_MAX,
+			.fsync_ms = config->fsync_ms,
+			.clock = config->clock,
+			.log = config->log,
+		});
+	}
+}
+
+struct creation {
+	struct event_shipper *shipper;
+	const struct event_shipper_config *config;
+	enum err result;
+};
+
+static void create_producer(void *ctx)
+{
+	struct creation *creation = ctx;
+	const struct event_shipper_config *config = creation->config;
+	struct kafka_producer_config producer = {
+		.kafka = config->kafka,
+		.topics = { REDIRECT_EVENT_TOPIC },
+		.queue_max = (size_t)SHARDS * IN_FLIGHT_MAX,
+		.queue_bytes_max = PRODUCER_BYTES_MAX,
+		.linger_ms = LINGER_MS,
+		.message_timeout_ms = 0,
+		.delivered = on_delivery,
+		.ctx = creation->shipper,
+		.log = config->log,
+		.metrics = config->metrics,
+	};
+	creation->result = kafka_producer_new(&producer, &creation->shipper->producer);
+}
+
+enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out)
+{
+	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
+	shipper->log = config->log;
+	struct creation creation = { .shipper = shipper, .config = config };
+	scheduling_call_giving_way(create_producer, &creation);
+	if (creation.result != OK) {
+		free(shipper);
+		return creation.result;
+	}
+	create_shards(shipper, config);
+	register_metrics(shipper, config->metrics, config->bytes_max);
+	if (pthread_create(&shipper->thread, NULL, run, shipper) != 0)
+		abort();
+	pthread_setname_np(shipper->thread, "event-shipper");
+	*out = shipper;
+	return OK;
+}
+
+void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent)
+{
+	size_t shard = XXH3_64bits(event->slug, strlen(event->slug)) % SHARDS;
+	enum err e = journal_shard_append(shipper->shards[shard], event, traceparent);
+	if (e == OK)
+		return;
+	atomic_fetch_add(&shipper->dropped, 1);
+	log_loss(shipper, e);
+}
+
+bool event_shipper_is_healthy(void *arg)
+{
+	const struct event_shipper *shipper = arg;
+	for (size_t i = 0; i < SHARDS; i++)
+		if (!journal_is_healthy(journal_shard_journal(shipper->shards[i])))
+			return false;
+	return true;
+}
+
+enum err event_shipper_flush(struct event_shipper *shipper, int64_t timeout_ms)
+{
+	int64_t until_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	while (event_shipper_count(shipper).queued > 0) {
+		if (clock_steady_us(clock_system()) > until_us) {
+			log_warning(shipper->log, "events_left_in_journal",
+			            LOG_INT("events", event_shipper_count(shipper).queued));
+			return ERR_UNAVAILABLE;
+		}
+		usleep(IDLE_US);
+	}
+	return OK;
+}
+
+void event_shipper_free(struct event_shipper *shipper)
+{
+	if (!shipper)
+		return;
+	atomic_store(&shipper->is_stopping, true);
+	pthread_join(shipper->thread, NULL);
+	kafka_producer_free(shipper->producer);
+	for (size_t i = 0; i < SHARDS; i++)
+		journal_shard_free(shipper->shards[i]);
+	free(shipper);
+}

@@ -1,0 +1,78 @@
+/*
+ * Safe from any thread. Stores the event of each redirect in a journal on disk and ships it to
+ * Kafka (waymark.redirects.v1), at least once and in the order of its sequence. A redirect never
+ * waits for Kafka.
+ *
+ *       event_shipper_append(shipper, &event, traceparent);   // before the response is queued
+ *
+ * event_shipper_append returns once the event is in the journal (journal.h), so the event survives
+ * kill -9. One thread ships the journal's records and releases them when Kafka has acknowledged
+ * them. What an earlier process left in the directory is shipped first. While Kafka is down the
+ * journals grow up to bytes_max; beyond that, events are dropped and counted. At every scrape
+ *
+ *   waymark_events_accepted_total
+ *       = waymark_events_acked_total + waymark_events_queued + waymark_events_dropped_total
+ *
+ * Events found at the start count as accepted and queued.
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_EVENTS_EVENT_SHIPPER_H
+#define WAYMARK_SERVICES_REDIRECTOR_EVENTS_EVENT_SHIPPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/clicks/redirect_event.h"
+#include "lib/net/kafka_config.h"
+
+struct event_shipper;
+
+struct event_shipper_config {
+	const struct kafka_config *kafka;
+	const char *journal_dir; /* created if missing; its parent must exist */
+	size_t bytes_max;        /* of all journal shards together */
+	int64_t fsync_ms;        /* 0: the kernel decides */
+	const struct clock *clock;
+	const struct log *log;
+	struct metrics *metrics;
+};
+
+/*
+ * Succeeds without the brokers and without the directory. ERR_INVALID: the Kafka settings are
+ * rejected (logged).
+ */
+enum err event_shipper_new(const struct event_shipper_config *config, struct event_shipper **out) MUST_CHECK;
+
+/* Copies event; sets its instance and sequence. traceparent: see trace_context.h, or "". */
+void event_shipper_append(struct event_shipper *shipper, struct redirect_event *event, const char *traceparent);
+
+struct event_shipper_counts {
+	uint64_t accepted;
+	uint64_t acked;
+	uint64_t queued;
+	uint64_t dropped;
+};
+
+/* A consistent snapshot: the equation above holds in it. */
+struct event_shipper_counts event_shipper_count(const struct event_shipper *shipper);
+
+/*
+ * For /readyz. False: the journal cannot be written because of this machine, and new events are
+ * dropped. A journal that is full because Kafka is down is still healthy: every redirector is in
+ * the same state, and taking them all out of service would not help.
+ */
+bool event_shipper_is_healthy(void *shipper);
+
+/*
+ * Blocks until nothing is queued. ERR_UNAVAILABLE: timeout_ms passed (logged); the queued events
+ * stay in the journal.
+ */
+enum err event_shipper_flush(struct event_shipper *shipper, int64_t timeout_ms) MUST_CHECK;
+
+void event_shipper_free(struct event_shipper *shipper);
+
+#endif

@@ -1,0 +1,263 @@
+#include "services/redirector/feed/link_feed.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/scheduling.h"
+#include "lib/base/worker_pool.h"
+#include "lib/links/feed_mark.h"
+#include "lib/links/link_event.h"
+#include "lib/net/kafka_feed.h"
+
+#define POLL_MS 20
+#define POLL_BUSY_MS 1
+#define REPAIRS_MAX 256
+/* One slow reply of Redis while Kafka reconnects must not extend the life of memory entries. */
+#define ISOLATED_AFTER_US (2 * CLOCK_US_PER_S)
+/* Records that are read before held lookups are advanced. */
+#define BATCH_MAX 256
+
+struct link_feed {
+	struct link_feed_config config;
+	struct kafka_feed *kafka;
+	struct worker_pool *repairers;
+	pthread_t thread;
+	atomic_bool is_stopping;
+	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis reachable */
+	struct metric *events;
+	struct metric *malformed;
+	struct metric *resets;
+	struct metric *repairs;
+	struct metric *repairs_dropped;
+};
+
+struct repair {
+	struct link_feed *feed;
+	struct link_entry entry;
+};
+
+static void repair_redis(void *arg)
+{
+	struct repair *repair = arg;
+	/* Best effort: link_cache logs errors, and a newer version in Redis is as good. */
+	enum err e = link_cache_set(repair->feed->config.link_cache, &repair->entry);
+	metrics_add(repair->feed->repairs, e == OK);
+	free(repair);
+}
+
+static void queue_repair(struct link_feed *feed, const struct link_entry *entry)
+{
+	struct repair *repair = mem_zero(sizeof(*repair));
+	*repair = (struct repair){ .feed = feed, .entry = *entry };
+	if (worker_pool_submit(feed->repairers, repair_redis, repair) == OK)
+		return;
+	metrics_add(feed->repairs_dropped, 1);
+	free(repair);
+}
+
+/* The event of a purged link has the state DELETED. */
+static void apply_change(struct link_feed *feed, const struct link_entry *entry)
+{
+	const struct link_feed_config *c = &feed->config;
+	size_t slug_len = strlen(entry->slug);
+	slug_bloom_filter_add(c->filter, entry->slug, slug_len);
+	bool was_filled = recent_changes_add(c->changes, entry->slug, slug_len, clock_steady_us(c->clock));
+	memory_cache_apply_change(c->memory, entry);
+	if (was_filled)
+		queue_repair(feed, entry);
+	metrics_add(feed->events, 1);
+}
+
+/* Perhaps from a newer version of links-api: the link has to be read from a store again. */
+static void handle_malformed(struct link_feed *feed, const struct kafka_message *message)
+{
+	metrics_add(feed->malformed, 1);
+	if (!slug_is_valid(message->key, message->key_len))
+		return;
+	slug_bloom_filter_add(feed->config.filter, message->key, message->key_len);
+	recent_changes_add(feed->config.changes, message->key, message->key_len, clock_steady_us(feed->config.clock));
+	memory_cache_remove(feed->config.memory, message->key, message->key_len);
+}
+
+static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
+{
+	struct feed_mark watermark;
+	if (feed_mark_read(feed->kafka, message, &watermark) != OK)
+		metrics_add(feed->malformed, 1);
+	else if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
+		kafka_feed_look(feed->kafka);
+	else
+		link_cache_require_generation(feed->config.link_cache, watermark.generation);
+}
+
+static void handle_record(struct link_feed *feed, const struct kafka_message *message)
+{
+	struct link_event event;
+	if (feed_mark_is_key(message->key, message->key_len))
+		handle_watermark(feed, message);
+	else if (!message->value)
+		return; /* the tombstone after a PURGED event */
+	else if (link_event_decode(message->value, message->value_len, &event) == OK)
+		apply_change(feed, &event.link.entry);
+	else
+		handle_malformed(feed, message);
+}
+
+static void on_partitions_found(void *ctx, int32_t count)
+{
+	struct link_feed *feed = ctx;
+	watermark_tracker_set_partitions(feed->config.watermark, count);
+}
+
+static void on_position_lost(void *ctx, int32_t partition)
+{
+	struct link_feed *feed = ctx;
+	watermark_tracker_reset_partition(feed->config.watermark, partition);
+	metrics_add(feed->resets, 1);
+}
+
+static enum err open_kafka(struct link_feed *feed)
+{
+	return kafka_feed_new(
+		&(struct kafka_feed_config){
+			.kafka = feed->config.kafka,
+			.topic = feed->config.topic,
+			.events = { on_partitions_found, on_position_lost },
+			.ctx = feed,
+			.log = feed->config.log,
+		},
+		&feed->kafka);
+}
+
+struct open_call {
+	struct link_feed *feed;
+	enum err result;
+};
+
+static void open_at_low_priority(void *ctx)
+{
+	struct open_call *call = ctx;
+	call->result = open_kafka(call->feed);
+}
+
+/* Starts over after an error from which librdkafka cannot recover. */
+static void reopen_kafka(struct link_feed *feed)
+{
+	for (int32_t p = 0; p < feed->config.watermark->partitions; p++)
+		watermark_tracker_reset_partition(feed->config.watermark, p);
+	metrics_add(feed->resets, 1);
+	kafka_feed_free(feed->kafka);
+	feed->kafka = NULL;
+	enum err e = open_kafka(feed);
+	(void)e; /* logged; the next pass of follow retries */
+}
+
+/* Adjusts the time to live and advances held lookups. True: more lookups are due at once. */
+static bool run_housekeeping(struct link_feed *feed)
+{
+	const struct link_feed_config *c = &feed->config;
+	int64_t now_us = clock_steady_us(c->clock);
+	if (watermark_tracker_is_fresh(c->watermark, now_us) || redis_pool_is_reachable(c->redis))
+		feed->connected_at_us = now_us;
+	bool is_isolated = now_us - feed->connected_at_us >= ISOLATED_AFTER_US;
+	int64_t ttl_ms = is_isolated && c->memory_ttl_ms < LINK_FEED_ISOLATED_TTL_MS ? LINK_FEED_ISOLATED_TTL_MS
+	                                                                             : c->memory_ttl_ms;
+	memory_cache_set_ttl(c->memory, ttl_ms * CLOCK_US_PER_MS);
+	return unknown_slug_limiter_advance(c->limiter);
+}
+
+static void *follow(void *arg)
+{
+	struct link_feed *feed = arg;
+	bool is_busy = false;
+	scheduling_give_way();
+	while (!atomic_load(&feed->is_stopping)) {
+		struct kafka_message message;
+		enum err e = ERR_INTERNAL;
+		int64_t poll_ms = is_busy ? POLL_BUSY_MS : POLL_MS;
+		for (int i = 0; i < BATCH_MAX && feed->kafka; i++) {
+			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
+			if (e != OK)
+				break;
+			handle_record(feed, &message);
+		}
+		if (e == ERR_INTERNAL)
+			reopen_kafka(feed);
+		is_busy = run_housekeeping(feed);
+	}
+	return NULL;
+}
+
+static double lag_seconds(void *ctx)
+{
+	return (double)watermark_tracker_lag_us(ctx) / (double)CLOCK_US_PER_S;
+}
+
+static double is_fresh_value(void *ctx)
+{
+	const struct watermark_tracker *watermark = ctx;
+	return watermark_tracker_is_fresh(watermark, clock_steady_us(watermark->clock)) ? 1 : 0;
+}
+
+static double ttl_seconds(void *ctx)
+{
+	return (double)memory_cache_ttl_us(ctx) / (double)CLOCK_US_PER_S;
+}
+
+static void register_metrics(struct link_feed *feed)
+{
+	struct metrics *m = feed->config.metrics;
+	feed->events = metrics_counter(m, "waymark_feed_events_total", "Link events read from the feed.", NULL);
+	feed->malformed = metrics_counter(m, "waymark_feed_malformed_total",
+	                                  "Records of the feed that are neither link events nor watermarks.", NULL);
+	feed->resets = metrics_counter(m, "waymark_feed_resets_total",
+	                               "Times that the feed lost its position and may have missed events.", NULL);
+	feed->repairs = metrics_counter(
+		m, "waymark_feed_repairs_total",
+		"Changes written to Redis because a late fill by this process may have overwritten them.", NULL);
+	feed->repairs_dropped = metrics_counter(m, "waymark_feed_repairs_dropped_total",
+	                                        "Such writes that were skipped because the queue was full.", NULL);
+	metrics_gauge_callback(m, "waymark_feed_lag_seconds",
+	                       "Age of the watermark: how far the feed of link events lags.", NULL, lag_seconds,
+	                       feed->config.watermark);
+	metrics_gauge_callback(m, "waymark_feed_is_fresh",
+	                       "1 while the feed lags little enough to keep memory entries fresh.", NULL,
+	                       is_fresh_value, feed->config.watermark);
+	metrics_gauge_callback(m, "waymark_memory_cache_ttl_seconds",
+	                       "Time to live of memory entries that the feed does not keep fresh.", NULL, ttl_seconds,
+	                       feed->config.memory);
+}
+
+enum err link_feed_start(const struct link_feed_config *config, struct link_feed **out)
+{
+	struct link_feed *feed = mem_zero(sizeof(*feed));
+	feed->config = *config;
+	feed->connected_at_us = clock_steady_us(config->clock);
+	struct open_call call = { .feed = feed };
+	scheduling_call_giving_way(open_at_low_priority, &call); /* a burst of events must not delay visitors */
+	if (call.result != OK) {
+		free(feed);
+		return call.result;
+	}
+	feed->repairers = worker_pool_new("feed-repair", 1, REPAIRS_MAX);
+	register_metrics(feed);
+	if (pthread_create(&feed->thread, NULL, follow, feed) != 0)
+		abort();
+	pthread_setname_np(feed->thread, "link-feed");
+	*out = feed;
+	return OK;
+}
+
+void link_feed_stop(struct link_feed *feed)
+{
+	if (!feed)
+		return;
+	atomic_store(&feed->is_stopping, true);
+	pthread_join(feed->thread, NULL);
+	worker_pool_free(feed->repairers);
+	kafka_feed_free(feed->kafka);
+	free(feed);
+}

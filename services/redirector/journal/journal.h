@@ -1,0 +1,91 @@
+/*
+ * A persistent queue of records: a chain of memory-mapped segment files in one directory. It holds
+ * the events of one shard between the response and Kafka's ack. Appended records survive kill -9;
+ * the next process that opens the directory ships them again.
+ *
+ *       journal_append(j, bytes, len);        // appender: before the response is queued
+ *
+ *       journal_next(j, &record);             // shipper: send it to Kafka
+ *       journal_ack(j, record.ack_id);        // any thread, any time later, in any order
+ *       journal_maintain(j);                  // shipper: every few milliseconds
+ *
+ * One appender and one shipper at a time, which may be two threads. journal_ack and journal_count
+ * are safe from any thread.
+ *
+ * A segment whose records are all acked is reused, or deleted when a spare one is ready. Appends
+ * are refused when bytes_max is used up and when the disk is full or cannot be written.
+ * journal_maintain retries, so the journal heals without a restart.
+ *
+ * A power cut may cost the pages that the kernel had not written. journal_maintain writes them
+ * every fsync_ms; with 0 the kernel decides, about 30 s. A torn record fails its checksum and ends
+ * its segment.
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_H
+#define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+
+struct journal;
+
+struct journal_config {
+	const char *dir;      /* created if missing; locked (flock) while it is open */
+	size_t segment_bytes; /* at least 64 KiB */
+	size_t bytes_max;     /* of all segments; at least two segments */
+	size_t in_flight_max; /* records read but not acked */
+	int64_t fsync_ms;     /* 0: never */
+	const struct clock *clock;
+	const struct log *log;
+};
+
+/*
+ * Opens the directory and recovers what an earlier process left. Never fails: a journal whose
+ * directory cannot be used refuses appends (journal_accepts_appends is false) and keeps retrying.
+ */
+struct journal *journal_new(const struct journal_config *config);
+
+/* Leaves unacked records on disk. Nobody may use the journal or ack any more. */
+void journal_free(struct journal *j);
+
+/* ERR_LIMIT: the journal is full or cannot be written; nothing was appended. */
+enum err journal_append(struct journal *j, const void *bytes, size_t len) MUST_CHECK;
+
+struct journal_record {
+	const void *bytes; /* borrowed until the record is acked */
+	size_t len;
+	uint64_t ack_id; /* for journal_ack */
+};
+
+/* The next record in order. False: none yet, or in_flight_max records wait for their acks. */
+bool journal_next(struct journal *j, struct journal_record *record);
+
+/* Kafka has the record of this ack_id. */
+void journal_ack(struct journal *j, uint64_t ack_id);
+
+/* Releases acked segments, prepares the next one, syncs. Call it every few milliseconds. */
+void journal_maintain(struct journal *j);
+
+/* Whether the next append will succeed, as far as is known. */
+bool journal_accepts_appends(const struct journal *j);
+
+/*
+ * False: the directory cannot be used or its disk is full. A journal that has used up bytes_max is
+ * healthy.
+ */
+bool journal_is_healthy(const struct journal *j);
+
+struct journal_counts {
+	uint64_t appended; /* by this process, plus those recovered at the start */
+	uint64_t acked;
+	uint64_t bytes; /* of segment files */
+};
+
+/* acked is read first, so appended - acked is never negative. */
+struct journal_counts journal_count(const struct journal *j);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * One shard of the event journal: a journal, plus the instance and sequence number of the events
+ * that this process appends to it. Appends are safe from any thread; everything else belongs to the
+ * shipper.
+ *
+ * Several shards keep the threads that serve redirects from waiting for one another. All events of
+ * a slug go to one shard, which preserves their order.
+ *
+ * An instance identifies one run of one shard. A process that finds records of an earlier run ships
+ * them first, under the instance that they carry, and numbers its own events from 1. So the
+ * sequence rises within each instance, whatever is killed, and a journal that lost its tail in a
+ * power cut never reuses a number.
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_SHARD_H
+#define WAYMARK_SERVICES_REDIRECTOR_JOURNAL_JOURNAL_SHARD_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/trace_context.h"
+#include "lib/clicks/redirect_event.h"
+#include "services/redirector/journal/journal.h"
+
+struct journal_shard;
+
+/* The journal's directory is config->dir. */
+struct journal_shard *journal_shard_new(const struct journal_config *config);
+void journal_shard_free(struct journal_shard *shard);
+
+/*
+ * Safe from any thread. Sets the event's id, instance and sequence. traceparent may be "".
+ * ERR_LIMIT: the journal is full or cannot be written; the event was not stored.
+ */
+enum err journal_shard_append(struct journal_shard *shard, struct redirect_event *event,
+                              const char *traceparent) MUST_CHECK;
+
+/* Everything needed to send a record without decoding it. Borrowed until it is acked. */
+struct journal_shard_record {
+	const uint8_t *event_id;
+	int64_t occurred_at_us;
+	char slug[33];
+	char traceparent[TRACE_CONTEXT_SIZE];
+	const void *bytes; /* a waymark.v1.RedirectEvent */
+	size_t len;
+	uint64_t ack_id; /* for journal_ack */
+};
+
+/* See journal_next. */
+bool journal_shard_next(struct journal_shard *shard, struct journal_shard_record *record);
+
+/* For journal_ack, journal_maintain and journal_count. */
+struct journal *journal_shard_journal(struct journal_shard *shard);
+
+#endif

@@ -1,0 +1,215 @@
+#include "services/redirector/lookup/unknown_slug_limiter.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+struct waiter {
+	struct waiter *next;
+	const char *slug;
+	unknown_slug_limiter_callback on_done;
+	void *ctx;
+	int64_t awaited_watermark_us; /* wall */
+	int64_t deadline_us;          /* steady */
+};
+
+struct unknown_slug_limiter {
+	struct unknown_slug_limiter_config config;
+	pthread_mutex_t lock;
+	struct waiter *first; /* the oldest */
+	struct waiter *last;
+	size_t count;
+	bool is_closed;
+	double tokens;
+	int64_t filled_us; /* steady; last refill of tokens */
+	struct metric *held;
+	struct metric *denied;
+	struct metric *timed_out;
+};
+
+static size_t count(struct unknown_slug_limiter *limiter)
+{
+	pthread_mutex_lock(&limiter->lock);
+	size_t waiting = limiter->count;
+	pthread_mutex_unlock(&limiter->lock);
+	return waiting;
+}
+
+static double count_waiting(void *ctx)
+{
+	return (double)count(ctx);
+}
+
+bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter)
+{
+	return count(limiter) > 0;
+}
+
+struct unknown_slug_limiter *unknown_slug_limiter_new(const struct unknown_slug_limiter_config *config)
+{
+	struct unknown_slug_limiter *limiter = mem_zero(sizeof(*limiter));
+	limiter->config = *config;
+	limiter->filled_us = clock_steady_us(config->clock);
+	pthread_mutex_init(&limiter->lock, NULL);
+	limiter->held =
+		metrics_counter(config->metrics, "waymark_unknown_slugs_held_total",
+	                        "Lookups of slugs not in the Bloom filter that waited for the watermark.", NULL);
+	limiter->denied = metrics_counter(config->metrics, "waymark_unknown_slugs_denied_total",
+	                                  "Lookups answered 404 by the Bloom filter.", NULL);
+	limiter->timed_out = metrics_counter(config->metrics, "waymark_unknown_slugs_impatient_total",
+	                                     "Lookups whose wait for the watermark timed out or was undecided.", NULL);
+	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting", "Lookups that wait for the watermark.",
+	                       NULL, count_waiting, limiter);
+	return limiter;
+}
+
+void unknown_slug_limiter_free(struct unknown_slug_limiter *limiter)
+{
+	if (!limiter)
+		return;
+	pthread_mutex_destroy(&limiter->lock);
+	free(limiter);
+}
+
+/* Whether "not in the filter" is certain at the moment. */
+static bool is_filter_reliable(const struct unknown_slug_limiter *limiter)
+{
+	const struct watermark_tracker *watermark = limiter->config.watermark;
+	const struct slug_bloom_filter *filter = limiter->config.filter;
+	int64_t continuous_since_us = atomic_load(&watermark->continuous_since_us);
+	return continuous_since_us != WATERMARK_TRACKER_NOT_CONTINUOUS &&
+	       slug_bloom_filter_is_complete(filter, continuous_since_us) && !slug_bloom_filter_is_overfull(filter);
+}
+
+static bool may_be_issued(const struct unknown_slug_limiter *limiter, const char *slug)
+{
+	return slug_bloom_filter_may_contain(limiter->config.filter, slug, strlen(slug));
+}
+
+/* A token bucket that holds up to one second's budget. Call it with the lock held. */
+static bool take_token(struct unknown_slug_limiter *limiter, int64_t now_us)
+{
+	double most = (double)limiter->config.queries_per_second;
+	limiter->tokens += most * (double)(now_us - limiter->filled_us) / (double)CLOCK_US_PER_S;
+	limiter->filled_us = now_us;
+	if (limiter->tokens > most)
+		limiter->tokens = most;
+	if (limiter->tokens < 1)
+		return false;
+	limiter->tokens -= 1;
+	return true;
+}
+
+/* Call it with the lock held. */
+static void append(struct unknown_slug_limiter *limiter, struct waiter *waiter)
+{
+	if (limiter->last)
+		limiter->last->next = waiter;
+	else
+		limiter->first = waiter;
+	limiter->last = waiter;
+	limiter->count++;
+}
+
+bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char *slug,
+                               unknown_slug_limiter_callback on_done, void *ctx)
+{
+	int64_t steady_us = clock_steady_us(limiter->config.clock);
+	if (!watermark_tracker_is_fresh(limiter->config.watermark, steady_us) || !is_filter_reliable(limiter) ||
+	    may_be_issued(limiter, slug))
+		return false;
+	struct waiter *waiter = mem_zero(sizeof(*waiter));
+	*waiter = (struct waiter){
+		.slug = slug,
+		.on_done = on_done,
+		.ctx = ctx,
+		.awaited_watermark_us = clock_now_us(limiter->config.clock) + UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US,
+		.deadline_us = steady_us + UNKNOWN_SLUG_LIMITER_TIMEOUT_US,
+	};
+	pthread_mutex_lock(&limiter->lock);
+	bool is_held =
+		!limiter->is_closed && !take_token(limiter, steady_us) && limiter->count < limiter->config.waiting_max;
+	if (is_held)
+		append(limiter, waiter);
+	pthread_mutex_unlock(&limiter->lock);
+	metrics_add(limiter->held, is_held);
+	if (!is_held)
+		free(waiter);
+	return is_held;
+}
+
+/* Call it with the lock held. */
+static struct waiter *take_first(struct unknown_slug_limiter *limiter)
+{
+	struct waiter *waiter = limiter->first;
+	limiter->first = waiter->next;
+	if (!limiter->first)
+		limiter->last = NULL;
+	limiter->count--;
+	waiter->next = NULL;
+	return waiter;
+}
+
+/* The oldest waiter is due first: all wait equally long. Call it with the lock held. */
+static bool is_first_due(const struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us)
+{
+	return limiter->first && (limiter->is_closed || limiter->first->awaited_watermark_us <= watermark_us ||
+	                          limiter->first->deadline_us <= now_us);
+}
+
+/* Removes at most max due waiters, oldest first. more: further ones are due. */
+static struct waiter *take_due(struct unknown_slug_limiter *limiter, int64_t watermark_us, int64_t now_us, size_t max,
+                               bool *more)
+{
+	struct waiter *due = NULL;
+	struct waiter **end = &due;
+	pthread_mutex_lock(&limiter->lock);
+	for (size_t i = 0; i < max && is_first_due(limiter, watermark_us, now_us); i++) {
+		*end = take_first(limiter);
+		end = &(*end)->next;
+	}
+	*more = is_first_due(limiter, watermark_us, now_us);
+	pthread_mutex_unlock(&limiter->lock);
+	return due;
+}
+
+static enum err decide(struct unknown_slug_limiter *limiter, const struct waiter *waiter, int64_t watermark_us)
+{
+	bool is_certain = waiter->awaited_watermark_us <= watermark_us && is_filter_reliable(limiter);
+	bool is_unknown = is_certain && !may_be_issued(limiter, waiter->slug);
+	metrics_add(limiter->denied, is_unknown);
+	metrics_add(limiter->timed_out, !is_certain);
+	return is_unknown ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
+}
+
+bool unknown_slug_limiter_advance(struct unknown_slug_limiter *limiter)
+{
+	bool more;
+	int64_t watermark_us = watermark_tracker_watermark_us(limiter->config.watermark);
+	int64_t now_us = clock_steady_us(limiter->config.clock);
+	struct waiter *waiter = take_due(limiter, watermark_us, now_us, UNKNOWN_SLUG_LIMITER_BATCH_MAX, &more);
+	while (waiter) {
+		struct waiter *next = waiter->next;
+		waiter->on_done(waiter->ctx, decide(limiter, waiter, watermark_us));
+		free(waiter);
+		waiter = next;
+	}
+	return more;
+}
+
+void unknown_slug_limiter_close(struct unknown_slug_limiter *limiter)
+{
+	pthread_mutex_lock(&limiter->lock);
+	limiter->is_closed = true;
+	pthread_mutex_unlock(&limiter->lock);
+	bool more;
+	struct waiter *waiter = take_due(limiter, 0, 0, SIZE_MAX, &more);
+	while (waiter) {
+		struct waiter *next = waiter->next;
+		waiter->on_done(waiter->ctx, ERR_UNAVAILABLE);
+		free(waiter);
+		waiter = next;
+	}
+}

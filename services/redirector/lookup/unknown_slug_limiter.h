@@ -1,0 +1,75 @@
+/*
+ * Safe from any thread. Protects PostgreSQL from a flood of invented slugs without ever answering
+ * 404 for a slug that was issued.
+ *
+ * A slug that is missing from the Bloom filter does not exist, unless it was issued a moment ago
+ * and its event is still on the way. For such a slug the limiter
+ *   1. lets the caller query PostgreSQL while the budget lasts: fast, for visitors who mistyped; or
+ *   2. holds the lookup until the watermark of the feed has passed its arrival. By then every slug
+ *      whose 201 came before is in the filter, so a slug that is still missing does not exist.
+ *
+ * Held lookups are bounded in number and time. Beyond these bounds PostgreSQL is queried, and also
+ * while the filter is incomplete or overfull or the feed is not fresh.
+ *
+ *       if (!unknown_slug_limiter_hold(limiter, slug, on_decision, lookup))
+ *               query_postgres(lookup);
+ */
+#ifndef WAYMARK_SERVICES_REDIRECTOR_LOOKUP_UNKNOWN_SLUG_LIMITER_H
+#define WAYMARK_SERVICES_REDIRECTOR_LOOKUP_UNKNOWN_SLUG_LIMITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/metrics.h"
+#include "services/redirector/feed/watermark_tracker.h"
+#include "services/redirector/lookup/slug_bloom_filter.h"
+
+/* How much the clocks of this machine and of PostgreSQL may differ. */
+#define UNKNOWN_SLUG_LIMITER_CLOCK_SKEW_US (200 * CLOCK_US_PER_MS)
+#define UNKNOWN_SLUG_LIMITER_TIMEOUT_US CLOCK_US_PER_S
+#define UNKNOWN_SLUG_LIMITER_BATCH_MAX 16
+
+struct unknown_slug_limiter;
+
+struct unknown_slug_limiter_config {
+	const struct slug_bloom_filter *filter; /* borrowed, like watermark */
+	const struct watermark_tracker *watermark;
+	int64_t queries_per_second; /* the budget for PostgreSQL */
+	size_t waiting_max;
+	const struct clock *clock;
+	struct metrics *metrics;
+};
+
+struct unknown_slug_limiter *unknown_slug_limiter_new(const struct unknown_slug_limiter_config *config);
+/* Only after unknown_slug_limiter_close. */
+void unknown_slug_limiter_free(struct unknown_slug_limiter *limiter);
+
+/* ERR_NOT_FOUND: the slug does not exist. ERR_UNAVAILABLE: undecided; query PostgreSQL. */
+typedef void (*unknown_slug_limiter_callback)(void *ctx, enum err decision);
+
+/*
+ * For a slug that neither memory nor Redis knows. The caller first marks the start of the query
+ * (pending_lookups_start_query), because the decision holds for requests that arrived before this
+ * call. False: query PostgreSQL now. True: on_done is called once, later, by the thread that calls
+ * unknown_slug_limiter_advance or _close. slug is borrowed until then.
+ */
+bool unknown_slug_limiter_hold(struct unknown_slug_limiter *limiter, const char *slug,
+                               unknown_slug_limiter_callback on_done, void *ctx);
+
+bool unknown_slug_limiter_has_waiters(struct unknown_slug_limiter *limiter);
+
+/*
+ * Completes the held lookups that the watermark has passed or that have timed out, at most
+ * UNKNOWN_SLUG_LIMITER_BATCH_MAX: hundreds may wait for one watermark, and their responses all at
+ * once would delay the cache hits behind them. True: more are due; call again in a millisecond. One
+ * thread calls this every few milliseconds.
+ */
+bool unknown_slug_limiter_advance(struct unknown_slug_limiter *limiter);
+
+/* Completes every held lookup with ERR_UNAVAILABLE and holds none from now on. */
+void unknown_slug_limiter_close(struct unknown_slug_limiter *limiter);
+
+#endif

@@ -1,0 +1,341 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "tests/integration/redirector/fixture.h"
+
+#define FROM_MEMORY "waymark_link_lookups_total{level=\"memory\"}"
+#define FROM_REDIS "waymark_link_lookups_total{level=\"redis\"}"
+#define FROM_POSTGRES "waymark_link_lookups_total{level=\"postgres\"}"
+
+static void set_postgres(struct fixture *f, const char *url)
+{
+	snprintf(f->config.pg_url, sizeof(f->config.pg_url), "%s", url);
+}
+
+static void set_redis(struct fixture *f, const char *url)
+{
+	snprintf(f->config.redis_url, sizeof(f->config.redis_url), "%s", url);
+}
+
+static void assert_redirects(struct fixture *f, const char *name, const char *destination)
+{
+	assert_int_equal(fixture_get_link(f, name, ""), 302);
+	fixture_assert_header(f, "Location", destination);
+}
+
+/* Starts a hung server: it accepts connections and never replies. Returns its port. */
+static uint16_t listen_without_replying(int *fd)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(*fd >= 0);
+	assert_int_equal(bind(*fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(*fd, 128), 0);
+	assert_int_equal(getsockname(*fd, (struct sockaddr *)&address, &len), 0);
+	return ntohs(address.sin_port);
+}
+
+static void queries_postgres_first_and_redis_from_then_on(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "order");
+	fixture_start(f);
+	assert_redirects(f, "order", "https://example.com/order");
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
+	struct link_entry entry;
+	assert_int_equal(fixture_read_redis(f, "order", &entry), LINK_CACHE_ENTRY);
+	assert_string_equal(entry.original_url, "https://example.com/order");
+
+	assert_redirects(f, "order", "https://example.com/order");
+	assert_int_equal(fixture_metric(f, FROM_REDIS), 1);
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(f, FROM_MEMORY), 0);
+}
+
+static void serves_from_memory_while_the_entry_is_fresh(void **state)
+{
+	struct fixture *f = *state;
+	f->config.memory_ttl_ms = 60000;
+	fixture_add_link(f, "fresh");
+	fixture_start(f);
+	for (int i = 0; i < 5; i++)
+		assert_redirects(f, "fresh", "https://example.com/fresh");
+	assert_int_equal(fixture_metric(f, FROM_MEMORY), 4);
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(f, FROM_REDIS), 0);
+}
+
+static void checks_the_expiry_of_a_cached_link_at_each_request(void **state)
+{
+	struct fixture *f = *state;
+	f->config.memory_ttl_ms = 60000;
+	fixture_start(f);
+	fixture_await_ready(f, true);
+	fixture_add_link(f, "brief");
+	fixture_change_link(f, "brief", "expires_at = clock_timestamp() + interval '1 s'");
+	assert_redirects(f, "brief", "https://example.com/brief");
+	int64_t began_ms = http_fixture_now_ms();
+	while (fixture_get_link(f, "brief", "") == 302)
+		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
+	assert_int_equal(f->answer.status, 410);
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
+}
+
+static void works_without_redis(void **state)
+{
+	struct fixture *f = *state;
+	set_redis(f, FIXTURE_UNREACHABLE_REDIS);
+	fixture_add_link(f, "noredis");
+	fixture_start(f);
+	for (int i = 0; i < 3; i++)
+		assert_redirects(f, "noredis", "https://example.com/noredis");
+	assert_int_equal(fixture_get_link(f, "noredis-unknown", ""), 404);
+	fixture_await_ready(f, true);
+}
+
+static void a_hung_redis_delays_only_briefly(void **state)
+{
+	struct fixture *f = *state;
+	int silent;
+	char url[64];
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%u", listen_without_replying(&silent));
+	set_redis(f, url);
+	fixture_add_link(f, "frozen");
+	fixture_start(f);
+	int64_t began_ms = http_fixture_now_ms();
+	assert_redirects(f, "frozen", "https://example.com/frozen");
+	assert_true(http_fixture_now_ms() - began_ms < 3000);
+	close(silent);
+}
+
+static void serves_from_redis_without_postgres_and_never_answers_404(void **state)
+{
+	struct fixture *f = *state;
+	set_postgres(f, FIXTURE_UNREACHABLE_PG);
+	fixture_fill_redis(f, "nopg", 3, "from-redis");
+	fixture_start(f);
+	assert_redirects(f, "nopg", "https://example.com/from-redis");
+	assert_int_equal(fixture_get_link(f, "nopg-cold", ""), 503);
+	fixture_assert_header(f, "Retry-After", "2");
+	fixture_await_ready(f, true);
+	struct link_entry entry;
+	assert_int_equal(fixture_read_redis(f, "nopg-cold", &entry), LINK_CACHE_MISS);
+}
+
+static void is_503_and_not_ready_when_no_store_can_answer(void **state)
+{
+	struct fixture *f = *state;
+	set_postgres(f, FIXTURE_UNREACHABLE_PG);
+	set_redis(f, FIXTURE_UNREACHABLE_REDIS);
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "nobody", "Accept: text/html\r\n"), 503);
+	fixture_assert_header(f, "Retry-After", "2");
+	fixture_assert_header(f, "Content-Type", "text/html; charset=utf-8");
+	fixture_await_ready(f, false);
+	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
+}
+
+static void remembers_an_unknown_slug_only_in_redis(void **state)
+{
+	struct fixture *f = *state;
+	f->config.memory_ttl_ms = 60000;
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "later", ""), 404);
+	struct link_entry entry;
+	assert_int_equal(fixture_read_redis(f, "later", &entry), LINK_CACHE_UNKNOWN);
+
+	/* PostgreSQL is not queried again … */
+	fixture_add_link(f, "later");
+	assert_int_equal(fixture_get_link(f, "later", ""), 404);
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
+	/* … until the creation of the link is written to Redis. */
+	fixture_fill_redis(f, "later", 1, "later");
+	assert_redirects(f, "later", "https://example.com/later");
+}
+
+static void does_not_overwrite_a_newer_version_in_redis(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "newer");
+	fixture_fill_redis(f, "newer", 9, "nine");
+	fixture_start(f);
+	assert_redirects(f, "newer", "https://example.com/nine");
+	struct link_entry entry;
+	assert_int_equal(fixture_read_redis(f, "newer", &entry), LINK_CACHE_ENTRY);
+	assert_int_equal(entry.version, 9);
+}
+
+static void skips_a_version_from_redis_that_is_older_than_one_seen(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "behind");
+	fixture_change_link(f, "behind", "original_url = 'https://example.com/two'");
+	fixture_start(f);
+	assert_redirects(f, "behind", "https://example.com/two");
+	fixture_delete_from_redis(f, "behind");
+	fixture_fill_redis(f, "behind", 1, "one");
+	struct link_entry entry = { 0 };
+	/* A slow result of PostgreSQL is not written to Redis; a later one is. */
+	int64_t until_us = clock_steady_us(clock_system()) + 10 * CLOCK_US_PER_S;
+	do {
+		assert_redirects(f, "behind", "https://example.com/two");
+		assert_int_equal(fixture_read_redis(f, "behind", &entry), LINK_CACHE_ENTRY);
+	} while (entry.version != 2 && clock_steady_us(clock_system()) < until_us);
+	assert_int_equal(entry.version, 2);
+}
+
+/* Another redirector read the link before its purge and writes it to Redis after our 404. */
+static void a_purged_link_stays_404_despite_a_late_fill_of_redis(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "purged");
+	fixture_start(f);
+	assert_redirects(f, "purged", "https://example.com/purged");
+	test_database_run(f->database, "DELETE FROM links WHERE slug LIKE '%purged'");
+	fixture_delete_from_redis(f, "purged");
+	assert_int_equal(fixture_get_link(f, "purged", ""), 404);
+	fixture_delete_from_redis(f, "purged");
+	fixture_fill_redis(f, "purged", 1, "purged");
+	assert_int_equal(fixture_get_link(f, "purged", ""), 404);
+}
+
+static void serves_a_change_as_soon_as_redis_has_it(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "change");
+	fixture_start(f);
+	assert_redirects(f, "change", "https://example.com/change");
+	fixture_fill_redis(f, "change", 2, "changed");
+	assert_redirects(f, "change", "https://example.com/changed");
+}
+
+/* The others join while the leader waits for Redis, which times out. */
+static void a_stampede_queries_postgres_once(void **state)
+{
+	enum { CROWD = 200 };
+	struct fixture *f = *state;
+	int silent;
+	char url[64];
+	snprintf(url, sizeof(url), "redis://127.0.0.1:%u", listen_without_replying(&silent));
+	set_redis(f, url);
+	f->config.memory_ttl_ms = 60000;
+	fixture_add_link(f, "stampede");
+	fixture_start(f);
+
+	char request[128];
+	char slug[SLUG_SIZE];
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", fixture_slug(f, "stampede", slug));
+	int crowd[CROWD];
+	for (int i = 0; i < CROWD; i++)
+		crowd[i] = http_fixture_connect(&f->server);
+	for (int i = 0; i < CROWD; i++)
+		assert_true(http_fixture_send_text(crowd[i], request));
+	for (int i = 0; i < CROWD; i++) {
+		http_fixture_read_answer(crowd[i], true, &f->answer);
+		assert_int_equal(f->answer.status, 302);
+		close(crowd[i]);
+	}
+	assert_int_equal(fixture_metric(f, FROM_POSTGRES), 1);
+	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), CROWD);
+	close(silent);
+}
+
+/* A hung PostgreSQL must not delay requests that Redis can answer. */
+static void a_hung_postgres_does_not_delay_hits_in_redis(void **state)
+{
+	struct fixture *f = *state;
+	f->config.workers = 1;
+	fixture_add_link(f, "hung");
+	fixture_fill_redis(f, "warm", 1, "warm");
+	fixture_start(f);
+	fixture_await_ready(f, true);
+
+	struct pg_conn *conn = test_database_connect(f->database, NULL);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_query(conn, "LOCK TABLE links IN ACCESS EXCLUSIVE MODE", NULL, NULL), OK);
+	char request[128];
+	char slug[SLUG_SIZE];
+	snprintf(request, sizeof(request), "GET /%s HTTP/1.1\r\nHost: a\r\n\r\n", fixture_slug(f, "hung", slug));
+	int waiting = http_fixture_connect(&f->server);
+	assert_true(http_fixture_send_text(waiting, request));
+	fixture_await_metric(f, "waymark_postgres_connections_busy", 1);
+
+	assert_redirects(f, "warm", "https://example.com/warm");
+	assert_true(fixture_metric(f, "waymark_link_flights") >= 1); /* the other lookup is still pending */
+	pg_conn_rollback(conn);
+	pg_conn_close(conn);
+	http_fixture_read_answer(waiting, true, &f->answer);
+	assert_int_equal(f->answer.status, 302);
+	close(waiting);
+}
+
+static void serves_nothing_stale_when_redis_restarts_from_an_old_snapshot(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "snapshot");
+	fixture_fill_redis(f, "snapshot", 1, "old");
+	test_redis_run(f->redis_server, "SAVE");
+	fixture_change_link(f, "snapshot", "original_url = 'https://example.com/new'");
+	fixture_fill_redis(f, "snapshot", 2, "new");
+	fixture_start(f);
+	test_announcer_pause(f->announcer);
+	test_redis_restart(f->redis_server);
+	for (int64_t began_ms = http_fixture_now_ms(); http_fixture_now_ms() - began_ms < 1000;)
+		assert_redirects(f, "snapshot", "https://example.com/new");
+	test_announcer_go_on(f->announcer);
+	fixture_await_metric(f, "waymark_link_cache_trusted", 1);
+	assert_redirects(f, "snapshot", "https://example.com/new");
+}
+
+/* Without PostgreSQL the relay announces nothing. Redis must stay usable all the same. */
+static void serves_from_redis_while_postgres_and_the_relay_are_down(void **state)
+{
+	struct fixture *f = *state;
+	set_postgres(f, FIXTURE_UNREACHABLE_PG);
+	fixture_fill_redis(f, "silence", 3, "from-redis");
+	fixture_start(f);
+	test_announcer_pause(f->announcer);
+	int64_t began_ms = http_fixture_now_ms();
+	while (fixture_metric(f, "waymark_link_cache_trusted") == 1) {
+		assert_redirects(f, "silence", "https://example.com/from-redis");
+		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
+	}
+	assert_redirects(f, "silence", "https://example.com/from-redis");
+	test_announcer_go_on(f->announcer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
+		TEST(queries_postgres_first_and_redis_from_then_on),
+		TEST(serves_from_memory_while_the_entry_is_fresh),
+		TEST(checks_the_expiry_of_a_cached_link_at_each_request),
+		TEST(works_without_redis),
+		TEST(a_hung_redis_delays_only_briefly),
+		TEST(serves_from_redis_without_postgres_and_never_answers_404),
+		TEST(is_503_and_not_ready_when_no_store_can_answer),
+		TEST(remembers_an_unknown_slug_only_in_redis),
+		TEST(does_not_overwrite_a_newer_version_in_redis),
+		TEST(skips_a_version_from_redis_that_is_older_than_one_seen),
+		TEST(a_purged_link_stays_404_despite_a_late_fill_of_redis),
+		TEST(serves_a_change_as_soon_as_redis_has_it),
+		TEST(a_stampede_queries_postgres_once),
+		TEST(a_hung_postgres_does_not_delay_hits_in_redis),
+		TEST(serves_nothing_stale_when_redis_restarts_from_an_old_snapshot),
+		TEST(serves_from_redis_while_postgres_and_the_relay_are_down),
+	};
+	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
+}

@@ -1,0 +1,302 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <unistd.h>
+
+#include "tests/integration/redirector/fixture.h"
+#include "tests/unit/net/framing_crowd.h"
+
+static void redirects_with_the_links_status_and_headers_for_browsers_and_robots(void **state)
+{
+	struct fixture *f = *state;
+	fixture_add_link(f, "moved");
+	fixture_change_link(f, "moved", "redirect_status = 308");
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "moved", ""), 308);
+	fixture_assert_header(f, "Location", "https://example.com/moved");
+	fixture_assert_header(f, "Cache-Control", "private, no-store");
+	fixture_assert_header(f, "X-Robots-Tag", "noindex, nofollow");
+	fixture_assert_header(f, "Content-Length", "0");
+}
+
+static void serves_the_r_prefix_and_head(void **state)
+{
+	struct fixture *f = *state;
+	char target[64];
+	char slug[SLUG_SIZE];
+	fixture_add_link(f, "both");
+	fixture_start(f);
+	snprintf(target, sizeof(target), "GET /r/%s", fixture_slug(f, "both", slug));
+	assert_int_equal(fixture_request(f, target, ""), 302);
+	snprintf(target, sizeof(target), "HEAD /%s", slug);
+	assert_int_equal(fixture_request(f, target, ""), 302);
+	fixture_assert_header(f, "Location", "https://example.com/both");
+	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 2);
+}
+
+static void sends_the_configured_cache_control(void **state)
+{
+	struct fixture *f = *state;
+	snprintf(f->config.redirect_cache_control, sizeof(f->config.redirect_cache_control), "max-age=60");
+	fixture_add_link(f, "cached");
+	fixture_start(f);
+	fixture_get_link(f, "cached", "");
+	fixture_assert_header(f, "Cache-Control", "max-age=60");
+}
+
+static void rejects_other_methods_with_allow(void **state)
+{
+	struct fixture *f = *state;
+	fixture_start(f);
+	const char *const methods[] = { "POST /abc", "DELETE /abc", "OPTIONS /", "PUT /robots.txt" };
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		assert_int_equal(fixture_request(f, methods[i], ""), 405);
+		fixture_assert_header(f, "Allow", "GET, HEAD");
+	}
+}
+
+static void serves_robots_txt_and_a_text_at_the_root(void **state)
+{
+	struct fixture *f = *state;
+	fixture_start(f);
+	assert_int_equal(fixture_request(f, "GET /robots.txt", ""), 200);
+	assert_string_equal(f->answer.body, "User-agent: *\nDisallow:\n");
+	assert_int_equal(fixture_request(f, "GET /", ""), 200);
+	assert_non_null(strstr(f->answer.body, "https://sho.rt/"));
+}
+
+static void redirects_the_root_if_configured_and_makes_no_event(void **state)
+{
+	struct fixture *f = *state;
+	snprintf(f->config.root_url, sizeof(f->config.root_url), "https://example.com/home");
+	fixture_start(f);
+	assert_int_equal(fixture_request(f, "GET /", ""), 302);
+	fixture_assert_header(f, "Location", "https://example.com/home");
+	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
+}
+
+static void assert_no_lookup(struct fixture *f)
+{
+	const char *const levels[] = { "memory", "redis", "postgres", "stale_memory", "none" };
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		char series[64];
+		snprintf(series, sizeof(series), "waymark_link_lookups_total{level=\"%s\"}", levels[i]);
+		assert_int_equal(fixture_metric(f, series), 0);
+	}
+}
+
+static void send_long(struct fixture *f, const char *line, const char *header, unsigned status)
+{
+	char request[24000];
+	snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", line, header);
+	http_fixture_ask(&f->server, request, &f->answer);
+	assert_int_equal(f->answer.status, status);
+}
+
+static void an_invalid_slug_is_never_looked_up(void **state)
+{
+	struct fixture *f = *state;
+	fixture_start(f);
+	const char *const targets[] = {
+		"/%61bc",
+		"/abc%00",
+		"/a%00b",
+		"/%00",
+		"/abc%",
+		"/%",
+		"/ab%2fc",
+		"/r%2fabc",
+		"/%2e%2e/abc",
+		"/abc%0d%0a",
+		"/abc%3fx",
+		"/abc%20",
+		"/../abc",
+		"/..",
+		"/./abc",
+		"/r/../abc",
+		"/abc/..",
+		"/.abc",
+		"//abc",
+		"///abc",
+		"//",
+		"/r//abc",
+		"//r/abc",
+		"/abc/",
+		"/abc//",
+		"/r/abc/",
+		"/r/",
+		"/r/r/abc",
+		"/R/abc",
+		"/a/b/c",
+		"/a.b",
+		"/abc;x",
+		"/abc+",
+		"/abc~",
+		"/abc:",
+		"/\xc3\xa4",
+		"/abc\xff",
+		"/abc\\",
+		"/a|b",
+		"/abc#x",
+		"/123456789012345678901234567890123",
+		"http://sho.rt//abc",
+		"http://sho.rt/%61bc",
+	};
+	const char *const methods[] = { "GET", "HEAD" };
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		for (size_t m = 0; m < 2; m++) {
+			char line[128];
+			snprintf(line, sizeof(line), "%s %s", methods[m], targets[i]);
+			if (fixture_request(f, line, "") != 404)
+				fail_msg("%s is answered with %u", line, f->answer.status);
+		}
+	}
+	assert_no_lookup(f);
+}
+
+static void a_malformed_or_oversized_request_is_never_looked_up(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *bytes;
+		size_t len;
+		unsigned status;
+	} requests[] = {
+#define REQUEST(bytes_, status_) { .bytes = (bytes_), .len = sizeof(bytes_) - 1, .status = (status_) }
+		REQUEST("GET /abc\0 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /\0abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /a\0bc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /abc\t HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET /a\x7f HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+		REQUEST("GET ../abc HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+#undef REQUEST
+	};
+	fixture_start(f);
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		int fd = http_fixture_connect(&f->server);
+		assert_true(http_fixture_send(fd, requests[i].bytes, requests[i].len));
+		http_fixture_read_answer(fd, true, &f->answer);
+		close(fd);
+		if (f->answer.status != requests[i].status)
+			fail_msg("request %zu is answered with %u", i, f->answer.status);
+	}
+	char line[12000] = "GET /";
+	memset(line + 5, 'a', sizeof(line) - 6);
+	send_long(f, line, "", 414);
+	line[5 + 4096] = '\0';
+	send_long(f, line, "", 414);
+	char header[12000] = "X: ";
+	memset(header + 3, 'a', sizeof(header) - 6);
+	memcpy(header + sizeof(header) - 3, "\r\n", 3);
+	send_long(f, "GET /abc", header, 431);
+	assert_no_lookup(f);
+}
+
+/* The smuggled requests name a link, so executing one would count as a lookup. */
+static void executes_no_smuggled_request(void **state)
+{
+	struct fixture *f = *state;
+	struct framing_report report;
+	f->config.http_loops = 1;
+	fixture_start(f);
+	framing_crowd_try(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4, &report);
+	print_message("%zu cases rejected, %zu smuggled, %zu crashed\n", report.cases - report.wrong, report.smuggled,
+	              report.crashed);
+	if (report.wrong > 0)
+		fail_msg("%zu cases are not rejected as expected; the first: %s", report.wrong, report.first_wrong);
+	assert_int_equal(report.smuggled, 0);
+	assert_int_equal(report.crashed, 0);
+	assert_no_lookup(f);
+	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), 0);
+}
+
+static void limits_an_address_that_guesses_but_not_its_neighbour(void **state)
+{
+	struct fixture *f = *state;
+	f->config.unknown_slugs_per_minute = 3;
+	fixture_add_link(f, "known");
+	fixture_start(f);
+	for (int i = 0; i < 3; i++) {
+		char name[24];
+		snprintf(name, sizeof(name), "guess%d", i);
+		assert_int_equal(fixture_get_link(f, name, "X-Forwarded-For: 203.0.113.7\r\n"), 404);
+	}
+	assert_int_equal(fixture_get_link(f, "guess9", "X-Forwarded-For: 203.0.113.7\r\n"), 429);
+	fixture_assert_header(f, "Retry-After", "60");
+	fixture_assert_header(f, "RateLimit", "\"unknown-slugs\";r=0;t=60");
+	fixture_assert_header(f, "RateLimit-Policy", "\"unknown-slugs\";q=3;w=60");
+	assert_int_equal(fixture_get_link(f, "guess9", "X-Forwarded-For: 203.0.113.8\r\n"), 404);
+	assert_int_equal(fixture_get_link(f, "known", "X-Forwarded-For: 203.0.113.8\r\n"), 302);
+}
+
+static void still_serves_a_limited_address_from_memory(void **state)
+{
+	struct fixture *f = *state;
+	f->config.unknown_slugs_per_minute = 1;
+	f->config.memory_ttl_ms = 60000;
+	fixture_add_link(f, "popular");
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "popular", "X-Forwarded-For: 203.0.113.8\r\n"), 302);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.7\r\n"), 404);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.7\r\n"), 429);
+	assert_int_equal(fixture_get_link(f, "popular", "X-Forwarded-For: 203.0.113.7\r\n"), 302);
+}
+
+static void does_not_limit_a_proxy_that_hides_its_visitors(void **state)
+{
+	struct fixture *f = *state;
+	f->config.unknown_slugs_per_minute = 1;
+	fixture_start(f);
+	const char *const headers[] = { "",
+		                        "X-Forwarded-For:\r\n",
+		                        "X-Forwarded-For: unknown\r\n",
+		                        "X-Forwarded-For: 203.0.113.7, _hidden\r\n",
+		                        "X-Forwarded-For: 999.1.1.1\r\n",
+		                        "X-Forwarded-For: ,,\r\n" };
+	for (int i = 0; i < 5; i++)
+		for (size_t h = 0; h < sizeof(headers) / sizeof(headers[0]); h++)
+			assert_int_equal(fixture_get_link(f, "hidden", headers[h]), 404);
+	/* but a visitor whom it does name is limited */
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2::3\r\n"), 404);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:2:ff::4\r\n"), 429);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 2001:db8:1:3::3\r\n"), 404);
+}
+
+/* Only a trusted proxy may name the client: others could shift their misses to another address. */
+static void counts_an_untrusted_peer_whatever_it_forwards(void **state)
+{
+	struct fixture *f = *state;
+	f->config.unknown_slugs_per_minute = 1;
+	f->config.trusted_proxies[0] = '\0';
+	fixture_start(f);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.7\r\n"), 404);
+	assert_int_equal(fixture_get_link(f, "guess", "X-Forwarded-For: 203.0.113.8\r\n"), 429);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_set_up, fixture_tear_down)
+		TEST(redirects_with_the_links_status_and_headers_for_browsers_and_robots),
+		TEST(serves_the_r_prefix_and_head),
+		TEST(sends_the_configured_cache_control),
+		TEST(rejects_other_methods_with_allow),
+		TEST(serves_robots_txt_and_a_text_at_the_root),
+		TEST(redirects_the_root_if_configured_and_makes_no_event),
+		TEST(an_invalid_slug_is_never_looked_up),
+		TEST(a_malformed_or_oversized_request_is_never_looked_up),
+		TEST(executes_no_smuggled_request),
+		TEST(limits_an_address_that_guesses_but_not_its_neighbour),
+		TEST(still_serves_a_limited_address_from_memory),
+		TEST(does_not_limit_a_proxy_that_hides_its_visitors),
+		TEST(counts_an_untrusted_peer_whatever_it_forwards),
+	};
+	return cmocka_run_group_tests(tests, fixture_group_set_up, fixture_group_tear_down);
+}

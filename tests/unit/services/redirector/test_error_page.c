@@ -1,0 +1,301 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <unistd.h>
+
+#include "lib/base/digest.h"
+
+#include "services/redirector/error_page.h"
+#include "tests/unit/net/http_fixture.h"
+
+static void browsers_get_a_page(void **state)
+{
+	(void)state;
+	assert_true(
+		error_page_prefers_html("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"));
+	assert_true(error_page_prefers_html("text/html"));
+	assert_true(error_page_prefers_html("TEXT/HTML; charset=utf-8"));
+	assert_true(error_page_prefers_html("application/json;q=0.5, text/html;q=0.9"));
+	assert_true(error_page_prefers_html("application/json, text/html"));
+	assert_true(error_page_prefers_html("text/*"));
+	assert_true(error_page_prefers_html("text/*;q=0.5, */*;q=0.1"));
+	assert_true(error_page_prefers_html("text/html;level=1; q=0.9, application/json;q=0.8"));
+	assert_true(error_page_prefers_html("application/json;q=0.1, */*"));
+	assert_true(error_page_prefers_html("text/html;q=0.001"));
+	assert_true(error_page_prefers_html("text/html;Q=1.000"));
+}
+
+static void programs_get_a_problem(void **state)
+{
+	(void)state;
+	assert_false(error_page_prefers_html(NULL));
+	assert_false(error_page_prefers_html(""));
+	assert_false(error_page_prefers_html("*/*"));
+	assert_false(error_page_prefers_html("application/json"));
+	assert_false(error_page_prefers_html("application/problem+json, text/html;q=0.5"));
+	assert_false(error_page_prefers_html("text/html;q=0"));
+	assert_false(error_page_prefers_html("text/htmlish"));
+	assert_false(error_page_prefers_html(", ,,"));
+	assert_false(error_page_prefers_html("*/*;q=0.5"));
+	assert_false(error_page_prefers_html("text/html;q=0.5, */*;q=0.8"));
+	assert_false(error_page_prefers_html("text/html;q=0, text/*"));
+	assert_false(error_page_prefers_html("text/html;q=0.000"));
+	assert_false(error_page_prefers_html("application/*, text/*;q=0.9"));
+	assert_false(error_page_prefers_html("text/plain"));
+	assert_false(error_page_prefers_html("image/avif,image/webp,*/*;q=0.8"));
+}
+
+/* A malformed weight is ignored, so the range has the weight 1. */
+static void ignores_a_malformed_weight(void **state)
+{
+	(void)state;
+	const char *const weights[] = { "", "x", "nan", "-1", "0x0", "2", "0.0000", "1e-9", ".5" };
+	for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
+		char accept[64];
+		snprintf(accept, sizeof(accept), "application/json;q=0.9, text/html;q=%s", weights[i]);
+		if (!error_page_prefers_html(accept))
+			fail_msg("%s", accept);
+	}
+}
+
+/* The path chooses the status: "/404" is answered with the page of 404. */
+static enum http_progress respond_with_status_of_path(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	return error_page_respond(x, (unsigned)strtoul(http_exchange_path(x) + 1, NULL, 10), "A detail.");
+}
+
+struct fixture {
+	struct http_fixture server;
+	struct http_fixture_answer answer;
+};
+
+static void get_status_page(struct fixture *f, unsigned status, const char *accept)
+{
+	char request[256];
+	snprintf(request, sizeof(request), "GET /%u HTTP/1.1\r\nHost: a\r\nAccept: %s\r\n\r\n", status, accept);
+	http_fixture_ask(&f->server, request, &f->answer);
+	assert_int_equal(f->answer.status, status);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	http_fixture_start(&f->server, http_fixture_config(), respond_with_status_of_path);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	http_fixture_stop(&f->server, 1000);
+	free(f);
+	return 0;
+}
+
+static void every_status_that_visitors_see_has_a_complete_page(void **state)
+{
+	struct fixture *f = *state;
+	const unsigned statuses[] = { 400, 404, 405, 408, 410, 411, 413, 414, 429, 431, 451, 500, 503 };
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		char value[256];
+		get_status_page(f, statuses[i], "text/html");
+		assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
+		                    "text/html; charset=utf-8");
+		assert_non_null(strstr(f->answer.body, "<!doctype html>"));
+		assert_non_null(strstr(f->answer.body, "<html lang=\"en\">"));
+		assert_non_null(strstr(f->answer.body, "<title>"));
+		assert_non_null(strstr(f->answer.body, "</html>"));
+		/* no external resources */
+		assert_null(strstr(f->answer.body, "://"));
+		assert_null(strstr(f->answer.body, "<script"));
+		assert_non_null(strstr(f->answer.body, "<meta name=\"viewport\" content=\"width=device-width"));
+		assert_int_equal(http_fixture_count(f->answer.body, "<h1>"), 1);
+		snprintf(value, sizeof(value), ">Error %u<", statuses[i]);
+		assert_non_null(strstr(f->answer.body, value));
+	}
+}
+
+static void errors_are_neither_cached_nor_indexed(void **state)
+{
+	struct fixture *f = *state;
+	const char *const accepts[] = { "text/html", "*/*" };
+	for (size_t i = 0; i < 2; i++) {
+		char value[256];
+		get_status_page(f, 404, accepts[i]);
+		assert_string_equal(http_fixture_header(&f->answer, "Cache-Control", value, sizeof(value)), "no-store");
+		assert_string_equal(http_fixture_header(&f->answer, "X-Robots-Tag", value, sizeof(value)),
+		                    "noindex, nofollow");
+		assert_string_equal(http_fixture_header(&f->answer, "Vary", value, sizeof(value)), "Accept");
+	}
+}
+
+/* The part of the page between two markers. */
+static const char *between(const char *page, const char *begin, const char *end, size_t *len)
+{
+	const char *from = strstr(page, begin);
+	assert_non_null(from);
+	from += strlen(begin);
+	const char *to = strstr(from, end);
+	assert_non_null(to);
+	*len = (size_t)(to - from);
+	return from;
+}
+
+static void base64(const uint8_t *bytes, size_t len, char *out)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned group = (unsigned)bytes[i] << 16;
+		group |= i + 1 < len ? (unsigned)bytes[i + 1] << 8 : 0;
+		group |= i + 2 < len ? bytes[i + 2] : 0;
+		*out++ = digits[group >> 18];
+		*out++ = digits[group >> 12 & 63];
+		*out++ = (char)(i + 1 < len ? digits[group >> 6 & 63] : '=');
+		*out++ = (char)(i + 2 < len ? digits[group & 63] : '=');
+	}
+	*out = '\0';
+}
+
+static void the_policy_allows_only_its_own_style(void **state)
+{
+	struct fixture *f = *state;
+	char policy[256], expected[256], hash[64];
+	uint8_t digest[DIGEST_SIZE];
+	size_t len;
+	get_status_page(f, 404, "text/html");
+	const char *style = between(f->answer.body, "<style>", "</style>", &len);
+	digest_sha256(style, len, digest);
+	base64(digest, sizeof(digest), hash);
+	snprintf(
+		expected, sizeof(expected),
+		"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		hash);
+	http_fixture_header(&f->answer, "Content-Security-Policy", policy, sizeof(policy));
+	assert_string_equal(policy, expected);
+	assert_null(strstr(f->answer.body, "style=\""));
+	assert_null(strstr(f->answer.body, "url("));
+}
+
+/* The relative luminance of a colour of the page (WCAG 2.2), found by its name. */
+static double luminance(const char *colours, const char *name)
+{
+	const double shares[] = { 0.2126, 0.7152, 0.0722 };
+	const char *value = strstr(colours, name);
+	assert_non_null(value);
+	unsigned long rgb = strtoul(value + strlen(name) + 2, NULL, 16); /* after ":#" */
+	double sum = 0;
+	for (int i = 0; i < 3; i++) {
+		double c = (double)(rgb >> (16 - 8 * i) & 0xff) / 255;
+		sum += shares[i] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+	}
+	return sum;
+}
+
+static void assert_contrast(const char *colours, const char *ink, const char *ground)
+{
+	double a = luminance(colours, ink), b = luminance(colours, ground);
+	double ratio = a > b ? (a + 0.05) / (b + 0.05) : (b + 0.05) / (a + 0.05);
+	if (ratio < 4.5)
+		fail_msg("%s on %s has a contrast of %.2f", ink, ground, ratio);
+}
+
+static void has_enough_contrast_in_light_and_dark_mode(void **state)
+{
+	struct fixture *f = *state;
+	get_status_page(f, 404, "text/html");
+	const char *dark = strstr(f->answer.body, "@media(prefers-color-scheme:dark)");
+	assert_non_null(dark);
+	const char *const schemes[] = { strstr(f->answer.body, ":root"), dark };
+	const char *const inks[] = { "--ink", "--soft", "--mark" };
+	const char *const grounds[] = { "--paper", "--card" };
+	for (size_t s = 0; s < 2; s++)
+		for (size_t i = 0; i < 3; i++)
+			for (size_t g = 0; g < 2; g++)
+				assert_contrast(schemes[s], inks[i], grounds[g]);
+}
+
+static void echoes_nothing_of_the_request(void **state)
+{
+	struct fixture *f = *state;
+	char plain[sizeof(f->answer.body)];
+	get_status_page(f, 404, "text/html");
+	memcpy(plain, f->answer.body, sizeof(plain));
+	http_fixture_ask(
+		&f->server,
+		"GET /404/<script>alert(1)</script>?<b> HTTP/1.1\r\nHost: evil.example\r\nAccept: text/html\r\n"
+		"X-Request-Id: chosen-by-me-1234\r\nReferer: <i>\r\nUser-Agent: <u>\r\n\r\n",
+		&f->answer);
+	assert_int_equal(f->answer.status, 404);
+	assert_string_equal(f->answer.body, plain);
+}
+
+static void head_gets_the_length_without_the_page(void **state)
+{
+	struct fixture *f = *state;
+	const char *const accepts[] = { "text/html", "*/*" };
+	for (size_t i = 0; i < 2; i++) {
+		char request[256], answer[8192], length[64];
+		get_status_page(f, 404, accepts[i]);
+		snprintf(length, sizeof(length), "\r\nContent-Length: %zu\r\n", f->answer.body_len);
+		snprintf(request, sizeof(request),
+		         "HEAD /404 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept: %s\r\n\r\n", accepts[i]);
+		int fd = http_fixture_connect(&f->server);
+		assert_true(http_fixture_send_text(fd, request));
+		assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
+		close(fd);
+		assert_non_null(strstr(answer, length));
+		assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
+	}
+}
+
+/* A header may be split into several lines (RFC 9110, 5.3). */
+static void reads_all_lines_of_accept(void **state)
+{
+	struct fixture *f = *state;
+	char value[64];
+	get_status_page(f, 404, "image/png\r\nAccept: text/html");
+	http_fixture_header(&f->answer, "Content-Type", value, sizeof(value));
+	assert_string_equal(value, "text/html; charset=utf-8");
+}
+
+static void programs_and_statuses_without_a_page_get_a_problem(void **state)
+{
+	struct fixture *f = *state;
+	char value[256];
+	get_status_page(f, 410, "application/json");
+	assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
+	                    "application/problem+json");
+	assert_non_null(strstr(f->answer.body, "\"status\":410"));
+	assert_non_null(strstr(f->answer.body, "A detail."));
+	get_status_page(f, 418, "text/html");
+	assert_string_equal(http_fixture_header(&f->answer, "Content-Type", value, sizeof(value)),
+	                    "application/problem+json");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(browsers_get_a_page),
+		cmocka_unit_test(programs_get_a_problem),
+		cmocka_unit_test(every_status_that_visitors_see_has_a_complete_page),
+		cmocka_unit_test(ignores_a_malformed_weight),
+		cmocka_unit_test(errors_are_neither_cached_nor_indexed),
+		cmocka_unit_test(the_policy_allows_only_its_own_style),
+		cmocka_unit_test(has_enough_contrast_in_light_and_dark_mode),
+		cmocka_unit_test(echoes_nothing_of_the_request),
+		cmocka_unit_test(head_gets_the_length_without_the_page),
+		cmocka_unit_test(reads_all_lines_of_accept),
+		cmocka_unit_test(programs_and_statuses_without_a_page_get_a_problem),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

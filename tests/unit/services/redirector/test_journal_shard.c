@@ -1,0 +1,131 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/redirector/journal/journal_shard.h"
+#include "tests/support/test_folder.h"
+
+#define TRACE "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+struct fixture {
+	char dir[TEST_FOLDER_SIZE];
+	struct journal_config config;
+	struct journal_shard *shard;
+};
+
+static void open_shard(struct fixture *f)
+{
+	f->config = (struct journal_config){ .dir = f->dir,
+		                             .segment_bytes = (size_t)64 * 1024,
+		                             .bytes_max = (size_t)1024 * 1024,
+		                             .in_flight_max = 100,
+		                             .clock = clock_system() };
+	f->shard = journal_shard_new(&f->config);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_zero(sizeof(*f));
+	test_folder_make(f->dir);
+	open_shard(f);
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	journal_shard_free(f->shard);
+	test_folder_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static void append(struct fixture *f, const char *slug, const char *traceparent)
+{
+	struct redirect_event event = {
+		.occurred_at_us = 1, .link_id = 1, .link_version = 1, .status = 302, .method = REDIRECT_METHOD_GET
+	};
+	snprintf(event.slug, sizeof(event.slug), "%s", slug);
+	journal_maintain(journal_shard_journal(f->shard));
+	assert_int_equal(journal_shard_append(f->shard, &event, traceparent), OK);
+}
+
+static void assert_next(struct fixture *f, const char *slug, const char *traceparent)
+{
+	struct journal_shard_record record;
+	struct redirect_event event;
+	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
+	assert_true(journal_shard_next(f->shard, &record));
+	assert_string_equal(record.slug, slug);
+	assert_string_equal(record.traceparent, traceparent);
+	assert_int_equal(redirect_event_decode(record.bytes, record.len, &event, reason), OK);
+	assert_string_equal(event.slug, slug);
+	assert_memory_equal(event.event_id, record.event_id, ENTROPY_UUID_SIZE);
+}
+
+static void stores_the_traceparent_of_an_event(void **state)
+{
+	struct fixture *f = *state;
+	append(f, "plain", "");
+	append(f, "traced", TRACE);
+	append(f, "a-slug-of-thirty-two-characters_", TRACE);
+	append(f, "plain-again", "");
+	assert_next(f, "plain", "");
+	assert_next(f, "traced", TRACE);
+	assert_next(f, "a-slug-of-thirty-two-characters_", TRACE);
+	assert_next(f, "plain-again", "");
+}
+
+static void the_next_process_recovers_the_traceparent(void **state)
+{
+	struct fixture *f = *state;
+	append(f, "traced", TRACE);
+	append(f, "plain", "");
+	journal_shard_free(f->shard);
+	open_shard(f);
+	assert_next(f, "traced", TRACE);
+	assert_next(f, "plain", "");
+}
+
+/* The format of older versions: a head of 64 bytes with zeros after the slug. */
+static void reads_records_written_before_traces_existed(void **state)
+{
+	struct fixture *f = *state;
+	struct redirect_event event = { .event_id = { 7 },
+		                        .occurred_at_us = 1,
+		                        .link_id = 1,
+		                        .link_version = 1,
+		                        .status = 302,
+		                        .method = REDIRECT_METHOD_GET,
+		                        .slug = "a-slug-of-thirty-two-characters_" };
+	char head[64] = { 7 };
+	memcpy(head + ENTROPY_UUID_SIZE + sizeof(int64_t), event.slug, sizeof(event.slug));
+	struct strbuf bytes;
+	strbuf_init(&bytes, 65536);
+	strbuf_add(&bytes, head, sizeof(head));
+	redirect_event_encode(&event, &bytes);
+	journal_maintain(journal_shard_journal(f->shard));
+	assert_int_equal(journal_append(journal_shard_journal(f->shard), bytes.data, bytes.len), OK);
+	strbuf_clear(&bytes);
+	assert_next(f, event.slug, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(stores_the_traceparent_of_an_event),
+		TEST(the_next_process_recovers_the_traceparent),
+		TEST(reads_records_written_before_traces_existed),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
