@@ -8,7 +8,7 @@
 #include "lib/net/cloud_event.h"
 
 #define HEADER_MAX 64
-/* Poison may come in messages of a megabyte: a batch is closed when it holds this much of it. */
+/* A poison message may have a megabyte. This limit closes a batch before dead letters fill the memory. */
 #define DEAD_LETTER_BYTES_MAX_OF_BATCH ((size_t)8 * 1024 * 1024)
 
 void batch_init(struct batch *batch, size_t visits_max, const char *topic, const char *dead_letter_topic)
@@ -34,17 +34,17 @@ void batch_reset(struct batch *batch)
 	dead_letter_list_reset(batch->dead_letters);
 }
 
-/* A record that says of itself that it is something else. One that says nothing is judged by its bytes. */
+/* Rejects a record whose headers declare another type. A record without these headers is judged by its bytes alone. */
 static enum err check_headers(const struct kafka_message *message, char reason[static REDIRECT_EVENT_REASON_SIZE])
 {
-	static const char *const promises[][2] = { { "ce_type", REDIRECT_EVENT_TYPE },
+	static const char *const expected[][2] = { { "ce_type", REDIRECT_EVENT_TYPE },
 		                                   { "content-type", CLOUD_EVENT_PROTOBUF } };
-	for (size_t i = 0; i < sizeof(promises) / sizeof(promises[0]); i++) {
-		char said[HEADER_MAX];
-		enum err err = kafka_message_header(message->record, promises[i][0], said, sizeof(said));
-		if (err == ERR_NOT_FOUND || (err == OK && strcmp(said, promises[i][1]) == 0))
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		char value[HEADER_MAX];
+		enum err err = kafka_message_header(message->record, expected[i][0], value, sizeof(value));
+		if (err == ERR_NOT_FOUND || (err == OK && strcmp(value, expected[i][1]) == 0))
 			continue;
-		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s: %s", promises[i][0], err == OK ? said : "too long");
+		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s: %s", expected[i][0], err == OK ? value : "too long");
 		return ERR_INVALID;
 	}
 	return OK;
@@ -62,33 +62,33 @@ static enum err decode(const struct kafka_message *message, struct redirect_even
 	return redirect_event_decode(message->value, message->value_len, click, reason);
 }
 
-/* A header that is malformed is none. */
-static void join_trace(const struct kafka_message *message, struct visit *visit)
+/* A malformed header counts as missing. */
+static void read_trace(const struct kafka_message *message, struct visit *visit)
 {
-	char said[TRACE_CONTEXT_SIZE];
-	enum err err = kafka_message_header(message->record, TRACE_CONTEXT_HEADER, said, sizeof(said));
-	(void)trace_context_read(err == OK ? said : NULL, visit->traceparent);
+	char value[TRACE_CONTEXT_SIZE];
+	enum err err = kafka_message_header(message->record, TRACE_CONTEXT_HEADER, value, sizeof(value));
+	(void)trace_context_read(err == OK ? value : NULL, visit->traceparent);
 }
 
 void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
-               struct progress_partition *partition, int64_t now_us)
+               struct offsets_partition *partition, int64_t now_us)
 {
 	struct redirect_event click;
 	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
-	bool counted = progress_is_counted(partition, message->offset);
+	bool counted = offsets_is_counted(partition, message->offset);
 	enum err err = decode(message, &click, reason);
 	batch->records++;
-	progress_reach(partition, message->offset, kafka_message_print(message));
+	offsets_extend(partition, message->offset, kafka_message_print(message));
 	if (err != OK) {
-		/* One that was counted over has its dead letter. */
+		/* A record before `stored` already has its dead letter. */
 		if (!counted)
 			dead_letter_list_add(batch->dead_letters, message, reason);
 		return;
 	}
 	struct visit *visit = &batch->visits[batch->count++];
 	enrich_click(sources, &click, visit);
-	join_trace(message, visit);
-	visit->fate = counted ? VISIT_COUNTED_BEFORE : VISIT_NEW;
+	read_trace(message, visit);
+	visit->disposition = counted ? VISIT_ALREADY_COUNTED : VISIT_NEW;
 	int64_t as_of_us = click.occurred_at_us < now_us ? click.occurred_at_us : now_us;
 	if (as_of_us > partition->as_of_us)
 		partition->as_of_us = as_of_us;
@@ -109,9 +109,9 @@ struct batch_sums batch_sum(const struct batch *batch)
 	struct batch_sums sums = { .poisoned = (int64_t)dead_letter_list_length(batch->dead_letters) };
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct visit *visit = &batch->visits[i];
-		sums.humans += visit->fate == VISIT_NEW && !visit->event.is_bot;
-		sums.bots += visit->fate == VISIT_NEW && visit->event.is_bot;
-		sums.repeats += visit->fate == VISIT_REPEAT;
+		sums.humans += visit->disposition == VISIT_NEW && !visit->event.is_bot;
+		sums.bots += visit->disposition == VISIT_NEW && visit->event.is_bot;
+		sums.duplicates += visit->disposition == VISIT_DUPLICATE;
 	}
 	return sums;
 }

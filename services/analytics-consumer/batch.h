@@ -1,6 +1,7 @@
 /*
- * One thread at a time. The clicks that are stored together: at most visits_max records, decoded, checked and enriched
- * one by one as they are polled. Memory is taken once; what does not decode goes to the batch's dead letters.
+ * One thread at a time. The clicks that are stored in one transaction: at most visits_max records. Each record is decoded,
+ * validated and enriched as it is polled. A record that is not a valid click becomes a dead letter of the batch. Memory is
+ * allocated once, by batch_init.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_BATCH_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_BATCH_H
@@ -12,29 +13,29 @@
 #include "lib/net/kafka_consumer.h"
 #include "services/analytics-consumer/dead_letter.h"
 #include "services/analytics-consumer/enrich.h"
-#include "services/analytics-consumer/progress.h"
+#include "services/analytics-consumer/offsets.h"
 
 struct batch {
 	size_t visits_max;
-	size_t records; /* polled into it, poison included */
+	size_t records; /* added so far, poison messages included */
 	size_t count;
-	struct visit *visits; /* in the order of arrival */
+	struct visit *visits; /* in order of arrival */
 	struct dead_letter_list *dead_letters;
-	bool in_doubt; /* a COMMIT of it had no answer: it may be stored */
+	bool in_doubt; /* a COMMIT was sent and not answered: the batch may be stored */
 };
 
 /* topic and dead_letter_topic are borrowed. */
 void batch_init(struct batch *batch, size_t visits_max, const char *topic, const char *dead_letter_topic);
 void batch_clear(struct batch *batch);
-/* Empties it. */
+/* Empties the batch and keeps its memory. */
 void batch_reset(struct batch *batch);
 
 /*
- * Takes message in and moves partition's reach over it. now_us: a click from the future does not make the partition
- * counted up to the future.
+ * Adds message and extends the offsets of partition over it. now_us caps partition->as_of_us, so that a click dated in
+ * the future does not make the counts look newer than they are.
  */
 void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
-               struct progress_partition *partition, int64_t now_us);
+               struct offsets_partition *partition, int64_t now_us);
 
 bool batch_is_empty(const struct batch *batch);
 bool batch_is_full(const struct batch *batch);
@@ -42,11 +43,11 @@ bool batch_is_full(const struct batch *batch);
 struct batch_sums {
 	int64_t humans;
 	int64_t bots;
-	int64_t repeats;
+	int64_t duplicates;
 	int64_t poisoned;
 };
 
-/* What storing it has counted. */
+/* What was counted when the batch was stored. */
 struct batch_sums batch_sum(const struct batch *batch);
 
 #endif

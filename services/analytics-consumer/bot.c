@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* All words are in lower case, as the header is before they are looked for. */
+/* All words are in lower case: the header is converted to lower case before the search. */
 
-/* Somewhere in the header. */
+/* Match anywhere in the header. */
 static const char *const preview_agents[] = {
 	"bingpreview",
 	"bluesky cardyb",
@@ -45,7 +45,7 @@ static const char *const preview_agents[] = {
 	NULL,
 };
 
-/* At the beginning. */
+/* Match at the beginning of the header. */
 static const char *const libraries[] = {
 	"aiohttp/",
 	"akka-http",
@@ -99,7 +99,7 @@ static const char *const libraries[] = {
 	NULL,
 };
 
-/* Somewhere in the header. What is a whole name here has a browser's header around it. */
+/* Match anywhere in the header. Agents listed here by their full name otherwise send the header of a browser. */
 static const char *const crawler_words[] = {
 	"archiver",
 	"checker",
@@ -146,7 +146,7 @@ static const char *const crawler_words[] = {
 	NULL,
 };
 
-/* The beginnings of what people look through. */
+/* Headers of browsers begin like this. */
 static const char *const browsers[] = {
 	"amaya/", "dillo/", "elinks", "links ", "lynx/", "mozilla/", "netsurf/", "opera", "ucweb/", "w3m/", NULL,
 };
@@ -169,8 +169,8 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 	return false;
 }
 
-/* "SomeBot/1.0", "robots", but neither "Cubot" (telephones) nor "botany". */
-static bool calls_itself_a_bot(const char *text)
+/* "SomeBot/1.0" and "robots", but neither "Cubot" (a brand of telephones) nor "botany". */
+static bool contains_bot(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, "bot")); at += 3) {
 		const char *end = at + 3;
@@ -182,8 +182,8 @@ static bool calls_itself_a_bot(const char *text)
 	return false;
 }
 
-/* "example.com" or "example.com/about", but not "com.example.app". */
-static bool names_a_site(const char *text)
+/* "example.com" and "example.com/about", but not "com.example.app". */
+static bool contains_site(const char *text)
 {
 	for (const char *at = text; (at = strstr(at, ".com")); at += 4) {
 		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) && at[4] != '.')
@@ -192,21 +192,21 @@ static bool names_a_site(const char *text)
 	return false;
 }
 
-/* "me@example.com"; "android@150.0" is none. */
-static bool has_mail_address(const char *text)
+/* "me@example.com", but not "android@150.0". */
+static bool contains_mail_address(const char *text)
 {
 	const char *at = strchr(text, '@');
 	return at && isalpha((unsigned char)at[1]);
 }
 
-static bool gives_itself_away(const char *text, enum device_class device)
+static bool is_crawler(const char *text, enum device_class device)
 {
-	if (has_any(text, crawler_words) || calls_itself_a_bot(text) || names_a_site(text) || has_mail_address(text))
+	if (has_any(text, crawler_words) || contains_bot(text) || contains_site(text) || contains_mail_address(text))
 		return true;
 	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") && !strstr(text, "msie");
 }
 
-/* "SomeApp/1.0": whoever lets a person look says at least on what. */
+/* "SomeApp/1.0". Software for people names at least its operating system. */
 static bool names_no_system(const char *text, enum device_class device)
 {
 	return device == DEVICE_CLASS_OTHER && text[0] != '\0' && !begins_with_any(text, browsers);
@@ -230,7 +230,7 @@ const char *bot_agent_reason(const char *user_agent, enum device_class device)
 		return "crawler";
 	if (begins_with_any(text, libraries))
 		return "http_library";
-	if (gives_itself_away(text, device))
+	if (is_crawler(text, device))
 		return "crawler";
 	if (names_no_system(text, device))
 		return "http_library";

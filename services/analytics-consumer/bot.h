@@ -1,5 +1,5 @@
 /*
- * Pure. Whether a program made a click, and how it gave itself away. Bots are counted apart, never dropped.
+ * Pure. Decides whether a program made a click, and why. Bots are counted separately and never dropped.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_BOT_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_BOT_H
@@ -8,19 +8,19 @@
 #include "services/analytics-consumer/user_agent.h"
 
 /*
- * "" for a human, otherwise the first of
- *   link_preview  an agent that fetches pages to show them as a card in a chat or feed
- *   crawler       uap-core calls it a spider, or it calls itself a bot, tells where its makers can be found (a site or an
- *                 address, as no browser does), or says "compatible" without naming a system
- *   http_library  a tool or library for programs, by the name it gives itself, or naming no system and no browser
- *   empty_agent   no User-Agent at all
- *   prefetch      the browser asked ahead (Sec-Purpose, Purpose, X-Moz): nobody has looked at anything
+ * Returns "" for a human, otherwise the first reason that applies:
+ *   link_preview  fetches pages to show them as a card in a chat or feed
+ *   crawler       a spider according to uap-core; or its User-Agent contains "bot", a web site or a mail address, which
+ *                 browsers never send; or it says "compatible" without an operating system
+ *   http_library  a command-line tool or library, by its name, or because it names neither a system nor a browser
+ *   empty_agent   the User-Agent is missing or empty
+ *   prefetch      the browser loaded the link ahead of time (Sec-Purpose, Purpose, X-Moz); no person has seen it
  *   head          a HEAD request
- * A literal; at most 31 bytes.
+ * The result is a literal of at most 31 bytes.
  */
 const char *bot_reason(const struct redirect_event *event, const struct user_agent *agent);
 
-/* The first four, which the User-Agent alone tells; user_agent_parse keeps the answer. */
+/* The first four reasons, which depend on the User-Agent alone. user_agent_parse stores the result. */
 const char *bot_agent_reason(const char *user_agent, enum device_class device);
 
 #endif

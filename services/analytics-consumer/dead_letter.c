@@ -13,19 +13,19 @@
 #define ACK_PAUSE_MS 2
 
 struct letter {
-	struct delivery *delivery; /* outlives the letter while it is on its way */
+	struct delivery *delivery; /* outlives the letter while it is in flight */
 	int32_t partition;
 	int64_t offset;
 	size_t original_len;
 	size_t len;
 	size_t key_len;
-	char *bytes; /* the value and behind it the key */
+	char *bytes; /* the value, followed by the key */
 	bool has_value;
 	char reason[REDIRECT_EVENT_REASON_SIZE];
 };
 
-struct orphan {
-	struct orphan *next;
+struct discarded {
+	struct discarded *next;
 	struct delivery *delivery;
 };
 
@@ -36,7 +36,7 @@ struct dead_letter_list {
 	size_t count, bytes;
 	size_t overdue;
 	struct letter *letters;
-	struct orphan *orphans; /* deliveries of letters that were thrown away while on their way */
+	struct discarded *discarded; /* deliveries of letters that may still be in flight */
 };
 
 struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max, const char *topic,
@@ -51,33 +51,33 @@ struct dead_letter_list *dead_letter_list_new(size_t count_max, size_t bytes_max
 	return list;
 }
 
-static void bury(struct dead_letter_list *list)
+static void free_reported(struct dead_letter_list *list)
 {
-	struct orphan **at = &list->orphans;
+	struct discarded **at = &list->discarded;
 	while (*at) {
-		struct orphan *orphan = *at;
-		if (delivery_is_pending(orphan->delivery)) {
-			at = &orphan->next;
+		struct discarded *discarded = *at;
+		if (delivery_is_pending(discarded->delivery)) {
+			at = &discarded->next;
 			continue;
 		}
-		*at = orphan->next;
-		free(orphan->delivery);
-		free(orphan);
+		*at = discarded->next;
+		free(discarded->delivery);
+		free(discarded);
 	}
 }
 
 void dead_letter_list_reset(struct dead_letter_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		struct orphan *orphan = mem_zero(sizeof(*orphan));
-		*orphan = (struct orphan){ .next = list->orphans, .delivery = list->letters[i].delivery };
-		list->orphans = orphan;
+		struct discarded *discarded = mem_zero(sizeof(*discarded));
+		*discarded = (struct discarded){ .next = list->discarded, .delivery = list->letters[i].delivery };
+		list->discarded = discarded;
 		free(list->letters[i].bytes);
 	}
 	list->count = 0;
 	list->bytes = 0;
 	list->overdue = 0;
-	bury(list);
+	free_reported(list);
 }
 
 void dead_letter_list_free(struct dead_letter_list *list)
@@ -173,7 +173,7 @@ enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_produ
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	for (;;) {
-		/* One that failed, or found the queue full, is tried again as long as there is time. */
+		/* A letter that failed or found the queue full is sent again until the timeout. */
 		for (size_t i = 0; i < list->count; i++) {
 			struct letter *letter = &list->letters[i];
 			if (!is_acked(letter) && !delivery_is_pending(letter->delivery))
@@ -186,7 +186,7 @@ enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_produ
 			return OK;
 		if (is_late)
 			return ERR_UNAVAILABLE;
-		/* Not until the queue is empty: visits may keep coming into it. */
+		/* Waiting for an empty queue could take for ever, because visits keep arriving in it. */
 		poll(NULL, 0, ACK_PAUSE_MS);
 	}
 }

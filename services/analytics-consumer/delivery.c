@@ -5,7 +5,7 @@ void delivery_done(void *ctx, void *opaque, enum err result)
 	(void)ctx;
 	struct delivery *delivery = opaque;
 	atomic_fetch_add(result == OK ? &delivery->acked : &delivery->failed, 1);
-	/* Last, so that whoever sees nothing pending sees the result. */
+	/* Last, so that a thread that sees nothing pending also sees the result. */
 	atomic_fetch_sub(&delivery->pending, 1);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. What became of records handed to a kafka_producer: pass a delivery as their opaque, and
- * delivery_done as the producer's delivered.
+ * Safe from any thread. Counts what became of records handed to a kafka_producer. Make the producer with delivery_done as
+ * its `delivered` callback and send records with delivery_send.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_DELIVERY_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_DELIVERY_H
@@ -11,17 +11,17 @@
 
 #include "lib/net/kafka_producer.h"
 
-/* Starts as { 0 }; must live until nothing is pending. */
+/* Initially { 0 }. It must outlive its pending records. */
 struct delivery {
 	atomic_size_t pending;
 	atomic_size_t acked;
-	atomic_size_t failed; /* given up, or refused for good */
+	atomic_size_t failed; /* given up by the producer, or rejected by Kafka */
 };
 
-/* As kafka_delivered; opaque is the delivery. */
+/* The callback of a producer (kafka_delivered). opaque is the delivery. */
 void delivery_done(void *ctx, void *opaque, enum err result);
 
-/* Sends record and counts it in. ERR_LIMIT, ERR_INVALID: as kafka_producer_send, nothing was counted. */
+/* Sends record and counts it as pending. ERR_LIMIT, ERR_INVALID: as kafka_producer_send; nothing is counted. */
 enum err delivery_send(struct delivery *delivery, struct kafka_producer *producer,
                        struct kafka_record *record) MUST_CHECK;
 

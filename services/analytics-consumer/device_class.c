@@ -4,16 +4,16 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The device family that uap-core gives to crawlers. */
+/* uap-core's device family for crawlers. */
 static const char spider[] = "Spider";
 
-/* In the user agent of something that is neither a computer nor a telephone, although its system may be one's. */
+/* Words of devices that are neither computers nor telephones, although they may run the same operating systems. */
 static const char *const appliance_words[] = { "TV",     "Xbox",  "PlayStation", "Nintendo", "Roku/",       "CrKey",
 	                                       "BRAVIA", "AFTMM", "AFTT ",       "watchOS",  "Apple Watch", NULL };
 static const char *const tablet_words[] = { "iPad", "Tablet;", "Tablet)", "PlayBook", "Kindle", "Silk/", NULL };
 static const char *const mobile_words[] = { "Mobile", "Mobi/", "Opera Mini", "Opera Mobi", "MIDP", "Phone", NULL };
 
-/* Families of systems, by how they begin. */
+/* Prefixes of operating-system families. */
 static const char *const mobile_systems[] = { "Android", "iOS",   "Windows Phone", "Windows Mobile", "BlackBerry",
 	                                      "Symbian", "KaiOS", "Firefox OS",    "Bada",           "MeeGo",
 	                                      "Maemo",   "Brew",  "Windows CE",    "HarmonyOS",      NULL };
@@ -42,7 +42,7 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 	return false;
 }
 
-/* Browsers on Android say "Mobile" on telephones only; programs that are no browsers do not say either. */
+/* On Android, browsers send "Mobile" only on telephones. Programs that are not browsers never send it. */
 static bool is_android_tablet(const char *user_agent, const char *os)
 {
 	return strcmp(os, "Android") == 0 && strncmp(user_agent, "Mozilla/", 8) == 0 && !strstr(user_agent, "Mobi");

@@ -9,7 +9,7 @@
 #include "services/analytics-consumer/referrer_source.h"
 #include "services/analytics-consumer/utm.h"
 
-/* Ours fit: they were bounded when they were read. snprintf takes longer than all else that is done for a text. */
+/* Values always fit, because their size was limited when they were read. snprintf was a measurable cost here. */
 static void copy_text(char *out, size_t size, const char *text)
 {
 	size_t len = strnlen(text, size - 1);
@@ -36,7 +36,7 @@ static void copy_click(const struct redirect_event *click, struct visit *out)
 static void add_place(struct geoip *geoip, const struct redirect_event *click, struct visit_event *out)
 {
 	struct geoip_place place;
-	geoip_find(geoip, click->client_network, &place);
+	geoip_lookup(geoip, click->client_network, &place);
 	copy_text(out->country, sizeof(out->country), place.country);
 	copy_text(out->region, sizeof(out->region), place.region);
 	copy_text(out->city, sizeof(out->city), place.city);
@@ -63,7 +63,7 @@ static void add_referrer(const struct redirect_event *click, struct visit_event 
 
 void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click, struct visit *out)
 {
-	out->fate = VISIT_NEW;
+	out->disposition = VISIT_NEW;
 	copy_click(click, out);
 	add_place(sources->geoip, click, &out->event);
 	add_agent(sources->user_agents, click, &out->event);

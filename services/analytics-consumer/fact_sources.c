@@ -12,43 +12,44 @@ struct fact_sources {
 	struct file_watch *watch;
 };
 
-static enum err reread_geoip(void *ctx)
+static enum err reload_geoip(void *ctx)
 {
 	const struct fact_sources *sources = ctx;
-	return geoip_reread(sources->geoip);
+	return geoip_reload(sources->geoip);
 }
 
-static enum err reread_user_agents(void *ctx)
+static enum err reload_user_agents(void *ctx)
 {
 	const struct fact_sources *sources = ctx;
-	return user_agent_parser_reread(sources->user_agents);
+	return user_agent_parser_reload(sources->user_agents);
 }
 
 static struct file_watch *watch_files(struct fact_sources *sources, const struct fact_sources_config *config)
 {
-	/* The last one only who owns it. */
-	const struct file_watch_file files[] = { { config->ua_regexes, reread_user_agents, sources },
-		                                 { config->geoip_db, reread_geoip, sources } };
-	struct file_watch_config watching = { .files = files,
-		                              .count = sources->owns_geoip ? 2 : 1,
-		                              .interval_ms = config->check_ms };
+	/* Only the owner of the GeoIP database reloads it. */
+	const struct file_watch_file files[] = { { config->ua_regexes, reload_user_agents, sources },
+		                                 { config->geoip_db, reload_geoip, sources } };
+	struct file_watch_config watch = { .files = files,
+		                           .count = sources->owns_geoip ? 2 : 1,
+		                           .interval_ms = config->check_ms };
 	if (config->metrics) {
-		watching.read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
-		                                      "Times that a file of facts was read again", NULL);
-		watching.broken = metrics_gauge(config->metrics, "waymark_fact_files_broken",
-		                                "Files of facts that cannot be used as they are now", NULL);
+		watch.read_total = metrics_counter(config->metrics, "waymark_fact_files_read_total",
+		                                   "Reloads of GEOIP_DB and UA_REGEXES", NULL);
+		watch.broken =
+			metrics_gauge(config->metrics, "waymark_fact_files_broken",
+		                      "Files among GEOIP_DB and UA_REGEXES whose current content cannot be used", NULL);
 	}
-	return file_watch_new(&watching);
+	return file_watch_new(&watch);
 }
 
 enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out)
 {
 	struct fact_sources *sources = mem_zero(sizeof(*sources));
-	sources->owns_geoip = !config->places_of;
+	sources->owns_geoip = !config->share_geoip_with;
 	sources->watch = watch_files(sources, config);
 	enum err err = OK;
-	if (config->places_of)
-		sources->geoip = config->places_of->geoip;
+	if (config->share_geoip_with)
+		sources->geoip = config->share_geoip_with->geoip;
 	else
 		err = geoip_open(config->geoip_db, config->log, &sources->geoip);
 	if (err == OK)

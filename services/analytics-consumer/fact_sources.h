@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The files that facts about clicks come from, GEOIP_DB and UA_REGEXES: read at start, and again
- * when they change (file_watch.h), while enrich_click goes on.
+ * One thread at a time. The files from which facts about clicks are derived: GEOIP_DB and UA_REGEXES. They are read at
+ * start and reloaded when they change (file_watch.h), while enrich_click continues.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACT_SOURCES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACT_SOURCES_H
@@ -15,14 +15,14 @@
 
 struct fact_sources;
 
-/* Borrowed, texts as well. */
+/* Borrowed, including the texts. */
 struct fact_sources_config {
 	const char *geoip_db; /* "" = none */
 	const char *ua_regexes;
 	size_t user_agent_cache;
-	int64_t check_ms; /* the files are looked at so often */
-	const struct fact_sources
-		*places_of; /* their GEOIP_DB, which they read again and close, instead of one more copy; or NULL */
+	int64_t check_ms; /* interval between checks for changes */
+	/* Use the GeoIP database of these sources, which reload and close it, instead of another copy; or NULL. */
+	const struct fact_sources *share_geoip_with;
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */
 };
@@ -31,7 +31,7 @@ struct fact_sources_config {
 enum err fact_sources_open(const struct fact_sources_config *config, struct fact_sources **out) MUST_CHECK;
 void fact_sources_close(struct fact_sources *sources);
 
-/* For one thread. */
+/* For use by one thread. sources may be NULL: then the result is empty. */
 struct enrich_sources fact_sources_get(const struct fact_sources *sources);
 
 #endif

@@ -22,11 +22,11 @@
 struct geoip {
 	const char *path;
 	const struct log *log;
-	pthread_rwlock_t lock; /* of the pointer, which readers hold while they look up */
+	pthread_rwlock_t lock; /* protects the pointer; held for reading during a look-up */
 	MMDB_s *database;      /* NULL = none */
 };
 
-/* The copy's file descriptor; -1, with errno. */
+/* Returns the file descriptor of the copy, or -1 and sets errno. */
 static int copy_file(const char *path)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -48,8 +48,8 @@ static int copy_file(const char *path)
 	return copy;
 }
 
-/* libmaxminddb looks at little but the file's end when it opens it. */
-static bool tree_is_whole(const MMDB_s *database)
+/* Checks every node of the search tree: when libmaxminddb opens a file, it checks little more than the metadata. */
+static bool is_tree_valid(const MMDB_s *database)
 {
 	for (uint32_t i = 0; i < database->metadata.node_count; i++) {
 		MMDB_search_node_s node;
@@ -69,7 +69,7 @@ static void close_database(MMDB_s *database)
 	free(database);
 }
 
-/* NULL, and *problem says why. */
+/* Returns NULL on error and sets *problem to the reason. */
 static MMDB_s *open_database(const char *path, const char **problem)
 {
 	char copy_path[32];
@@ -82,16 +82,16 @@ static MMDB_s *open_database(const char *path, const char **problem)
 	snprintf(copy_path, sizeof(copy_path), "/proc/self/fd/%d", copy);
 	int status = MMDB_open(copy_path, MMDB_MODE_MMAP, database);
 	close(copy);
-	if (status == MMDB_SUCCESS && tree_is_whole(database))
+	if (status == MMDB_SUCCESS && is_tree_valid(database))
 		return database;
-	*problem = status == MMDB_SUCCESS ? "the search tree leads nowhere" : MMDB_strerror(status);
+	*problem = status == MMDB_SUCCESS ? "the search tree is damaged" : MMDB_strerror(status);
 	if (status == MMDB_SUCCESS)
 		MMDB_close(database);
 	free(database);
 	return NULL;
 }
 
-enum err geoip_reread(struct geoip *geoip)
+enum err geoip_reload(struct geoip *geoip)
 {
 	const char *problem;
 	MMDB_s *fresh = open_database(geoip->path, &problem);
@@ -116,7 +116,7 @@ enum err geoip_open(const char *path, const struct log *log, struct geoip **out)
 	geoip->path = path;
 	geoip->log = log;
 	pthread_rwlock_init(&geoip->lock, NULL);
-	enum err err = path[0] == '\0' ? OK : geoip_reread(geoip);
+	enum err err = path[0] == '\0' ? OK : geoip_reload(geoip);
 	if (err == OK)
 		*out = geoip;
 	else
@@ -156,7 +156,7 @@ static bool parse_network(const char *network, union address *out)
 	return inet_pton(AF_INET6, text, &out->v6.sin6_addr) == 1;
 }
 
-/* Copies the text at path; leaves out as it is when there is none. */
+/* Copies the text at path. Leaves out unchanged when there is no text. */
 static void copy_text(MMDB_entry_s *entry, const char *const *path, char *out, size_t size)
 {
 	MMDB_entry_data_s data;
@@ -171,7 +171,7 @@ static bool is_country(const char *code)
 	return isupper((unsigned char)code[0]) && isupper((unsigned char)code[1]) && code[2] == '\0';
 }
 
-/* What stands behind the hyphen in ISO 3166-2: one to three letters or digits. */
+/* The part after the hyphen in ISO 3166-2: one to three letters or digits. */
 static bool is_subdivision(const char *code)
 {
 	size_t len = 0;
@@ -201,7 +201,7 @@ static void read_place(MMDB_entry_s *entry, struct geoip_place *out)
 	copy_text(entry, city_path, out->city, sizeof(out->city));
 }
 
-void geoip_find(struct geoip *geoip, const char *network, struct geoip_place *out)
+void geoip_lookup(struct geoip *geoip, const char *network, struct geoip_place *out)
 {
 	*out = (struct geoip_place){ 0 };
 	union address address;

@@ -6,11 +6,11 @@
 #include "lib/base/mem.h"
 #include "lib/net/kafka_consumer.h"
 #include "lib/net/kafka_producer.h"
+#include "services/analytics-consumer/assignment.h"
 #include "services/analytics-consumer/batch.h"
+#include "services/analytics-consumer/batch_writer.h"
 #include "services/analytics-consumer/delivery.h"
 #include "services/analytics-consumer/ingest_metrics.h"
-#include "services/analytics-consumer/ownership.h"
-#include "services/analytics-consumer/storing.h"
 #include "services/analytics-consumer/visit_publisher.h"
 #include "services/analytics-consumer/visit_store.h"
 
@@ -34,11 +34,11 @@ struct ingest {
 	struct visit_publisher *publisher;
 	struct visit_store *store;
 	struct batch batch;
-	struct ownership ownership;
-	struct storing *storing;
-	bool is_storing;    /* until it was asked what became of it */
+	struct assignment assignment;
+	struct batch_writer *writer;
+	bool is_writing;    /* until it was asked what became of it */
 	int64_t marked_us;  /* steady; when it was last looked up what is caught up */
-	int64_t trusted_us; /* ownership.changed_us, when the store was told of it */
+	int64_t trusted_us; /* assignment.changed_us, when the store was told of it */
 	atomic_bool kafka_reachable;
 
 	struct background *background;
@@ -57,14 +57,14 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 	enum err err = kafka_consumer_poll(in->consumer, timeout_ms, &message);
 	atomic_store(&in->kafka_reachable, err == OK || kafka_consumer_is_reachable(in->consumer));
 	if (err == OK) {
-		struct progress_partition *p = progress_find(&in->ownership.progress, message.partition);
+		struct offsets_partition *p = offsets_find(&in->assignment.offsets, message.partition);
 		metrics_add(in->metrics.events_read, 1);
-		if (p && ownership_admits(&in->ownership, p, &message))
+		if (p && assignment_accepts(&in->assignment, p, &message))
 			batch_add(&in->batch, &in->config.sources, &message, p, clock_now_us(in->config.clock));
 		else if (!p)
-			ownership_take_stray(&in->ownership, message.partition);
+			assignment_handle_stray(&in->assignment, message.partition);
 	}
-	ownership_examine(&in->ownership);
+	assignment_check_ranges(&in->assignment);
 	return err;
 }
 
@@ -79,7 +79,7 @@ static enum err gather(struct ingest *in)
 			if (deadline_us == 0)
 				deadline_us = now_us + in->config.batch_ms * CLOCK_US_PER_MS;
 			left_ms = (deadline_us - now_us) / CLOCK_US_PER_MS;
-			if (left_ms <= 0 && !storing_is_busy(in->storing))
+			if (left_ms <= 0 && !batch_writer_is_busy(in->writer))
 				break;
 			if (left_ms <= 0)
 				left_ms = BUSY_POLL_MS;
@@ -95,26 +95,26 @@ static enum err gather(struct ingest *in)
 
 /* --- store --- */
 
-static void report_progress(struct ingest *in, const struct progress *progress)
+static void report_progress(struct ingest *in, const struct offsets *offsets)
 {
-	for (size_t i = 0; i < progress->count; i++) {
-		const struct progress_partition *p = &progress->partitions[i];
-		if (progress_moves(p))
-			kafka_consumer_report_progress(in->consumer, p->partition, p->next);
+	for (size_t i = 0; i < offsets->count; i++) {
+		const struct offsets_partition *p = &offsets->partitions[i];
+		if (offsets_has_advanced(p))
+			kafka_consumer_report_progress(in->consumer, p->partition, p->next_stored);
 	}
 }
 
 /* False: it failed, and the batch in hand is gone with it. */
 static bool finish_storing(struct ingest *in)
 {
-	if (!in->is_storing)
+	if (!in->is_writing)
 		return true;
-	in->is_storing = false;
-	if (storing_finish(in->storing) == OK) {
-		report_progress(in, storing_progress(in->storing));
+	in->is_writing = false;
+	if (batch_writer_finish(in->writer) == OK) {
+		report_progress(in, batch_writer_offsets(in->writer));
 		return true;
 	}
-	ownership_lose(&in->ownership);
+	assignment_drop(&in->assignment);
 	return false;
 }
 
@@ -130,8 +130,8 @@ static bool finish_or_rejoin(struct ingest *in)
 /* Of what is taken away, or given, nothing must be in the middle of being stored. */
 static void stop_storing(struct ingest *in)
 {
-	if (in->is_storing)
-		storing_hurry(in->storing);
+	if (in->is_writing)
+		batch_writer_cancel_retries(in->writer);
 	(void)finish_storing(in);
 }
 
@@ -139,57 +139,57 @@ static enum err take_assigned(void *ctx, const int32_t *partitions, size_t count
 {
 	struct ingest *in = ctx;
 	stop_storing(in);
-	return ownership_events.assigned(&in->ownership, partitions, count, offsets);
+	return assignment_events.assigned(&in->assignment, partitions, count, offsets);
 }
 
 static void take_revoked(void *ctx, bool lost)
 {
 	struct ingest *in = ctx;
 	stop_storing(in);
-	ownership_events.revoked(&in->ownership, lost);
+	assignment_events.revoked(&in->assignment, lost);
 }
 
-static void take_stranded(void *ctx, int32_t partition, int64_t offset)
+static void take_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	struct ingest *in = ctx;
-	ownership_events.stranded(&in->ownership, partition, offset);
+	assignment_events.stranded(&in->assignment, partition, offset);
 }
 
 /* --- the loop --- */
 
 static void tell_of_new_partitions(struct ingest *in)
 {
-	if (in->trusted_us == in->ownership.changed_us)
+	if (in->trusted_us == in->assignment.changed_us)
 		return;
-	in->trusted_us = in->ownership.changed_us;
-	visit_store_forget(in->store);
+	in->trusted_us = in->assignment.changed_us;
+	visit_store_invalidate(in->store);
 }
 
 /* The batch in hand is stored while the next one is gathered. */
 static void store_batch(struct ingest *in)
 {
 	if (batch_is_empty(&in->batch)) {
-		if (!storing_is_busy(in->storing))
+		if (!batch_writer_is_busy(in->writer))
 			(void)finish_or_rejoin(in);
 		return;
 	}
 	if (!finish_or_rejoin(in))
 		return;
 	tell_of_new_partitions(in);
-	storing_begin(in->storing, &in->batch, &in->ownership.progress);
-	in->is_storing = true;
+	batch_writer_start(in->writer, &in->batch, &in->assignment.offsets);
+	in->is_writing = true;
 }
 
 static bool find_caught_up(struct ingest *in)
 {
-	struct progress *progress = &in->ownership.progress;
+	struct offsets *offsets = &in->assignment.offsets;
 	bool any = false;
-	for (size_t i = 0; i < progress->count; i++) {
-		struct progress_partition *p = &progress->partitions[i];
+	for (size_t i = 0; i < offsets->count; i++) {
+		struct offsets_partition *p = &offsets->partitions[i];
 		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
-		p->caught_up = is_at_end && !p->is_unproven;
+		p->caught_up = is_at_end && !p->is_unverified;
 		/* The record before the next one should have come. */
-		p->is_missing = p->is_missing || (is_at_end && p->is_unproven);
+		p->is_out_of_range = p->is_out_of_range || (is_at_end && p->is_unverified);
 		any = any || p->caught_up;
 	}
 	return any;
@@ -202,7 +202,7 @@ static bool find_caught_up(struct ingest *in)
 static void note_caught_up(struct ingest *in)
 {
 	int64_t now_us = steady_us(in);
-	int64_t since_us = in->marked_us > in->ownership.changed_us ? in->marked_us : in->ownership.changed_us;
+	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us : in->assignment.changed_us;
 	if (now_us - since_us < MARK_INTERVAL_MS * CLOCK_US_PER_MS || !atomic_load(&in->kafka_reachable))
 		return;
 	if (!finish_or_rejoin(in))
@@ -211,18 +211,18 @@ static void note_caught_up(struct ingest *in)
 	int64_t as_of_us = clock_now_us(in->config.clock) - AS_OF_MARGIN_US;
 	if (!find_caught_up(in))
 		return;
-	enum err err = storing_settle(in->storing);
+	enum err err = batch_writer_flush(in->writer);
 	if (err == OK)
-		ownership_mark_published(&in->ownership, as_of_us);
+		assignment_mark_published(&in->assignment, as_of_us);
 	else if (err == ERR_INTERNAL)
-		ownership_rejoin(&in->ownership);
+		assignment_rejoin(&in->assignment);
 }
 
 /* After store_batch, so that what was read before is counted first. */
 static void note_stranded(struct ingest *in)
 {
-	if (ownership_has_to_tell(&in->ownership) && finish_or_rejoin(in))
-		ownership_tell_stranded(&in->ownership);
+	if (assignment_has_unrecorded_halt(&in->assignment) && finish_or_rejoin(in))
+		assignment_record_halts(&in->assignment);
 }
 
 static enum err make_consumer(struct ingest *in)
@@ -232,13 +232,13 @@ static enum err make_consumer(struct ingest *in)
 		.group = in->config.group,
 		.topic = in->config.topic,
 		.session_timeout_ms = in->config.session_timeout_ms,
-		.events = { .assigned = take_assigned, .revoked = take_revoked, .stranded = take_stranded },
+		.events = { .assigned = take_assigned, .revoked = take_revoked, .stranded = take_out_of_range },
 		.ctx = in,
 		.log = in->config.log,
 		.metrics = NULL,
 	};
 	enum err err = kafka_consumer_new(&config, &in->consumer);
-	in->ownership.consumer = in->consumer;
+	in->assignment.consumer = in->consumer;
 	return err;
 }
 
@@ -249,7 +249,7 @@ static void renew_consumer(struct ingest *in)
 	atomic_store(&in->kafka_reachable, false);
 	kafka_consumer_free(in->consumer);
 	in->consumer = NULL;
-	ownership_throw_batch_away(&in->ownership);
+	assignment_discard_batch(&in->assignment);
 	while (make_consumer(in) != OK && !background_wait_ms(in->background, RENEW_PAUSE_MS))
 		continue;
 }
@@ -302,23 +302,23 @@ static enum err make_parts(struct ingest *in)
 		                                  .visits_max = config->batch_events,
 		                                  .log = config->log };
 	in->store = visit_store_new(&store);
-	const struct storing_config storing = { .batch_events = config->batch_events,
-		                                .topic = config->topic,
-		                                .dead_letter_topic = config->dead_letter_topic,
-		                                .store = in->store,
-		                                .publisher = in->publisher,
-		                                .background = in->background,
-		                                .metrics = &in->metrics,
-		                                .clock = config->clock,
-		                                .log = config->log };
-	in->storing = storing_new(&storing);
-	in->ownership = (struct ownership){ .pool = config->pool,
-		                            .topic = config->topic,
-		                            .publisher = in->publisher,
-		                            .batch = &in->batch,
-		                            .metrics = &in->metrics,
-		                            .clock = config->clock,
-		                            .log = config->log };
+	const struct batch_writer_config writer = { .batch_events = config->batch_events,
+		                                    .topic = config->topic,
+		                                    .dead_letter_topic = config->dead_letter_topic,
+		                                    .store = in->store,
+		                                    .publisher = in->publisher,
+		                                    .background = in->background,
+		                                    .metrics = &in->metrics,
+		                                    .clock = config->clock,
+		                                    .log = config->log };
+	in->writer = batch_writer_new(&writer);
+	in->assignment = (struct assignment){ .pool = config->pool,
+		                              .topic = config->topic,
+		                              .publisher = in->publisher,
+		                              .batch = &in->batch,
+		                              .metrics = &in->metrics,
+		                              .clock = config->clock,
+		                              .log = config->log };
 	return make_consumer(in);
 }
 
@@ -327,10 +327,10 @@ static void free_parts(struct ingest *in)
 	/* Leaving the group gives the partitions back, which still needs everything else. */
 	kafka_consumer_free(in->consumer);
 	kafka_producer_free(in->producer);
-	storing_free(in->storing);
+	batch_writer_free(in->writer);
 	visit_publisher_free(in->publisher);
 	visit_store_free(in->store);
-	ownership_clear(&in->ownership);
+	assignment_clear(&in->assignment);
 	batch_clear(&in->batch);
 	background_free(in->background);
 	free(in);
@@ -370,20 +370,20 @@ bool ingest_kafka_is_reachable(void *ctx)
 	return atomic_load(&in->kafka_reachable);
 }
 
-bool ingest_has_no_stranded_partition(void *ctx)
+bool ingest_has_no_halted_partition(void *ctx)
 {
 	const struct ingest *in = ctx;
-	return atomic_load(&in->ownership.stranded) == 0;
+	return atomic_load(&in->assignment.halted_count) == 0;
 }
 
-bool ingest_is_storing(void *ctx)
+bool ingest_can_store(void *ctx)
 {
 	const struct ingest *in = ctx;
-	return !storing_is_refused(in->storing);
+	return !batch_writer_is_refused(in->writer);
 }
 
-bool ingest_keeps_dead_letters(void *ctx)
+bool ingest_can_send_dead_letters(void *ctx)
 {
 	const struct ingest *in = ctx;
-	return !storing_waits_for_dead_letters(in->storing);
+	return !batch_writer_is_waiting_for_dead_letters(in->writer);
 }

@@ -1,18 +1,20 @@
 /*
- * Click path 5/9. The loop that counts: gather a batch, have it stored and told to integrations (storing.h) while the
- * next one is gathered, again. Threads of its own; start and stop by one thread, the rest is safe from any thread.
+ * Threads of its own; one thread starts and stops it, the other functions are safe from any thread. The loop that counts
+ * clicks: it gathers a batch from Kafka, and a batch writer (batch_writer.h) stores and publishes that batch while the
+ * loop gathers the next one.
  *
- * What holds, whatever is killed, frozen or cut:
- *   - Offsets live in PostgreSQL and move in the transaction that counts (visit_store.h). Kafka's group only says who
- *     should work on what; who is wrong about it is fenced.
- *   - A batch that cannot be stored is kept and tried again with growing pauses. When the next one is full nothing is
- *     polled any more, so memory stays bounded: two batches, and what librdkafka reads ahead.
- *   - A batch that is fenced, or whose partitions are taken away, is thrown away whole, with the one gathered behind it,
- *     and read again by the next owner. Partitions are given back only after the try in hand has ended.
- *   - Visits are published after the commit, and the next commit waits for them (visit_publisher.h).
- *   - A partition whose next offset does not exist, or before which another record stands than the one that was counted
- *     (retention was faster, or the topic was made anew), stands still: error log, waymark_partitions_stranded, not
- *     ready, whoever gets it. An operator calls consumer_offsets_resume and restarts.
+ * These guarantees hold whichever process is killed, frozen or disconnected:
+ *   - Offsets live in PostgreSQL and advance in the transaction that counts (visit_store.h). Kafka's group only suggests
+ *     who works on which partition. A worker with an outdated assignment is fenced.
+ *   - A batch that cannot be stored is kept and retried with growing pauses. When the next batch is full, polling stops.
+ *     Memory stays bounded to two batches and librdkafka's read-ahead.
+ *   - A batch that is fenced, or whose partitions are taken away, is discarded whole, together with the batch gathered
+ *     after it. The next owner reads both again. Partitions are released only after the current attempt to store has ended.
+ *   - Visits are published after the commit, and the next commit waits until they are acknowledged (visit_publisher.h).
+ *   - A partition is halted when its next offset does not exist, or when the record before it is not the one that was
+ *     counted (retention was faster than the consumer, or the topic was recreated). A halt is logged as an error, shown by
+ *     waymark_partitions_stranded and by /readyz, and holds for every later owner. An operator ends it with
+ *     consumer_offsets_resume and a restart.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
@@ -40,7 +42,7 @@ struct ingest_config {
 	const char *visits_topic;
 	int64_t session_timeout_ms;
 	size_t batch_events;
-	int64_t batch_ms; /* a batch waits no longer for more clicks after its first */
+	int64_t batch_ms; /* the longest time from a batch's first click until it is closed */
 	struct pg_pool *pool;
 	struct enrich_sources sources;
 	const struct clock *clock;
@@ -48,24 +50,24 @@ struct ingest_config {
 	struct metrics *metrics; /* may be NULL */
 };
 
-/* Works without any server. ERR_INVALID: librdkafka refuses the configuration (logged). */
+/* Needs no running server. ERR_INVALID: librdkafka rejects the configuration (logged). */
 enum err ingest_start(const struct ingest_config *config, struct ingest **out) MUST_CHECK;
 
-/* Asks the loop to end, and does not wait for it; ingest_stop has to follow. NULL is allowed. */
+/* Asks the loop to end and does not wait. Call ingest_stop afterwards. ingest may be NULL. */
 void ingest_end(struct ingest *ingest);
 
 /*
- * Ends the loop: the batch in hand is tried once more or thrown away, the partitions go back to the group. NULL is
- * allowed.
+ * Ends the loop and waits. The batch being written gets a last attempt; the batch being gathered is discarded. Then the
+ * partitions go back to the group. ingest may be NULL.
  */
 void ingest_stop(struct ingest *ingest);
 
 /* For /readyz; ctx is the ingest. */
 bool ingest_kafka_is_reachable(void *ctx);
-bool ingest_has_no_stranded_partition(void *ctx);
-/* False while PostgreSQL refuses a batch for a reason that will not pass by itself. */
-bool ingest_is_storing(void *ctx);
-/* False while Kafka does not take dead letters: their batch waits for them. */
-bool ingest_keeps_dead_letters(void *ctx);
+bool ingest_has_no_halted_partition(void *ctx);
+/* False while PostgreSQL refuses a batch for a reason that does not pass by itself. */
+bool ingest_can_store(void *ctx);
+/* False while a batch waits because Kafka does not accept its dead letters. */
+bool ingest_can_send_dead_letters(void *ctx);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Safe from any thread after ingest_metrics_register, but for the gauges: one thread each. What the consumer shows of
- * its counting on /metrics. Several ingests of one process show one sum.
+ * Safe from any thread after ingest_metrics_register, except for the gauges: each gauge belongs to one thread. The
+ * consumer's metrics about counting. All workers of a process add to the same metrics.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_METRICS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_METRICS_H
 
 #include "lib/base/metrics.h"
 
-/* This ingest's part of a sum. */
+/* A gauge that shows the sum over all workers; part is the contribution of this one. */
 struct ingest_gauge {
 	struct metric *sum;
 	int64_t part;
@@ -17,7 +17,7 @@ struct ingest_metrics {
 	struct metric *events_read;
 	struct metric *humans;
 	struct metric *bots;
-	struct metric *repeats;
+	struct metric *duplicates;
 	struct metric *poisoned;
 	struct metric *batches;
 	struct metric *batch_seconds;
@@ -29,12 +29,13 @@ struct ingest_metrics {
 	struct metric *last_counted;
 	struct ingest_gauge lag;
 	struct ingest_gauge partitions;
-	struct ingest_gauge stranded;
+	struct ingest_gauge halted;
 };
 
-/* metrics NULL: everything is counted nowhere. */
+/* metrics may be NULL: then nothing is recorded. */
 void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics);
 
+/* Sets this worker's part of a gauge. */
 void ingest_metrics_set(struct ingest_gauge *gauge, int64_t part);
 
 #endif

@@ -7,7 +7,7 @@
 #define PRIMARY_LENGTH_MIN 2
 #define PRIMARY_LENGTH_MAX 8
 
-/* Thousandths; -1 for something that is no weight. */
+/* The weight in thousandths, or -1 when it is malformed. */
 static int weight_of(const char *parameter, size_t len)
 {
 	static const int place[] = { 100, 10, 1 };
@@ -34,7 +34,7 @@ static void trim(const char **text, size_t *len)
 		(*len)--;
 }
 
-/* The weight of "de-AT;q=0.5" in thousandths; *range becomes "de-AT". */
+/* Returns the weight of "de-AT;q=0.5" in thousandths and shortens *range to "de-AT". */
 static int split(const char **range, size_t *len)
 {
 	trim(range, len);
@@ -51,7 +51,7 @@ static int split(const char **range, size_t *len)
 	return weight_of(parameter + 2, rest - 2);
 }
 
-/* The length of the primary subtag; 0 when there is none. */
+/* The length of the primary subtag, or 0 when there is none. */
 static size_t primary_length(const char *range, size_t len)
 {
 	size_t n = 0;

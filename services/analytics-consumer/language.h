@@ -1,5 +1,5 @@
 /*
- * Pure. The language that a visitor prefers, from Accept-Language (RFC 9110, section 12.5.4).
+ * Pure. The visitor's preferred language, from Accept-Language (RFC 9110, section 12.5.4).
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_LANGUAGE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_LANGUAGE_H
@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * The primary subtag, in lower case, of the range with the highest weight (the first of equals): "de" for
- * "de-AT,en;q=0.9". "" when no range names a language ("*", q=0, nonsense). size: at least 9.
+ * Writes the primary subtag of the language range with the highest weight, in lower case: "de" for "de-AT,en;q=0.9". Of
+ * equal weights the first one wins. "" when no range names a language ("*", q=0, malformed). size: at least 9.
  */
 void language_of(const char *accept_language, char *out, size_t size);
 

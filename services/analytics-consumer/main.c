@@ -5,21 +5,21 @@
 #include "lib/links/link_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
-#include "services/analytics-consumer/lanes.h"
-#include "services/analytics-consumer/purge_follower.h"
+#include "services/analytics-consumer/purge_consumer.h"
+#include "services/analytics-consumer/workers.h"
 
-static enum err follow_purges(const struct config *config, struct pg_pool *pool, const struct log *log,
-                              struct metrics *metrics, struct purge_follower **out)
+static enum err start_purge_consumer(const struct config *config, struct pg_pool *pool, const struct log *log,
+                                     struct metrics *metrics, struct purge_consumer **out)
 {
-	const struct purge_follower_config following = { .kafka = &config->kafka,
-		                                         .group = config->consumer_group,
-		                                         .topic = LINK_EVENT_TOPIC,
-		                                         .session_timeout_ms = config->session_timeout_ms,
-		                                         .pool = pool,
-		                                         .clock = clock_system(),
-		                                         .log = log,
-		                                         .metrics = metrics };
-	return purge_follower_start(&following, out);
+	const struct purge_consumer_config consumer = { .kafka = &config->kafka,
+		                                        .group = config->consumer_group,
+		                                        .topic = LINK_EVENT_TOPIC,
+		                                        .session_timeout_ms = config->session_timeout_ms,
+		                                        .pool = pool,
+		                                        .clock = clock_system(),
+		                                        .log = log,
+		                                        .metrics = metrics };
+	return purge_consumer_start(&consumer, out);
 }
 
 int main(int argc, char **argv)
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	struct shutdown *shutdown = shutdown_new();
 	const struct pg_pool_config pg = { .url = config.pg_url,
 		                           .application_name = config_program.name,
-		                           .max = (size_t)config.lanes + 1, /* and the purges */
+		                           .max = (size_t)config.lanes + 1, /* one more for the purges */
 		                           .wait_ms = 1000,
 		                           .connect_timeout_ms = 5000,
 		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
@@ -51,39 +51,40 @@ int main(int argc, char **argv)
 		                                   .check_ms = config.facts_check_ms,
 		                                   .log = log,
 		                                   .metrics = metrics };
-	struct lanes *lanes = NULL;
-	struct purge_follower *purges = NULL;
+	struct workers *workers = NULL;
+	struct purge_consumer *purges = NULL;
 	struct ops_server *ops = NULL;
-	const struct ingest_config counting = { .kafka = &config.kafka,
-		                                .group = config.consumer_group,
-		                                .topic = REDIRECT_EVENT_TOPIC,
-		                                .dead_letter_topic = REDIRECT_EVENT_DEAD_LETTER_TOPIC,
-		                                .visits_topic = VISIT_EVENT_TOPIC,
-		                                .session_timeout_ms = config.session_timeout_ms,
-		                                .batch_events = (size_t)config.batch_events,
-		                                .batch_ms = config.batch_ms,
-		                                .pool = pool,
-		                                .clock = clock_system(),
-		                                .log = log,
-		                                .metrics = metrics };
+	const struct ingest_config ingest = { .kafka = &config.kafka,
+		                              .group = config.consumer_group,
+		                              .topic = REDIRECT_EVENT_TOPIC,
+		                              .dead_letter_topic = REDIRECT_EVENT_DEAD_LETTER_TOPIC,
+		                              .visits_topic = VISIT_EVENT_TOPIC,
+		                              .session_timeout_ms = config.session_timeout_ms,
+		                              .batch_events = (size_t)config.batch_events,
+		                              .batch_ms = config.batch_ms,
+		                              .pool = pool,
+		                              .clock = clock_system(),
+		                              .log = log,
+		                              .metrics = metrics };
 
-	const struct lanes_config side_by_side = { .count = (size_t)config.lanes, .ingest = counting, .facts = facts };
-	enum err err = lanes_start(&side_by_side, &lanes);
+	const struct workers_config parallel = { .count = (size_t)config.lanes, .ingest = ingest, .facts = facts };
+	enum err err = workers_start(&parallel, &workers);
 	if (err == OK)
-		err = follow_purges(&config, pool, log, metrics, &purges);
-	const struct ops_server_check checks[] = {
-		{ "postgres", pg_pool_is_reachable, pool }, { "schema", pg_pool_schema_will_do, pool },
-		{ "kafka", lanes_reach_kafka, lanes },      { "partitions", lanes_have_no_stranded_partition, lanes },
-		{ "storing", lanes_are_storing, lanes },    { "dead_letters", lanes_keep_dead_letters, lanes }
-	};
-	const struct ops_server_config serving = { .port = (uint16_t)config.ops_port,
-		                                   .checks = checks,
-		                                   .check_count = sizeof(checks) / sizeof(checks[0]),
-		                                   .metrics = metrics,
-		                                   .clock = clock_system(),
-		                                   .log = log };
+		err = start_purge_consumer(&config, pool, log, metrics, &purges);
+	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, pool },
+		                                   { "schema", pg_pool_schema_will_do, pool },
+		                                   { "kafka", workers_reach_kafka, workers },
+		                                   { "partitions", workers_have_no_halted_partition, workers },
+		                                   { "batch_writer", workers_can_store, workers },
+		                                   { "dead_letters", workers_can_send_dead_letters, workers } };
+	const struct ops_server_config ops_config = { .port = (uint16_t)config.ops_port,
+		                                      .checks = checks,
+		                                      .check_count = sizeof(checks) / sizeof(checks[0]),
+		                                      .metrics = metrics,
+		                                      .clock = clock_system(),
+		                                      .log = log };
 	if (err == OK)
-		err = ops_server_start(&serving, &ops);
+		err = ops_server_start(&ops_config, &ops);
 
 	if (err == OK) {
 		log_info(log, "started", LOG_INT("ops_port", ops_server_port(ops)));
@@ -92,8 +93,8 @@ int main(int argc, char **argv)
 	}
 
 	ops_server_stop(ops);
-	purge_follower_stop(purges);
-	lanes_stop(lanes);
+	purge_consumer_stop(purges);
+	workers_stop(workers);
 	pg_pool_free(pool);
 	shutdown_free(shutdown);
 	metrics_free(metrics);

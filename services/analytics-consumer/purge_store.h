@@ -1,7 +1,6 @@
 /*
- * One thread at a time per connection. What was counted of links that were purged
- * (db/migrations/0015_purged_statistics.sql): known visitors, roll-ups and statistics go; the visit log and the sums of
- * the platform stay.
+ * One thread at a time per connection. Deletes the roll-ups and statistics of purged links
+ * (db/migrations/0015_purged_statistics.sql). The visit log and the platform's totals stay.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_PURGE_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_PURGE_STORE_H
@@ -13,9 +12,9 @@
 #include "lib/net/sql_column.h"
 
 /*
- * Deletes some rows of the links that had these slugs and are purged, in a transaction of its own; *rows: how many, 0 =
- * nothing is left. Slugs of other links are left alone. ERR_CONFLICT, ERR_LIMIT: passing, try again.
+ * Deletes some rows of the purged links that had these slugs, in its own transaction. *rows: how many; 0 = none is left.
+ * Slugs of links that are not purged are ignored. ERR_CONFLICT, ERR_LIMIT: transient, try again.
  */
-enum err purge_store_forget_some(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows) MUST_CHECK;
+enum err purge_store_delete_some(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows) MUST_CHECK;
 
 #endif

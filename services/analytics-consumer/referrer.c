@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Behind "scheme://"; NULL when the text does not begin so. */
+/* The text after "scheme://", or NULL when there is no scheme. */
 static const char *authority_of(const char *referrer)
 {
 	const char *colon = strstr(referrer, "://");
@@ -17,7 +17,7 @@ static const char *authority_of(const char *referrer)
 	return colon + 3;
 }
 
-/* Letters of other alphabets stand as they are: some clients send them unescaped. */
+/* Bytes beyond ASCII are accepted, because some clients send international names unescaped. */
 static bool is_host_byte(unsigned char c)
 {
 	return isalnum(c) || c == '-' || c == '.' || c == '_' || c == '%' || c >= 0x80;
@@ -28,7 +28,7 @@ static bool is_ipv6_byte(unsigned char c)
 	return isxdigit(c) || c == ':' || c == '.' || c == '[' || c == ']';
 }
 
-/* The length of the host at *host, which moves past user info; the port is cut off. */
+/* Moves *host past user info and returns the length of the host without its port. */
 static size_t host_length(const char **host)
 {
 	size_t len = strcspn(*host, "/?#\\");

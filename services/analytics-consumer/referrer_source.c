@@ -10,7 +10,7 @@ struct source {
 	const char *name;
 };
 
-/* Sites with all below them, and apps (android-app://). In the order of strcmp. */
+/* Sites, including all their subdomains, and apps (android-app://). Sorted by strcmp. */
 static const struct source sites[] = {
 	{ "ai.perplexity.app.android", "Perplexity" },
 	{ "ai.x.grok", "Grok" },
@@ -299,13 +299,13 @@ static const struct source sites[] = {
 	{ "zoom.us", "Zoom" },
 };
 
-/* The label before the suffix of a country, for those who have a site in each. In the order of strcmp. */
+/* Brands with a site in every country: the label before the country's suffix. Sorted by strcmp. */
 static const struct source brands[] = {
 	{ "amazon", "Amazon" },       { "ebay", "eBay" },   { "google", "Google" },
 	{ "pinterest", "Pinterest" }, { "yahoo", "Yahoo" }, { "yandex", "Yandex" },
 };
 
-/* A part of a host, from here on to its end or, for brands, so many bytes. */
+/* The part of a host that is searched: the rest of the host or, for brands, one label. */
 struct part {
 	const char *text;
 	size_t len;

@@ -1,12 +1,13 @@
 /*
- * Pure. Who stands behind the host of a referrer: the name that a person would say.
+ * Pure. The common name of the site or app behind a referrer's host.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_REFERRER_SOURCE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_REFERRER_SOURCE_H
 
 /*
- * "Facebook" for "l.facebook.com", "Google" for "www.google.co.uk", "Gmail" for "mail.google.com" and for the app
- * "com.google.android.gm". host: as referrer_host gives it. A literal of at most 31 bytes; "" for everybody else.
+ * Returns "Facebook" for "l.facebook.com", "Google" for "www.google.co.uk", "Gmail" for "mail.google.com" and for the app
+ * "com.google.android.gm". host: as referrer_host writes it. The result is a literal of at most 31 bytes; "" for an
+ * unknown host.
  */
 const char *referrer_source_of(const char *host);
 

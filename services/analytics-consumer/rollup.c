@@ -10,21 +10,21 @@
 #define US_PER_QUARTER (CLOCK_US_PER_HOUR / 4)
 #define EMPTY UINT32_MAX
 
-struct place {
-	uint32_t row; /* EMPTY */
+struct slot {
+	uint32_t row; /* or EMPTY */
 	uint32_t hash;
 };
 
-/* An open hash table from keys to rows; never more than half full. */
+/* An open-addressing hash table from keys to rows, at most half full. */
 struct sums {
-	size_t places; /* a power of two */
-	struct place *table;
+	size_t slots; /* a power of two */
+	struct slot *table;
 	struct rollup_row *rows;
 	size_t count;
 };
 
 struct rollup {
-	uint64_t seed; /* values come from strangers */
+	uint64_t seed; /* of the hash, because clients choose the values */
 	struct sums quarters;
 	struct sums hours;
 	struct sums day_totals;
@@ -33,10 +33,10 @@ struct rollup {
 
 static void sums_init(struct sums *sums, size_t rows_max)
 {
-	sums->places = 16;
-	while (sums->places < 2 * rows_max)
-		sums->places *= 2;
-	sums->table = mem_array(sums->places, sizeof(*sums->table));
+	sums->slots = 16;
+	while (sums->slots < 2 * rows_max)
+		sums->slots *= 2;
+	sums->table = mem_array(sums->slots, sizeof(*sums->table));
 	sums->rows = mem_array(rows_max, sizeof(*sums->rows));
 }
 
@@ -48,7 +48,7 @@ static void sums_clear(struct sums *sums)
 
 static void sums_reset(struct sums *sums)
 {
-	memset(sums->table, 0xff, sums->places * sizeof(*sums->table));
+	memset(sums->table, 0xff, sums->slots * sizeof(*sums->table));
 	sums->count = 0;
 }
 
@@ -131,7 +131,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ (hash >> 29);
 }
 
-/* Eight bytes at a time; the last ones with zeroes, which no value contains. */
+/* Eight bytes at a time. The last word is padded with zeroes, which no value contains. */
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
 	size_t len = strlen(text);
@@ -160,16 +160,16 @@ static bool has_key(const struct rollup_row *row, const struct rollup_row *key)
 	       strcmp(row->value, key->value) == 0;
 }
 
-/* Adds row's counts to those of its key. */
+/* Adds the counts of row to the row with the same key. */
 static void add(struct sums *sums, uint64_t seed, const struct rollup_row *row)
 {
 	uint32_t hash = hash_of(seed, row);
-	size_t at = hash & (sums->places - 1);
+	size_t at = hash & (sums->slots - 1);
 	while (sums->table[at].row != EMPTY &&
 	       (sums->table[at].hash != hash || !has_key(&sums->rows[sums->table[at].row], row)))
-		at = (at + 1) & (sums->places - 1);
+		at = (at + 1) & (sums->slots - 1);
 	if (sums->table[at].row == EMPTY) {
-		sums->table[at] = (struct place){ .row = (uint32_t)sums->count, .hash = hash };
+		sums->table[at] = (struct slot){ .row = (uint32_t)sums->count, .hash = hash };
 		sums->rows[sums->count++] = *row;
 		return;
 	}
@@ -179,7 +179,7 @@ static void add(struct sums *sums, uint64_t seed, const struct rollup_row *row)
 	known->uniques += row->uniques;
 }
 
-static int64_t start_of(int64_t at_us, int64_t length_us)
+static int64_t bucket_start(int64_t at_us, int64_t length_us)
 {
 	return at_us - at_us % length_us;
 }
@@ -187,14 +187,14 @@ static int64_t start_of(int64_t at_us, int64_t length_us)
 static void add_visit(struct rollup *rollup, const struct visit_event *event)
 {
 	struct rollup_row row = { .link_id = event->link_id,
-		                  .bucket_us = start_of(event->occurred_at_us, US_PER_QUARTER),
+		                  .bucket_us = bucket_start(event->occurred_at_us, US_PER_QUARTER),
 		                  .value = "",
 		                  .dimension = ROLLUP_TOTAL,
 		                  .humans = !event->is_bot,
 		                  .bots = event->is_bot,
 		                  .uniques = event->unique };
 	add(&rollup->quarters, rollup->seed, &row);
-	row.bucket_us = start_of(event->occurred_at_us, CLOCK_US_PER_HOUR);
+	row.bucket_us = bucket_start(event->occurred_at_us, CLOCK_US_PER_HOUR);
 	for (row.dimension = ROLLUP_COUNTRY; row.dimension < ROLLUP_DIMENSIONS; row.dimension++) {
 		row.value = value_of(event, row.dimension);
 		if (row.value[0] != '\0')
@@ -226,7 +226,7 @@ struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits,
 	sums_reset(&rollup->quarters);
 	sums_reset(&rollup->hours);
 	for (size_t i = 0; i < count; i++) {
-		if (visits[i].fate == VISIT_NEW)
+		if (visits[i].disposition == VISIT_NEW)
 			add_visit(rollup, &visits[i].event);
 	}
 	return (struct rollup_sums){ .quarters = sorted(&rollup->quarters), .hours = sorted(&rollup->hours) };
@@ -234,7 +234,7 @@ struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits,
 
 static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const struct sums *buckets, int32_t last_day)
 {
-	bool is_reset = false; /* nearly always there are none: the table need not be touched */
+	bool is_reset = false; /* nearly always no row qualifies, and then the table is not touched */
 	days->count = 0;
 	for (size_t i = 0; i < buckets->count; i++) {
 		struct rollup_row row = buckets->rows[i];
@@ -243,7 +243,7 @@ static struct rollup_rows sum_by_day(struct sums *days, uint64_t seed, const str
 		if (!is_reset)
 			sums_reset(days);
 		is_reset = true;
-		row.bucket_us = start_of(row.bucket_us, CLOCK_US_PER_DAY);
+		row.bucket_us = bucket_start(row.bucket_us, CLOCK_US_PER_DAY);
 		add(days, seed, &row);
 	}
 	return sorted(days);

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Adds a batch of visits up to what it changes in visit_rollup_quarter and _hour, and, of days that
- * are finished, in visit_rollup_day and visit_total_day.
+ * One thread at a time. Aggregates a batch of visits into the changes of visit_rollup_quarter and visit_rollup_hour. For
+ * finished days it also gives the changes of visit_total_day and visit_rollup_day.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_H
@@ -10,9 +10,9 @@
 
 #include "services/analytics-consumer/visit.h"
 
-/* The numbers are the places of the names in the type visit_dimension. */
+/* In the order of the names in the SQL type visit_dimension. */
 enum rollup_dimension {
-	ROLLUP_TOTAL, /* of quarters only */
+	ROLLUP_TOTAL, /* only in quarters */
 	ROLLUP_COUNTRY,
 	ROLLUP_CITY,
 	ROLLUP_REGION,
@@ -30,11 +30,11 @@ enum rollup_dimension {
 struct rollup_row {
 	int64_t link_id;
 	int64_t bucket_us; /* start of the quarter of an hour, the hour or the UTC day */
-	const char *value; /* borrowed from a visit; "" for the total, never otherwise: what is not known has no row */
+	const char *value; /* borrowed from a visit; "" only for the total, because unknown values have no row */
 	enum rollup_dimension dimension;
 	int32_t humans;
 	int32_t bots;
-	int32_t uniques; /* visits that are unique (unique_visitors.h) */
+	int32_t uniques; /* unique visits (unique_visitors.h) */
 };
 
 struct rollup_rows {
@@ -57,16 +57,16 @@ struct rollup;
 struct rollup *rollup_new(size_t visits_max);
 void rollup_free(struct rollup *rollup);
 
-/* As stored: "country", "utm_source"; "total" for ROLLUP_TOTAL. */
+/* The name in SQL: "country", "utm_source"; "total" for ROLLUP_TOTAL. */
 const char *rollup_dimension_name(enum rollup_dimension dimension);
 
 /*
- * Of the new visits; each key once, in the order of (link_id, dimension, bucket, value), the same in all processes.
- * Borrowed until the next call, and no longer than visits.
+ * Aggregates the new visits. Each key occurs once, in the order of (link_id, dimension, bucket, value), which is the same
+ * in all processes. The result is borrowed until the next call, and no longer than visits.
  */
 struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
 
-/* The same visits by UTC days, as far as those are not behind last_day; in the same order, borrowed for as long. */
+/* The visits of the last rollup_sum by UTC day, up to and including last_day. Order and lifetime as there. */
 struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define VALUE_BYTES_MAX 300
 
-/* In the order of the parameters; quarters have those before DIMENSION only. */
+/* In the order of the parameters. Quarters have only the columns before DIMENSION. */
 enum column { LINK_ID, BUCKET, HUMANS, BOTS, UNIQUES, DIMENSION, VALUE, COLUMNS };
 
 static const enum sql_column_type types[COLUMNS] = {
@@ -17,9 +17,9 @@ static const enum sql_column_type types[COLUMNS] = {
 	[VALUE] = SQL_COLUMN_TEXT,
 };
 
-/* unnest in the list of results, not in FROM: rows then stream into the table instead of through a tuple store. */
+/* unnest in the target list, not in FROM: rows then stream into the table without a tuple store. */
 #define COUNTS "unnest($3::integer[]), unnest($4::integer[]), unnest($5::integer[])"
-/* Dimensions travel as their places among the names; OFFSET keeps the names from being looked up for each row. */
+/* A dimension is sent as its index among the names. OFFSET 0 prevents a look-up of the names for each row. */
 #define DIMENSION_AND_VALUE "names[unnest($6::smallint[])], unnest($7::text[])"
 #define NAMES " FROM (SELECT enum_range(NULL::visit_dimension) OFFSET 0) AS dimension (names) "
 #define ADD                                                                                                            \
@@ -35,7 +35,7 @@ static const char add_hours_sql[] =
 	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
 	"ON CONFLICT (link_id, dimension, bucket, value) " ADD;
 
-/* What of next_day is finished already, its row says; the statement sees it, as the day is held. */
+/* The row of finished_days says how much of next_day is finished. It cannot change, because the day is locked. */
 static const char add_day_totals_sql[] =
 	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) SELECT late.* FROM "
 	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS ") AS late, finished_days "
@@ -49,11 +49,11 @@ static const char add_day_values_sql[] =
 	") AS late, finished_days WHERE finished_days_have(finished_days, link_id, day, dimension, value) "
 	"ORDER BY link_id, dimension, day, value ON CONFLICT (link_id, dimension, day, value) " ADD;
 
-static const char hold_sql[] = "SELECT finished_days_hold($1::date[]) - date '1970-01-01'";
+static const char lock_days_sql[] = "SELECT finished_days_hold($1::date[]) - date '1970-01-01'";
 
 struct rollup_store {
 	struct sql_column columns[COLUMNS];
-	struct sql_column days; /* in the place of BUCKET */
+	struct sql_column days; /* replaces BUCKET for tables by day */
 };
 
 struct rollup_store *rollup_store_new(size_t visits_max)
@@ -111,8 +111,8 @@ static enum err add(struct rollup_store *store, struct pg_conn *conn, const char
 	return err == OK ? pg_conn_query(conn, sql, &params, NULL) : err;
 }
 
-/* Gives the first day that is not finished; which of these days are does not change until the transaction ends. */
-static enum err hold_days(struct rollup_store *store, struct pg_conn *conn, const struct rollup_rows *quarters,
+/* Locks the days against being finished until the transaction ends. *next_day: the first day that is not finished. */
+static enum err lock_days(struct rollup_store *store, struct pg_conn *conn, const struct rollup_rows *quarters,
                           int64_t *next_day)
 {
 	struct pg_params params = { 0 };
@@ -125,7 +125,7 @@ static enum err hold_days(struct rollup_store *store, struct pg_conn *conn, cons
 		last = day;
 	}
 	enum err err = sql_column_param(&store->days, &params);
-	return err == OK ? pg_conn_query_int(conn, hold_sql, &params, next_day) : err;
+	return err == OK ? pg_conn_query_int(conn, lock_days_sql, &params, next_day) : err;
 }
 
 enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, struct rollup *rollup,
@@ -136,7 +136,7 @@ enum err rollup_store_add(struct rollup_store *store, struct pg_conn *conn, stru
 	enum err err = OK;
 	if (sums->quarters.count == 0)
 		return OK;
-	err = hold_days(store, conn, &sums->quarters, &next_day);
+	err = lock_days(store, conn, &sums->quarters, &next_day);
 	if (err == OK)
 		err = add(store, conn, add_quarters_sql, DIMENSION, buckets, &sums->quarters);
 	if (err == OK)

@@ -3,28 +3,28 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/visitor_memory.h"
+#include "services/analytics-consumer/visitor_cache.h"
 
-/* For so many batches visitors are looked up without any that the log has and the memory has not. */
-#define LOOK_UP_BATCHES 20
-#define VISITORS_REMEMBERED ((size_t)1 << 20)
+/* Look-ups stop after this many batches in which the log had no visitor that the cache lacked. */
+#define LOOKUP_BATCHES 20
+#define VISITORS_CACHED ((size_t)1 << 20)
 
 struct unique_visitors {
-	struct visitor_memory *memory;
-	unsigned look_up;      /* batches left */
-	struct visit **firsts; /* of each visitor of the batch, in the visits' order */
+	struct visitor_cache *cache;
+	unsigned lookup_batches_left;
+	struct visit **firsts; /* the first visit of each visitor in the batch, in the order of the visits */
 	size_t firsts_count;
-	struct visit **asked; /* those that are looked up */
+	struct visit **unknown; /* those that the cache does not have */
 	bool *seen;
 };
 
 struct unique_visitors *unique_visitors_new(size_t visits_max)
 {
 	struct unique_visitors *visitors = mem_zero(sizeof(*visitors));
-	visitors->memory = visitor_memory_new(VISITORS_REMEMBERED);
-	visitors->look_up = LOOK_UP_BATCHES;
+	visitors->cache = visitor_cache_new(VISITORS_CACHED);
+	visitors->lookup_batches_left = LOOKUP_BATCHES;
 	visitors->firsts = mem_array(visits_max, sizeof(struct visit *));
-	visitors->asked = mem_array(visits_max, sizeof(struct visit *));
+	visitors->unknown = mem_array(visits_max, sizeof(struct visit *));
 	visitors->seen = mem_array(visits_max, sizeof(bool));
 	return visitors;
 }
@@ -33,9 +33,9 @@ void unique_visitors_free(struct unique_visitors *visitors)
 {
 	if (!visitors)
 		return;
-	visitor_memory_free(visitors->memory);
+	visitor_cache_free(visitors->cache);
 	free(visitors->firsts);
-	free(visitors->asked);
+	free(visitors->unknown);
 	free(visitors->seen);
 	free(visitors);
 }
@@ -54,15 +54,15 @@ static void find_firsts(struct unique_visitors *visitors, const struct visit_ord
 	}
 }
 
-/* Those of whom it is not known that they have been before. Gives how many. */
-static size_t ask_memory(struct unique_visitors *visitors)
+/* Marks visitors that the cache does not have as unique. Returns their number. */
+static size_t find_unknown(struct unique_visitors *visitors)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < visitors->firsts_count; i++) {
 		struct visit *visit = visitors->firsts[i];
-		visit->event.unique = !visitor_memory_knows(visitors->memory, visit);
+		visit->event.unique = !visitor_cache_contains(visitors->cache, visit);
 		if (visit->event.unique)
-			visitors->asked[count++] = visit;
+			visitors->unknown[count++] = visit;
 	}
 	return count;
 }
@@ -71,33 +71,33 @@ enum err unique_visitors_find(struct unique_visitors *visitors, struct visit_log
                               const struct visit_order *order)
 {
 	find_firsts(visitors, order);
-	size_t count = ask_memory(visitors);
-	if (visitors->look_up == 0)
+	size_t count = find_unknown(visitors);
+	if (visitors->lookup_batches_left == 0)
 		return OK;
-	enum err err = visit_log_store_find_visitors(visit_log, conn, visitors->asked, count, visitors->seen);
+	enum err err = visit_log_store_find_visitors(visit_log, conn, visitors->unknown, count, visitors->seen);
 	for (size_t i = 0; err == OK && i < count; i++) {
 		if (!visitors->seen[i])
 			continue;
-		visitors->asked[i]->event.unique = false;
-		visitors->look_up = LOOK_UP_BATCHES;
+		visitors->unknown[i]->event.unique = false;
+		visitors->lookup_batches_left = LOOKUP_BATCHES;
 	}
 	return err;
 }
 
-void unique_visitors_keep(struct unique_visitors *visitors)
+void unique_visitors_commit(struct unique_visitors *visitors)
 {
-	visitors->look_up -= visitors->look_up > 0;
+	visitors->lookup_batches_left -= visitors->lookup_batches_left > 0;
 	for (size_t i = 0; i < visitors->firsts_count; i++)
-		visitor_memory_add(visitors->memory, visitors->firsts[i]);
+		visitor_cache_add(visitors->cache, visitors->firsts[i]);
 }
 
-void unique_visitors_doubt(struct unique_visitors *visitors)
+void unique_visitors_resume_lookups(struct unique_visitors *visitors)
 {
-	visitors->look_up = LOOK_UP_BATCHES;
+	visitors->lookup_batches_left = LOOKUP_BATCHES;
 }
 
-void unique_visitors_forget(struct unique_visitors *visitors)
+void unique_visitors_invalidate(struct unique_visitors *visitors)
 {
-	visitor_memory_forget(visitors->memory);
-	unique_visitors_doubt(visitors);
+	visitor_cache_clear(visitors->cache);
+	unique_visitors_resume_lookups(visitors);
 }

@@ -13,7 +13,7 @@ struct user_agent_parser {
 	const char *path;
 	const struct log *log;
 	struct user_agent_rules *rules;
-	struct user_agent_rules *_Atomic fresh; /* read anew, not taken yet; or NULL */
+	struct user_agent_rules *_Atomic reloaded; /* waiting for the next parse; or NULL */
 	struct user_agent_cache *cache;
 };
 
@@ -51,27 +51,27 @@ void user_agent_parser_free(struct user_agent_parser *parser)
 {
 	if (!parser)
 		return;
-	user_agent_rules_free(parser->fresh);
+	user_agent_rules_free(parser->reloaded);
 	user_agent_rules_free(parser->rules);
 	user_agent_cache_free(parser->cache);
 	free(parser);
 }
 
-enum err user_agent_parser_reread(struct user_agent_parser *parser)
+enum err user_agent_parser_reload(struct user_agent_parser *parser)
 {
 	struct user_agent_rules *fresh = NULL;
 	enum err err = load(parser->path, parser->log, &fresh);
 	if (err == OK)
-		user_agent_rules_free(atomic_exchange(&parser->fresh, fresh));
+		user_agent_rules_free(atomic_exchange(&parser->reloaded, fresh));
 	return err;
 }
 
-static void take_fresh(struct user_agent_parser *parser)
+static void apply_reload(struct user_agent_parser *parser)
 {
-	if (!atomic_load_explicit(&parser->fresh, memory_order_relaxed))
+	if (!atomic_load_explicit(&parser->reloaded, memory_order_relaxed))
 		return;
 	user_agent_rules_free(parser->rules);
-	parser->rules = atomic_exchange(&parser->fresh, NULL);
+	parser->rules = atomic_exchange(&parser->reloaded, NULL);
 	user_agent_cache_clear(parser->cache);
 }
 
@@ -81,7 +81,7 @@ static void copy_family(const struct user_agent_match *match, char *out, size_t 
 	utf8_copy_clean(family, strlen(family), out, size);
 }
 
-/* "17.5.1": the parts up to the first that is missing. */
+/* "17.5.1": all parts before the first missing one. */
 static void join_version(const struct user_agent_match *match, char *out, size_t size)
 {
 	char version[USER_AGENT_RULES_FIELDS_MAX * (USER_AGENT_RULES_FIELD_SIZE + 1)] = "";
@@ -94,7 +94,7 @@ static void join_version(const struct user_agent_match *match, char *out, size_t
 	utf8_copy_clean(version, (size_t)(end - version), out, size);
 }
 
-static void find_out(struct user_agent_parser *parser, const char *text, struct user_agent *out)
+static void match_rules(struct user_agent_parser *parser, const char *text, struct user_agent *out)
 {
 	struct user_agent_match browser, os, device;
 	size_t len = strlen(text);
@@ -111,14 +111,14 @@ static void find_out(struct user_agent_parser *parser, const char *text, struct 
 
 void user_agent_parse(struct user_agent_parser *parser, const char *text, struct user_agent *out)
 {
-	take_fresh(parser);
-	const struct user_agent *known = user_agent_cache_get(parser->cache, text);
-	if (known) {
-		*out = *known;
+	apply_reload(parser);
+	const struct user_agent *cached = user_agent_cache_get(parser->cache, text);
+	if (cached) {
+		*out = *cached;
 		return;
 	}
-	struct user_agent found;
-	find_out(parser, text, &found);
-	user_agent_cache_put(parser->cache, text, &found);
-	*out = found;
+	struct user_agent matched;
+	match_rules(parser, text, &matched);
+	user_agent_cache_put(parser->cache, text, &matched);
+	*out = matched;
 }

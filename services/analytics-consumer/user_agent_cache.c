@@ -12,7 +12,7 @@
 struct entry {
 	uint64_t hash;
 	uint32_t chain;        /* the next entry of the same bucket */
-	uint32_t newer, older; /* neighbours in the order of use */
+	uint32_t newer, older; /* neighbours in the LRU list */
 	char text[TEXT_SIZE];
 	struct user_agent value;
 };
@@ -21,7 +21,7 @@ struct user_agent_cache {
 	uint64_t seed;
 	uint32_t capacity, count;
 	uint32_t newest, oldest;
-	uint32_t mask; /* of the buckets, whose number is a power of two */
+	uint32_t mask; /* number of buckets - 1; the number is a power of two */
 	uint32_t *buckets;
 	struct entry *entries;
 };
@@ -57,7 +57,7 @@ void user_agent_cache_free(struct user_agent_cache *cache)
 	free(cache);
 }
 
-/* Multiply and fold (as in wyhash), eight bytes at a time; the seed is in every step. */
+/* Multiply and fold as in wyhash, eight bytes at a time. Every step uses the seed. */
 static uint64_t fold(uint64_t a, uint64_t b)
 {
 	__extension__ typedef unsigned __int128 uint128;
@@ -119,7 +119,7 @@ const struct user_agent *user_agent_cache_get(struct user_agent_cache *cache, co
 	return &cache->entries[i].value;
 }
 
-/* Takes the least recently used entry out and gives its place. */
+/* Removes the least recently used entry and returns its index. */
 static uint32_t evict(struct user_agent_cache *cache)
 {
 	uint32_t victim = cache->oldest;

@@ -7,7 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
-#include "services/analytics-consumer/user_agent_filter.h"
+#include "services/analytics-consumer/user_agent_prefilter.h"
 #include "services/analytics-consumer/yaml_records.h"
 
 #define RULES_MAX 20000
@@ -17,9 +17,9 @@
 #define GROUPS_MAX 10
 
 struct rule {
-	struct user_agent_filter *filter;
+	struct user_agent_prefilter *filter;
 	pcre2_code *code;
-	char *replacements[USER_AGENT_RULES_FIELDS_MAX]; /* NULL = the default: the group in shape.groups */
+	char *replacements[USER_AGENT_RULES_FIELDS_MAX]; /* NULL = the default group of shape.fields */
 };
 
 struct list {
@@ -34,12 +34,12 @@ struct user_agent_rules {
 	pcre2_jit_stack *jit_stack;
 };
 
-/* What the lists are called in the file, and where each field comes from. */
+/* The name of each list in the file, and the source of each field. */
 static const struct shape {
 	const char *name;
 	struct {
 		const char *replacement;
-		int group; /* that gives the field without a replacement; 0 = none */
+		int group; /* gives the field when there is no replacement; 0 = none */
 	} fields[USER_AGENT_RULES_FIELDS_MAX];
 } shapes[USER_AGENT_RULES_LISTS] = {
 	[USER_AGENT_RULES_BROWSER] = { "user_agent_parsers",
@@ -73,14 +73,14 @@ static bool is_caseless(const struct yaml_record *record)
 }
 
 /*
- * Characters, not bytes, so that no field ends within one; \d and \w stay ASCII, as in the languages that the rules are
- * written for.
+ * Matches characters, not bytes, so that no field ends inside a character. \d and \w match only ASCII, as in the languages
+ * for which the rules are written.
  */
 static enum err compile(const struct yaml_record *record, struct strbuf *problem, pcre2_code **out)
 {
 	const char *regex = yaml_records_value(record, "regex");
 	if (!regex) {
-		strbuf_add_format(problem, "line %zu: a rule without regex", record->line);
+		strbuf_add_format(problem, "line %zu: the rule has no regex", record->line);
 		return ERR_INVALID;
 	}
 	uint32_t options = PCRE2_UTF | (is_caseless(record) ? PCRE2_CASELESS : 0);
@@ -91,7 +91,7 @@ static enum err compile(const struct yaml_record *record, struct strbuf *problem
 		add_compile_problem(problem, record, error);
 		return ERR_INVALID;
 	}
-	/* Without a JIT the rules still work, slower. */
+	/* Without a JIT the rules work too, but more slowly. */
 	(void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
 	*out = code;
 	return OK;
@@ -109,7 +109,7 @@ static enum err add_rule(void *ctx, const struct yaml_record *record)
 	while (i < USER_AGENT_RULES_LISTS && strcmp(shapes[i].name, record->list) != 0)
 		i++;
 	if (i == USER_AGENT_RULES_LISTS)
-		return OK; /* a list that a later uap-core may add */
+		return OK; /* a later uap-core may add lists */
 	struct list *list = &loading->rules->lists[i];
 	if (list->count == RULES_MAX) {
 		strbuf_add_format(loading->problem, "more than %d rules", RULES_MAX);
@@ -119,7 +119,7 @@ static enum err add_rule(void *ctx, const struct yaml_record *record)
 	enum err err = compile(record, loading->problem, &rule.code);
 	if (err != OK)
 		return err;
-	rule.filter = user_agent_filter_new(yaml_records_value(record, "regex"), is_caseless(record));
+	rule.filter = user_agent_prefilter_new(yaml_records_value(record, "regex"), is_caseless(record));
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX && shapes[i].fields[f].replacement; f++) {
 		const char *replacement = yaml_records_value(record, shapes[i].fields[f].replacement);
 		rule.replacements[f] = replacement ? mem_text(replacement) : NULL;
@@ -162,7 +162,7 @@ enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, 
 static void free_list(struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
-		user_agent_filter_free(list->rules[i].filter);
+		user_agent_prefilter_free(list->rules[i].filter);
 		pcre2_code_free(list->rules[i].code);
 		for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 			free(list->rules[i].replacements[f]);
@@ -190,7 +190,7 @@ size_t user_agent_rules_count(const struct user_agent_rules *rules)
 	return count;
 }
 
-/* The text of a field while it is put together; longer than a field, so that trimming comes before cutting. */
+/* A field under construction. Longer than a field, so that it is trimmed before it is cut. */
 struct draft {
 	char text[2 * USER_AGENT_RULES_FIELD_SIZE];
 	size_t len;
@@ -204,7 +204,7 @@ static void draft_add(struct draft *draft, const char *text, size_t len)
 	draft->len += fits;
 }
 
-/* What a match found, by number of group. */
+/* The groups of a match. */
 struct groups {
 	const char *text;
 	const PCRE2_SIZE *ends;
@@ -268,13 +268,13 @@ void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rule
 {
 	for (size_t f = 0; f < USER_AGENT_RULES_FIELDS_MAX; f++)
 		out->fields[f][0] = '\0';
-	struct user_agent_filter_text filtered;
-	user_agent_filter_read(text, len, &filtered);
+	struct user_agent_prefilter_text filtered;
+	user_agent_prefilter_scan(text, len, &filtered);
 	for (size_t i = 0; i < rules->lists[list].count; i++) {
 		const struct rule *rule = &rules->lists[list].rules[i];
-		if (!user_agent_filter_lets_through(rule->filter, &filtered))
+		if (!user_agent_prefilter_may_match(rule->filter, &filtered))
 			continue;
-		/* Checking the text again for each of a thousand rules would cost more than most matches. */
+		/* The text is known to be valid. Checking it for each of a thousand rules costs more than most matches. */
 		int count = pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK, rules->match,
 		                        rules->context);
 		if (count < 0)

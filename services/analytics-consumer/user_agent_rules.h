@@ -1,7 +1,7 @@
 /*
- * One thread at a time (the matching needs room of its own). The rules of uap-core's regexes.yaml, read as its
- * specification says (docs/specification.md of ua-parser/uap-core, version 0.2): of each list the first rule that
- * matches gives the answer; replacements insert $1 to $9; results are trimmed; no match is "Other".
+ * One thread at a time, because matching uses a shared buffer. The rules of uap-core's regexes.yaml, applied as in its
+ * specification (docs/specification.md of ua-parser/uap-core, version 0.2): the first matching rule of a list wins;
+ * replacements may insert $1 to $9; results are trimmed; without a match the family is "Other".
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_RULES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_RULES_H
@@ -21,7 +21,7 @@ enum user_agent_rules_list {
 	USER_AGENT_RULES_LISTS,
 };
 
-/* Fields that a rule does not give are "". Longer ones are cut at a character. */
+/* A field that the rule does not set is "". A longer field is cut at a character boundary. */
 struct user_agent_match {
 	char fields[USER_AGENT_RULES_FIELDS_MAX][USER_AGENT_RULES_FIELD_SIZE];
 };
@@ -29,15 +29,15 @@ struct user_agent_match {
 struct user_agent_rules;
 
 /*
- * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: it cannot be read, or a rule cannot be compiled; problem
- * gets one sentence.
+ * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: the file cannot be read, or a rule cannot be compiled;
+ * problem says why.
  */
 enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem) MUST_CHECK;
 void user_agent_rules_free(struct user_agent_rules *rules);
-/* Of all lists. */
+/* The number of rules in all lists. */
 size_t user_agent_rules_count(const struct user_agent_rules *rules);
 
-/* text: valid UTF-8. A rule that backtracks beyond a fixed limit counts as not matching. */
+/* text: valid UTF-8. A rule that exceeds the backtracking limit does not match. */
 void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list, const char *text,
                             size_t len, struct user_agent_match *out);
 

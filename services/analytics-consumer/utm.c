@@ -8,7 +8,7 @@
 
 void utm_value(const char *query, const char *name, char *out, size_t size)
 {
-	/* Decoding never lengthens, so a value always fits. */
+	/* A decoded value is never longer than the encoded one, so it always fits. */
 	char value[REDIRECT_EVENT_QUERY_MAX + 1];
 	out[0] = '\0';
 	if (http_query_value(query, name, value, sizeof(value)) == OK)

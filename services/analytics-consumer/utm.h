@@ -1,6 +1,5 @@
 /*
- * Pure. The campaign parameters of a click, from the query string of the short link: utm_source, utm_medium,
- * utm_campaign.
+ * Pure. The campaign parameters in the query string of a click: utm_source, utm_medium, utm_campaign.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_UTM_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_UTM_H
@@ -8,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * The decoded value of name, cut at a character to fit into size, control characters as "?". "" when it is not there or
- * not readable (a broken escape, NUL, invalid UTF-8).
+ * Writes the decoded value of the parameter name. A longer value is cut at a character boundary to fit into size. Control
+ * characters become "?". "" when the parameter is missing or malformed (a bad escape, NUL, invalid UTF-8).
  */
 void utm_value(const char *query, const char *name, char *out, size_t size);
 

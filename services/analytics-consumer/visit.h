@@ -1,5 +1,5 @@
 /*
- * Pure. One click with all that was found out about it: what is stored in visit_log and, as its event, sent to
+ * Pure. One click with every fact derived from it. The visit is stored in visit_log, and its event is sent to
  * integrations. A value without pointers.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_H
@@ -14,16 +14,16 @@
 #include "lib/clicks/visit_event.h"
 #include "lib/net/client_ip.h"
 
-enum visit_fate {
-	VISIT_NEW,           /* counts */
-	VISIT_REPEAT,        /* its event_id has been counted: dropped */
-	VISIT_COUNTED_BEFORE /* stands before the stored offset: read again only to be published again */
+enum visit_disposition {
+	VISIT_NEW,            /* is counted */
+	VISIT_DUPLICATE,      /* its event_id is already counted: dropped */
+	VISIT_ALREADY_COUNTED /* its offset is already stored: read again only to be published again */
 };
 
 struct visit {
 	struct visit_event event;
-	enum visit_fate fate;
-	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click is in no trace */
+	enum visit_disposition disposition;
+	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click has no trace */
 	int32_t day;                          /* UTC day of event.occurred_at_us, since 1970-01-01 */
 	int32_t latency_us;
 	int16_t status;

@@ -9,20 +9,20 @@
 #include "lib/net/sql_copy.h"
 
 #define COLUMNS 27
-/* In the order of add_row. */
+/* Columns in the order of add_row. */
 static const char insert_sql[] =
 	"COPY visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, bot_reason, visitor_hash, "
 	"is_unique, client_network, country, city, referrer_host, browser, os, device, language, utm_source, utm_medium, "
 	"utm_campaign, served_from, region, browser_version, os_version, referrer_source) FROM STDIN (FORMAT binary)";
 
-/* One probe of an index for each; LIMIT keeps a join out, which would be free to read the whole day. */
-static const char find_repeats_sql[] =
-	"SELECT wanted.place FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (event_id, place) "
+/* One index probe per visit. LIMIT prevents a plan with a join, which could read the whole day. */
+static const char find_duplicates_sql[] =
+	"SELECT wanted.position FROM unnest($2::uuid[]) WITH ORDINALITY AS wanted (event_id, position) "
 	"CROSS JOIN LATERAL (SELECT FROM visit_log AS v WHERE v.day = $1::date AND v.event_id = wanted.event_id "
 	"LIMIT 1) AS found";
 
 static const char find_visitors_sql[] =
-	"SELECT wanted.place FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (visitor_hash, link_id, place) "
+	"SELECT wanted.position FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS wanted (visitor_hash, link_id, position) "
 	"CROSS JOIN LATERAL (SELECT FROM visit_log AS v WHERE v.day = $1::date AND v.link_id = wanted.link_id "
 	"AND v.visitor_hash = wanted.visitor_hash AND v.is_unique AND v.visitor_hash <> '' LIMIT 1) AS found";
 
@@ -32,11 +32,11 @@ static const char reload_sql[] =
 	"FROM unnest($1::date[], $2::uuid[]) AS wanted (day, event_id) JOIN visit_log USING (day, event_id) "
 	"ORDER BY day, event_id";
 
-/* All texts of a visit as long as they can be, and what stands between them. */
+/* The longest texts of a visit, plus the framing of COPY. */
 #define ROW_BYTES_MAX (sizeof(struct visit) + 4 * COLUMNS + 2)
 
 struct visit_log_store {
-	struct visit **sorted; /* those counted before in the order of (day, event_id) */
+	struct visit **sorted; /* the already counted visits, by (day, event_id) */
 	size_t sorted_count;
 	bool *found;
 	struct sql_copy rows;
@@ -83,10 +83,10 @@ static void reset_columns(struct visit_log_store *store)
 
 /* --- look up --- */
 
-enum subject { REPEATS, VISITORS };
+enum subject { DUPLICATES, VISITORS };
 
-static enum err ask(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
-                    struct visit *const *visits, size_t count, struct pg_result **rows)
+static enum err query(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
+                      struct visit *const *visits, size_t count, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	reset_columns(store);
@@ -96,32 +96,32 @@ static enum err ask(struct visit_log_store *store, struct pg_conn *conn, enum su
 		sql_column_add_int(&store->link_ids, visits[i]->event.link_id);
 	}
 	pg_params_day(&params, visits[0]->day);
-	enum err err = sql_column_param(subject == REPEATS ? &store->event_ids : &store->visitors, &params);
+	enum err err = sql_column_param(subject == DUPLICATES ? &store->event_ids : &store->visitors, &params);
 	if (err == OK && subject == VISITORS)
 		err = sql_column_param(&store->link_ids, &params);
 	if (err != OK)
 		return err;
-	return pg_conn_query(conn, subject == REPEATS ? find_repeats_sql : find_visitors_sql, &params, rows);
+	return pg_conn_query(conn, subject == DUPLICATES ? find_duplicates_sql : find_visitors_sql, &params, rows);
 }
 
-/* Of visits of one day. */
+/* All visits are of one day. */
 static enum err find_of_day(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
                             struct visit *const *visits, size_t count, bool *found)
 {
 	struct pg_result *rows = NULL;
-	enum err err = ask(store, conn, subject, visits, count, &rows);
+	enum err err = query(store, conn, subject, visits, count, &rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
-		int64_t place = pg_result_int(rows, i, 0);
-		if (place < 1 || place > (int64_t)count)
+		int64_t position = pg_result_int(rows, i, 0);
+		if (position < 1 || position > (int64_t)count)
 			err = ERR_INTERNAL;
 		else
-			found[place - 1] = true;
+			found[position - 1] = true;
 	}
 	pg_result_free(rows);
 	return err;
 }
 
-/* A statement for each day: it names the one partition that is read. */
+/* One statement per day, so that it reads only the partition of that day. */
 static enum err find(struct visit_log_store *store, struct pg_conn *conn, enum subject subject,
                      struct visit *const *visits, size_t count, bool *found)
 {
@@ -141,16 +141,16 @@ enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_
 	return find(store, conn, VISITORS, visits, count, seen);
 }
 
-enum err visit_log_store_drop_repeats(struct visit_log_store *store, struct pg_conn *conn, struct visit_order *order)
+enum err visit_log_store_drop_duplicates(struct visit_log_store *store, struct pg_conn *conn, struct visit_order *order)
 {
-	enum err err = find(store, conn, REPEATS, order->visits, order->count, store->found);
+	enum err err = find(store, conn, DUPLICATES, order->visits, order->count, store->found);
 	if (err != OK)
 		return err;
 	for (size_t i = 0; i < order->count; i++) {
 		if (store->found[i])
-			order->visits[i]->fate = VISIT_REPEAT;
+			order->visits[i]->disposition = VISIT_DUPLICATE;
 	}
-	visit_order_drop_repeats(order);
+	visit_order_drop_duplicates(order);
 	return OK;
 }
 
@@ -200,8 +200,8 @@ enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *c
 	return err == OK ? pg_conn_copy(conn, insert_sql, store->rows.bytes, store->rows.len) : err;
 }
 
-/* Each partition's primary key has a name of its own. */
-bool visit_log_store_met_repeat(const struct pg_conn *conn)
+/* The primary key of each partition has its own name, ending in _pkey. */
+bool visit_log_store_hit_duplicate(const struct pg_conn *conn)
 {
 	static const char ending[] = "_pkey";
 	const char *constraint = pg_conn_constraint(conn);
@@ -209,9 +209,9 @@ bool visit_log_store_met_repeat(const struct pg_conn *conn)
 	return len >= sizeof(ending) - 1 && strcmp(constraint + len - (sizeof(ending) - 1), ending) == 0;
 }
 
-enum err visit_log_store_cut_frozen(struct pg_conn *conn, int64_t *cut)
+enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
 {
-	return pg_conn_copy_cut_frozen(conn, "visit_log", cut);
+	return pg_conn_copy_cut_frozen(conn, "visit_log", terminated);
 }
 
 /* --- reload --- */
@@ -228,15 +228,15 @@ static int by_key(const void *a, const void *b)
 	const struct visit *left = *(const struct visit *const *)a;
 	const struct visit *right = *(const struct visit *const *)b;
 	int order = compare_keys(left, right);
-	/* Equal ones in the order in which they came. */
+	/* Equal visits in order of arrival. */
 	return order != 0 ? order : (left > right) - (left < right);
 }
 
-static void sort_counted_before(struct visit_log_store *store, struct visit *visits, size_t count)
+static void sort_already_counted(struct visit_log_store *store, struct visit *visits, size_t count)
 {
 	store->sorted_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (visits[i].fate == VISIT_COUNTED_BEFORE)
+		if (visits[i].disposition == VISIT_ALREADY_COUNTED)
 			store->sorted[store->sorted_count++] = &visits[i];
 	}
 	qsort(store->sorted, store->sorted_count, sizeof(struct visit *), by_key);
@@ -283,7 +283,7 @@ enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *c
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	sort_counted_before(store, visits, count);
+	sort_already_counted(store, visits, count);
 	if (store->sorted_count == 0)
 		return OK;
 	reset_columns(store);
@@ -299,11 +299,11 @@ enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *c
 		err = pg_conn_query(conn, reload_sql, &params, &rows);
 	size_t row = 0;
 	for (size_t i = 0; err == OK && i < store->sorted_count; i++) {
-		/* A record that stands twice in the topic comes back twice, too. */
+		/* A record that is in the topic twice gives two rows. */
 		if (row_is(rows, row, store->sorted[i]))
 			read_event(rows, row++, &store->sorted[i]->event);
 		else
-			store->sorted[i]->fate = VISIT_REPEAT;
+			store->sorted[i]->disposition = VISIT_DUPLICATE;
 	}
 	pg_result_free(rows);
 	return err;

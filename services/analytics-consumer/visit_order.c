@@ -6,8 +6,11 @@
 
 #include "lib/base/mem.h"
 
-/* What decides nearly always stands side by side: visits are large, and far from each other. */
-struct visit_place {
+/*
+ * What a comparison usually needs, side by side in memory. Visits themselves are large, so comparing them directly would
+ * miss the CPU cache.
+ */
+struct visit_sort_key {
 	int64_t link_id;
 	uint64_t visitor; /* the first eight bytes of the hash */
 	struct visit *visit;
@@ -17,13 +20,13 @@ struct visit_place {
 void visit_order_init(struct visit_order *order, size_t visits_max)
 {
 	*order = (struct visit_order){ .visits = mem_array(visits_max, sizeof(struct visit *)),
-		                       .places = mem_array(visits_max, sizeof(struct visit_place)) };
+		                       .keys = mem_array(visits_max, sizeof(struct visit_sort_key)) };
 }
 
 void visit_order_clear(struct visit_order *order)
 {
 	free(order->visits);
-	free(order->places);
+	free(order->keys);
 	*order = (struct visit_order){ 0 };
 }
 
@@ -35,10 +38,10 @@ static int compare_rest(const struct visit *left, const struct visit *right)
 	return order != 0 ? order : (left > right) - (left < right);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
-	const struct visit_place *left = a;
-	const struct visit_place *right = b;
+	const struct visit_sort_key *left = a;
+	const struct visit_sort_key *right = b;
 	if (left->day != right->day)
 		return left->day < right->day ? -1 : 1;
 	if (left->link_id != right->link_id)
@@ -48,11 +51,11 @@ static int by_place(const void *a, const void *b)
 	return compare_rest(left->visit, right->visit);
 }
 
-static struct visit_place place_of(struct visit *visit)
+static struct visit_sort_key key_of(struct visit *visit)
 {
 	uint64_t visitor;
 	memcpy(&visitor, visit->visitor_hash, sizeof(visitor));
-	return (struct visit_place){
+	return (struct visit_sort_key){
 		.link_id = visit->event.link_id, .visitor = be64toh(visitor), .visit = visit, .day = visit->day
 	};
 }
@@ -63,11 +66,11 @@ static bool is_same_event(const struct visit *left, const struct visit *right)
 	       memcmp(left->event.event_id, right->event.event_id, sizeof(left->event.event_id)) == 0;
 }
 
-void visit_order_drop_repeats(struct visit_order *order)
+void visit_order_drop_duplicates(struct visit_order *order)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < order->count; i++) {
-		if (order->visits[i]->fate != VISIT_REPEAT)
+		if (order->visits[i]->disposition != VISIT_DUPLICATE)
 			order->visits[kept++] = order->visits[i];
 	}
 	order->count = kept;
@@ -77,16 +80,16 @@ void visit_order_sort(struct visit_order *order, struct visit *visits, size_t co
 {
 	order->count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (visits[i].fate == VISIT_NEW)
-			order->places[order->count++] = place_of(&visits[i]);
+		if (visits[i].disposition == VISIT_NEW)
+			order->keys[order->count++] = key_of(&visits[i]);
 	}
-	qsort(order->places, order->count, sizeof(*order->places), by_place);
+	qsort(order->keys, order->count, sizeof(*order->keys), by_key);
 	for (size_t i = 0; i < order->count; i++) {
-		order->visits[i] = order->places[i].visit;
+		order->visits[i] = order->keys[i].visit;
 		if (i > 0 && is_same_event(order->visits[i - 1], order->visits[i]))
-			order->visits[i]->fate = VISIT_REPEAT;
+			order->visits[i]->disposition = VISIT_DUPLICATE;
 	}
-	visit_order_drop_repeats(order);
+	visit_order_drop_duplicates(order);
 }
 
 bool visit_order_is_same_visitor(const struct visit *left, const struct visit *right)

@@ -1,8 +1,7 @@
 /*
- * One thread at a time. The visits of a batch that count, in the one order in which they are stored: by day, link and
- * visitor, of one visitor by event_id (in the order of time), and as they came. An event says for itself which day,
- * link and visitor are its own, so whoever stores in this order takes the keys of events and of visitors alike in
- * the order of all others, and nobody waits in a circle.
+ * One thread at a time. Sorts the new visits of a batch into the order in which every consumer stores them: by day, link,
+ * visitor and event_id (which is the order of time), then by arrival. Because all consumers insert the keys of events and
+ * of visitors in this same order, they cannot deadlock.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_ORDER_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_ORDER_H
@@ -13,21 +12,21 @@
 #include "services/analytics-consumer/visit.h"
 
 struct visit_order {
-	struct visit **visits; /* count of them, borrowed from the batch */
+	struct visit **visits; /* count pointers into the batch */
 	size_t count;
-	struct visit_place *places;
+	struct visit_sort_key *keys;
 };
 
 void visit_order_init(struct visit_order *order, size_t visits_max);
 void visit_order_clear(struct visit_order *order);
 
-/* Takes the new visits; the rest are left out. One that comes a second time becomes VISIT_REPEAT, and is as well. */
+/* Selects and sorts the new visits. An event that occurs twice in the batch: the second visit becomes VISIT_DUPLICATE. */
 void visit_order_sort(struct visit_order *order, struct visit *visits, size_t count);
 
-/* Leaves out what has become VISIT_REPEAT. */
-void visit_order_drop_repeats(struct visit_order *order);
+/* Removes visits that have become VISIT_DUPLICATE since. */
+void visit_order_drop_duplicates(struct visit_order *order);
 
-/* Whether both are of one visitor to one link on one day. Visits without a hash are of nobody, also of nobody else. */
+/* True when both visits are by one visitor to one link on one day. A visit without a visitor hash equals no other. */
 bool visit_order_is_same_visitor(const struct visit *left, const struct visit *right);
 
 #endif

@@ -13,7 +13,7 @@ struct visit_publisher {
 	const char *topic;
 	struct delivery delivery;
 	struct strbuf encoded;
-	size_t failures_told;
+	size_t failures_reported;
 };
 
 struct visit_publisher *visit_publisher_new(struct kafka_producer *producer, const char *topic)
@@ -56,7 +56,7 @@ static enum err send_visit(struct visit_publisher *publisher, const struct visit
 enum err visit_publisher_send(struct visit_publisher *publisher, const struct visit *visits, size_t count, size_t *done)
 {
 	for (; *done < count; (*done)++) {
-		if (visits[*done].fate == VISIT_REPEAT)
+		if (visits[*done].disposition == VISIT_DUPLICATE)
 			continue;
 		enum err err = send_visit(publisher, &visits[*done]);
 		if (err != OK)
@@ -65,14 +65,14 @@ enum err visit_publisher_send(struct visit_publisher *publisher, const struct vi
 	return OK;
 }
 
-enum err visit_publisher_settle(struct visit_publisher *publisher, int64_t timeout_ms)
+enum err visit_publisher_flush(struct visit_publisher *publisher, int64_t timeout_ms)
 {
 	if (delivery_is_pending(&publisher->delivery) && kafka_producer_flush(publisher->producer, timeout_ms) != OK)
 		return ERR_UNAVAILABLE;
 	size_t failures = atomic_load(&publisher->delivery.failed);
-	if (failures == publisher->failures_told)
+	if (failures == publisher->failures_reported)
 		return OK;
-	publisher->failures_told = failures;
+	publisher->failures_reported = failures;
 	return ERR_INTERNAL;
 }
 

@@ -6,15 +6,15 @@
 #include "services/analytics-consumer/offset_store.h"
 #include "services/analytics-consumer/rollup.h"
 #include "services/analytics-consumer/rollup_store.h"
-#include "services/analytics-consumer/tally.h"
+#include "services/analytics-consumer/statistics_aggregate.h"
 #include "services/analytics-consumer/unique_visitors.h"
 #include "services/analytics-consumer/visit_log_store.h"
 
-/* How many batches look out for repeats after one had some. */
-#define LOOK_OUT_BATCHES 100
-/* A visitor who was taken for new, a repeat behind him, and somebody else's commit between two tries. */
-#define SURPRISES_MAX 3
-/* The transaction holds the fence's locks meanwhile. */
+/* After a batch with duplicates, this many batches search the log for duplicates before they insert. */
+#define DUPLICATE_CHECK_BATCHES 100
+/* One for a visitor wrongly taken as new, one for a duplicate, one for a commit of another owner in between. */
+#define ATTEMPTS_MAX 3
+/* Short, because the transaction holds the fence's locks while it waits. */
 #define DEAD_LETTERS_TIMEOUT_MS 3000
 
 struct visit_store {
@@ -24,8 +24,8 @@ struct visit_store {
 	struct unique_visitors *visitors;
 	struct rollup *rollup;
 	struct rollup_store *rollups;
-	struct tally *tally;
-	unsigned look_out; /* batches left */
+	struct statistics_aggregate *aggregate;
+	unsigned duplicate_checks_left; /* batches */
 };
 
 struct visit_store *visit_store_new(const struct visit_store_config *config)
@@ -37,7 +37,7 @@ struct visit_store *visit_store_new(const struct visit_store_config *config)
 	store->visitors = unique_visitors_new(config->visits_max);
 	store->rollup = rollup_new(config->visits_max);
 	store->rollups = rollup_store_new(config->visits_max);
-	store->tally = tally_new(config->visits_max);
+	store->aggregate = statistics_aggregate_new(config->visits_max);
 	return store;
 }
 
@@ -50,7 +50,7 @@ void visit_store_free(struct visit_store *store)
 	unique_visitors_free(store->visitors);
 	rollup_free(store->rollup);
 	rollup_store_free(store->rollups);
-	tally_free(store->tally);
+	statistics_aggregate_free(store->aggregate);
 	free(store);
 }
 
@@ -61,148 +61,142 @@ static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const 
 	if (err != OK)
 		return err;
 	size_t rows = 0;
-	const struct statistics *deltas = tally_sum(store->tally, &store->order, &rows);
+	const struct statistics *deltas = statistics_aggregate_sum(store->aggregate, &store->order, &rows);
 	return statistics_store_add(conn, deltas, rows);
 }
 
-/* What a transaction came to. */
-enum end {
-	END_STORED,
-	END_FENCED,
-	END_SURPRISED, /* by a repeat, or a visitor who was taken for new */
-	END_FAILED,    /* err says how */
+/* How a transaction ended. */
+enum outcome {
+	OUTCOME_STORED,
+	OUTCOME_FENCED,
+	OUTCOME_ASSUMPTION_WRONG, /* a duplicate, or a visitor wrongly taken as new: repeat it with checks */
+	OUTCOME_FAILED,           /* err says why */
 };
 
-/* The next try will not be, unless another writer commits the like meanwhile. */
-static enum end take_insert(struct visit_store *store, const struct pg_conn *conn, enum err err)
+/* After an insert: makes the next attempt check what this one assumed. */
+static enum outcome check_insert(struct visit_store *store, const struct pg_conn *conn, enum err err)
 {
 	if (err == OK)
-		return END_STORED;
+		return OUTCOME_STORED;
 	if (err != ERR_CONFLICT)
-		return END_FAILED;
-	bool is_repeat = visit_log_store_met_repeat(conn);
-	if (is_repeat)
-		store->look_out = LOOK_OUT_BATCHES;
-	log_debug(store->config.log, is_repeat ? "repeat_was_counted" : "visitor_was_known");
-	unique_visitors_doubt(store->visitors);
-	return END_SURPRISED;
+		return OUTCOME_FAILED;
+	bool is_duplicate = visit_log_store_hit_duplicate(conn);
+	if (is_duplicate)
+		store->duplicate_checks_left = DUPLICATE_CHECK_BATCHES;
+	log_debug(store->config.log, is_duplicate ? "duplicate_event_found" : "known_visitor_found");
+	unique_visitors_resume_lookups(store->visitors);
+	return OUTCOME_ASSUMPTION_WRONG;
 }
 
 /* Everything between BEGIN and COMMIT. */
-static enum end add_all(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
-                        const struct progress *progress, enum err *err)
+static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                            const struct offsets *offsets, enum err *err)
 {
-	*err = offset_store_advance(conn, store->config.topic, progress);
+	*err = offset_store_advance(conn, store->config.topic, offsets);
 	if (*err == ERR_CONFLICT)
-		return END_FENCED;
+		return OUTCOME_FENCED;
 	if (*err == OK)
 		*err = dead_letter_list_send(batch->dead_letters, store->config.producer, DEAD_LETTERS_TIMEOUT_MS);
 	visit_order_sort(&store->order, batch->visits, batch->count);
-	if (*err == OK && store->look_out > 0)
-		*err = visit_log_store_drop_repeats(store->visit_log, conn, &store->order);
+	if (*err == OK && store->duplicate_checks_left > 0)
+		*err = visit_log_store_drop_duplicates(store->visit_log, conn, &store->order);
 	if (*err == OK)
 		*err = unique_visitors_find(store->visitors, store->visit_log, conn, &store->order);
 	if (*err != OK)
-		return END_FAILED;
+		return OUTCOME_FAILED;
 	*err = visit_log_store_insert(store->visit_log, conn, &store->order);
-	enum end end = take_insert(store, conn, *err);
-	if (end != END_STORED)
-		return end;
+	enum outcome outcome = check_insert(store, conn, *err);
+	if (outcome != OUTCOME_STORED)
+		return outcome;
 	*err = add_sums(store, conn, batch);
-	return *err == OK ? END_STORED : END_FAILED;
+	return *err == OK ? OUTCOME_STORED : OUTCOME_FAILED;
 }
 
-static enum end transact(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
-                         const struct progress *progress, enum err *err)
+static enum outcome transact(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                             const struct offsets *offsets, enum err *err)
 {
 	*err = pg_conn_begin(conn);
 	if (*err != OK)
-		return END_FAILED;
-	enum end end = add_all(store, conn, batch, progress, err);
-	if (end != END_STORED) {
+		return OUTCOME_FAILED;
+	enum outcome outcome = add_all(store, conn, batch, offsets, err);
+	if (outcome != OUTCOME_STORED) {
 		pg_conn_rollback(conn);
-		return end;
+		return outcome;
 	}
 	*err = pg_conn_commit(conn);
 	batch->in_doubt = *err == ERR_UNAVAILABLE;
-	return *err == OK ? END_STORED : END_FAILED;
+	return *err == OK ? OUTCOME_STORED : OUTCOME_FAILED;
 }
 
-/* A batch in doubt is looked up before it is done again, and again when the fence then says that it has moved. */
-static enum err find_out(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
-                         const struct progress *progress, enum offset_store_outcome *outcome)
+/* True when a commit of this batch that had no answer did store it. */
+static enum err was_stored(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                           const struct offsets *offsets, bool *out)
 {
-	*outcome = OFFSET_STORE_NOT_STORED;
+	enum offset_store_outcome outcome = OFFSET_STORE_NOT_STORED;
+	*out = false;
 	if (!batch->in_doubt)
 		return OK;
-	enum err err = offset_store_find_outcome(conn, store->config.topic, progress, outcome);
-	if (err == OK && *outcome == OFFSET_STORE_STORED) {
-		log_info(store->config.log, "batch_in_doubt_was_stored");
-		batch->in_doubt = false;
-	}
-	return err;
-}
-
-static enum err take_fenced(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
-                            const struct progress *progress)
-{
-	enum offset_store_outcome outcome;
-	enum err err = find_out(store, conn, batch, progress, &outcome);
-	if (err != OK)
+	enum err err = offset_store_find_outcome(conn, store->config.topic, offsets, &outcome);
+	if (err != OK || outcome != OFFSET_STORE_STORED)
 		return err;
-	return outcome == OFFSET_STORE_STORED ? OK : ERR_CONFLICT;
+	log_info(store->config.log, "batch_in_doubt_was_stored");
+	batch->in_doubt = false;
+	*out = true;
+	return OK;
 }
 
 static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
-                        const struct progress *progress)
+                        const struct offsets *offsets)
 {
-	enum offset_store_outcome outcome;
-	enum err err = find_out(store, conn, batch, progress, &outcome);
-	if (err != OK || outcome == OFFSET_STORE_STORED)
+	bool is_stored = false;
+	enum err err = was_stored(store, conn, batch, offsets, &is_stored);
+	if (err != OK || is_stored)
 		return err;
-	enum end end = END_SURPRISED;
-	for (int tries = 0; end == END_SURPRISED && tries < SURPRISES_MAX; tries++)
-		end = transact(store, conn, batch, progress, &err);
-	switch (end) {
-	case END_STORED:
-		store->look_out -= store->look_out > 0;
-		unique_visitors_keep(store->visitors);
+	enum outcome outcome = OUTCOME_ASSUMPTION_WRONG;
+	for (int attempt = 0; outcome == OUTCOME_ASSUMPTION_WRONG && attempt < ATTEMPTS_MAX; attempt++)
+		outcome = transact(store, conn, batch, offsets, &err);
+	switch (outcome) {
+	case OUTCOME_STORED:
+		store->duplicate_checks_left -= store->duplicate_checks_left > 0;
+		unique_visitors_commit(store->visitors);
 		return OK;
-	case END_FENCED:
-		unique_visitors_forget(store->visitors);
-		return take_fenced(store, conn, batch, progress);
-	case END_SURPRISED:
-	case END_FAILED:
+	case OUTCOME_FENCED:
+		unique_visitors_invalidate(store->visitors);
+		/* A commit in doubt may have arrived only now, and is what fenced this attempt. */
+		err = was_stored(store, conn, batch, offsets, &is_stored);
+		return err == OK && !is_stored ? ERR_CONFLICT : err;
+	case OUTCOME_ASSUMPTION_WRONG:
+	case OUTCOME_FAILED:
 		break;
 	}
-	/* What is left of conflicts are those with writers that we do not know of: they pass. */
+	/* Any other conflict is with an unknown writer, and passes. */
 	return err == ERR_CONFLICT ? ERR_LIMIT : err;
 }
 
-/* Whoever made us wait for too long may be frozen. */
-static void cut_frozen(const struct visit_store *store, struct pg_conn *conn)
+/* After a lock timeout: the consumer that holds the lock may be frozen. */
+static void terminate_frozen(const struct visit_store *store, struct pg_conn *conn)
 {
-	int64_t cut = 0;
-	if (pg_conn_usable(conn) && visit_log_store_cut_frozen(conn, &cut) == OK && cut > 0)
-		log_warning(store->config.log, "frozen_consumers_cut_off", LOG_INT("count", cut));
+	int64_t terminated = 0;
+	if (pg_conn_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK && terminated > 0)
+		log_warning(store->config.log, "frozen_consumers_terminated", LOG_INT("count", terminated));
 }
 
-void visit_store_forget(struct visit_store *store)
+void visit_store_invalidate(struct visit_store *store)
 {
-	unique_visitors_forget(store->visitors);
+	unique_visitors_invalidate(store->visitors);
 }
 
-enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct progress *progress)
+enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets)
 {
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(store->config.pool, &conn);
 	if (err != OK)
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
-	if (err == OK && progress_moves_any(progress))
-		err = add_new(store, conn, batch, progress);
+	if (err == OK && offsets_any_advanced(offsets))
+		err = add_new(store, conn, batch, offsets);
 	if (err == ERR_LIMIT)
-		cut_frozen(store, conn);
+		terminate_frozen(store, conn);
 	pg_pool_give(store->config.pool, conn);
 	return err;
 }

@@ -1,17 +1,17 @@
 /*
- * One thread at a time. Click path 7/9. Stores a batch in one transaction: everything or nothing.
+ * One thread at a time. Stores a batch in one PostgreSQL transaction, all or nothing:
  *
- *   1. fence           each partition moves from what the batch expects to where it ends, or the batch is not ours
- *   2. dead letters    acknowledged by Kafka before the offset that passes them can be committed
- *   3. visitors        who is unique today: of each, one visit, which the log's index makes sure of
- *   4. visit_log       repeats are dropped by its primary key
- *   5. roll-ups        of what was not dropped
- *   6. statistics      per link and for the platform: last, because all consumers meet at the platform's row
+ *   1. fence           each partition's offset advances from where the batch expects it, or the transaction fails
+ *   2. dead letters    Kafka acknowledges them before an offset that passes them can be committed
+ *   3. visitors        decides which visits are unique; an index of the visit log enforces one per visitor and day
+ *   4. visit_log       the primary key rejects duplicates
+ *   5. roll-ups        of the visits that are not duplicates
+ *   6. statistics      per link and for the platform; last, because all consumers contend for the platform's row
  *
- * Rows go in in one order everywhere, so consumers never wait for each other in a circle. All but the visit log is sent
- * in messages that the server has whole before it acts, so a consumer that is frozen holds its locks no longer than
- * idle_in_transaction_session_timeout. One that is frozen while it sends the visit log is cut off by whoever waits for
- * it, after as long.
+ * All consumers insert rows in the same order, so they cannot deadlock. Except for the visit log, every statement reaches
+ * the server whole before it acts. A frozen consumer therefore holds its locks no longer than
+ * idle_in_transaction_session_timeout. A consumer that freezes while it sends the visit log is terminated, after the same
+ * time, by a consumer that waits for it.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_STORE_H
@@ -23,7 +23,7 @@
 #include "lib/net/kafka_producer.h"
 #include "lib/net/pg_pool.h"
 #include "services/analytics-consumer/batch.h"
-#include "services/analytics-consumer/progress.h"
+#include "services/analytics-consumer/offsets.h"
 
 struct visit_store;
 
@@ -38,17 +38,17 @@ struct visit_store_config {
 struct visit_store *visit_store_new(const struct visit_store_config *config);
 void visit_store_free(struct visit_store *store);
 
-/* What was learnt from batches before is not to be relied on: partitions have been taken over. */
-void visit_store_forget(struct visit_store *store);
+/* Forgets what earlier batches taught about visitors. Call it when partitions were assigned anew. */
+void visit_store_invalidate(struct visit_store *store);
 
 /*
- * OK: it is stored, once, and each visit's fate and event.unique are set; those counted before have their event from
- * the log. progress is left as it is.
- * ERR_CONFLICT: fenced, another owner is at work; nothing of it is stored: throw it away and rejoin.
- * ERR_UNAVAILABLE, ERR_LIMIT: not stored as far as we know (batch->in_doubt: nobody knows); try the same batch again,
- * which first finds out.
- * Anything else: PostgreSQL refuses it, which is a bug; logged.
+ * OK: the batch is stored exactly once. Each visit has its disposition and event.unique, and visits that were already
+ * counted have their event from the log. offsets is not changed.
+ * ERR_CONFLICT: fenced, another owner is active. Nothing of the batch is stored: discard it and rejoin.
+ * ERR_UNAVAILABLE, ERR_LIMIT: not stored, or unknown if batch->in_doubt. Try the same batch again; the next call first
+ * finds out what happened.
+ * Anything else: PostgreSQL refuses the batch, which is a bug (logged).
  */
-enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct progress *progress) MUST_CHECK;
+enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets) MUST_CHECK;
 
 #endif

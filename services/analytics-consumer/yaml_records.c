@@ -7,14 +7,14 @@
 
 #include "lib/base/mem.h"
 
-/* Where the reader stands; each place has its own next events. */
-enum place { OUTSIDE, IN_DOCUMENT, IN_LIST, IN_RECORD };
+/* The parser's state. Each state allows different events. */
+enum state { OUTSIDE, IN_DOCUMENT, IN_LIST, IN_RECORD };
 
 struct reader {
 	yaml_parser_t parser;
-	enum place place;
+	enum state state;
 	char *list;
-	char *name; /* of a field whose value comes next, or NULL */
+	char *name; /* of the field whose value comes next, or NULL */
 	struct yaml_record record;
 	yaml_records_visit visit;
 	void *ctx;
@@ -29,7 +29,7 @@ const char *yaml_records_value(const struct yaml_record *record, const char *nam
 	return NULL;
 }
 
-static void forget_record(struct yaml_record *record)
+static void clear_record(struct yaml_record *record)
 {
 	for (size_t i = 0; i < record->count; i++) {
 		free(record->fields[i].name);
@@ -45,11 +45,11 @@ static char *text_of(const yaml_event_t *event)
 
 static enum err read_scalar(struct reader *r, const yaml_event_t *event)
 {
-	if (r->place == IN_DOCUMENT && !r->list) {
+	if (r->state == IN_DOCUMENT && !r->list) {
 		r->list = text_of(event);
-	} else if (r->place == IN_RECORD && !r->name) {
+	} else if (r->state == IN_RECORD && !r->name) {
 		r->name = text_of(event);
-	} else if (r->place == IN_RECORD && r->record.count < YAML_RECORDS_FIELDS_MAX) {
+	} else if (r->state == IN_RECORD && r->record.count < YAML_RECORDS_FIELDS_MAX) {
 		r->record.fields[r->record.count].name = r->name;
 		r->record.fields[r->record.count++].value = text_of(event);
 		r->name = NULL;
@@ -61,10 +61,10 @@ static enum err read_scalar(struct reader *r, const yaml_event_t *event)
 
 static enum err begin_mapping(struct reader *r, const yaml_event_t *event)
 {
-	if (r->place == OUTSIDE) {
-		r->place = IN_DOCUMENT;
-	} else if (r->place == IN_LIST) {
-		r->place = IN_RECORD;
+	if (r->state == OUTSIDE) {
+		r->state = IN_DOCUMENT;
+	} else if (r->state == IN_LIST) {
+		r->state = IN_RECORD;
 		r->record.list = r->list;
 		r->record.line = event->start_mark.line + 1;
 	} else {
@@ -75,13 +75,13 @@ static enum err begin_mapping(struct reader *r, const yaml_event_t *event)
 
 static enum err end_mapping(struct reader *r)
 {
-	if (r->place == IN_DOCUMENT) {
-		r->place = OUTSIDE;
+	if (r->state == IN_DOCUMENT) {
+		r->state = OUTSIDE;
 		return OK;
 	}
-	r->place = IN_LIST;
+	r->state = IN_LIST;
 	enum err err = r->visit(r->ctx, &r->record);
-	forget_record(&r->record);
+	clear_record(&r->record);
 	return err;
 }
 
@@ -95,12 +95,12 @@ static enum err read_event(struct reader *r, const yaml_event_t *event)
 	case YAML_MAPPING_END_EVENT:
 		return end_mapping(r);
 	case YAML_SEQUENCE_START_EVENT:
-		if (r->place != IN_DOCUMENT || !r->list)
+		if (r->state != IN_DOCUMENT || !r->list)
 			return ERR_INVALID;
-		r->place = IN_LIST;
+		r->state = IN_LIST;
 		return OK;
 	case YAML_SEQUENCE_END_EVENT:
-		r->place = IN_DOCUMENT;
+		r->state = IN_DOCUMENT;
 		free(r->list);
 		r->list = NULL;
 		return OK;
@@ -146,7 +146,7 @@ enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx
 		err = read_all(&r, problem);
 		yaml_parser_delete(&r.parser);
 	}
-	forget_record(&r.record);
+	clear_record(&r.record);
 	free(r.name);
 	free(r.list);
 	fclose(file);

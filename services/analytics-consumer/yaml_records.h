@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Reads the shape of YAML that uap-core uses for rules and tests: a mapping of names to lists of
- * flat records.
+ * One thread at a time. Reads the kind of YAML that uap-core uses for rules and tests: a mapping of names to lists of flat
+ * records.
  *
  *   device_parsers:
  *     - regex: '(iPad)'
@@ -16,7 +16,7 @@
 
 #define YAML_RECORDS_FIELDS_MAX 16
 
-/* Texts are borrowed until the visit returns. */
+/* The texts are borrowed until the callback returns. */
 struct yaml_record {
 	const char *list; /* "device_parsers" */
 	size_t line;
@@ -30,12 +30,12 @@ struct yaml_record {
 /* The value of name, or NULL when the record has no such field. */
 const char *yaml_records_value(const struct yaml_record *record, const char *name);
 
-/* Anything but OK ends the reading. */
+/* Any result except OK stops reading. */
 typedef enum err (*yaml_records_visit)(void *ctx, const struct yaml_record *record);
 
 /*
  * Calls visit for each record in the order of the file. ERR_NOT_FOUND: the file cannot be opened. ERR_INVALID: it has
- * another shape. Or what visit returned. problem gets one sentence with the line.
+ * another structure. Any other result comes from visit. problem names the line and the reason.
  */
 enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx, struct strbuf *problem) MUST_CHECK;
 

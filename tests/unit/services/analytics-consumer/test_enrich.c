@@ -37,7 +37,7 @@ static struct redirect_event click_of_a_human(void)
 	return click;
 }
 
-static void finds_every_fact_about_a_click(void **state)
+static void derives_every_fact_about_a_click(void **state)
 {
 	const struct redirect_event click = click_of_a_human();
 	struct visit visit;
@@ -64,7 +64,7 @@ static void finds_every_fact_about_a_click(void **state)
 	assert_false(visit.event.is_bot);
 	assert_string_equal(visit.event.bot_reason, "");
 	assert_false(visit.event.unique);
-	assert_int_equal(visit.fate, VISIT_NEW);
+	assert_int_equal(visit.disposition, VISIT_NEW);
 	assert_int_equal(visit.day, DAY);
 	assert_int_equal(visit.latency_us, 1500);
 	assert_int_equal(visit.status, 302);
@@ -89,7 +89,7 @@ static void flags_a_bot_with_its_reason(void **state)
 	assert_string_equal(visit.event.bot_reason, "head");
 }
 
-static void takes_a_click_that_says_nothing(void **state)
+static void accepts_a_click_without_any_header(void **state)
 {
 	const struct redirect_event click = { .occurred_at_us = 1, .link_id = 1, .method = REDIRECT_METHOD_GET };
 	struct visit visit;
@@ -129,9 +129,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_every_fact_about_a_click),
+		cmocka_unit_test(derives_every_fact_about_a_click),
 		cmocka_unit_test(flags_a_bot_with_its_reason),
-		cmocka_unit_test(takes_a_click_that_says_nothing),
+		cmocka_unit_test(accepts_a_click_without_any_header),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

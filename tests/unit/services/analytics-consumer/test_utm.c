@@ -7,7 +7,7 @@
 
 #include "services/analytics-consumer/utm.h"
 
-static void tells_the_source_of_each_query(void **state)
+static void finds_utm_source_in_each_query(void **state)
 {
 	(void)state;
 	static const struct {
@@ -46,7 +46,7 @@ static void cuts_a_long_value_at_a_character(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_the_source_of_each_query),
+		cmocka_unit_test(finds_utm_source_in_each_query),
 		cmocka_unit_test(cuts_a_long_value_at_a_character),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

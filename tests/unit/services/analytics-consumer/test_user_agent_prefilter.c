@@ -7,27 +7,27 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/user_agent_filter.h"
+#include "services/analytics-consumer/user_agent_prefilter.h"
 
-struct filter_case {
+struct prefilter_case {
 	const char *regex, *text;
 };
 
-static bool lets_through(const struct filter_case *c, bool is_caseless)
+static bool may_match(const struct prefilter_case *c, bool is_caseless)
 {
-	struct user_agent_filter *filter = user_agent_filter_new(c->regex, is_caseless);
-	struct user_agent_filter_text text;
-	user_agent_filter_read(c->text, strlen(c->text), &text);
-	bool passes = user_agent_filter_lets_through(filter, &text);
-	user_agent_filter_free(filter);
-	return passes;
+	struct user_agent_prefilter *filter = user_agent_prefilter_new(c->regex, is_caseless);
+	struct user_agent_prefilter_text text;
+	user_agent_prefilter_scan(c->text, strlen(c->text), &text);
+	bool result = user_agent_prefilter_may_match(filter, &text);
+	user_agent_prefilter_free(filter);
+	return result;
 }
 
-/* Each expression matches its text. */
-static void lets_everything_through_that_may_match(void **state)
+/* Each expression really matches its text. */
+static void accepts_every_text_that_matches(void **state)
 {
 	(void)state;
-	static const struct filter_case cases[] = {
+	static const struct prefilter_case cases[] = {
 		{ "(Firefox)/(\\d+)", "Firefox/1" },
 		{ "iPhone|iPad", "an iPad" },
 		{ "colou?rs", "colors" },
@@ -72,15 +72,15 @@ static void lets_everything_through_that_may_match(void **state)
 		{ "foobar\\Q*\\E", "foobar*" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (!lets_through(&cases[i], true))
-			fail_msg("%s keeps out %s", cases[i].regex, cases[i].text);
+		if (!may_match(&cases[i], true))
+			fail_msg("the prefilter of %s rejects %s", cases[i].regex, cases[i].text);
 	}
 }
 
-static void keeps_out_what_lacks_the_words(void **state)
+static void rejects_texts_without_a_required_literal(void **state)
 {
 	(void)state;
-	static const struct filter_case cases[] = {
+	static const struct prefilter_case cases[] = {
 		{ "(Firefox)/(\\d+)", "Chrome/1" },
 		{ "iPhone|iPad", "iPod" },
 		{ "colou?rs", "cool" },
@@ -94,12 +94,12 @@ static void keeps_out_what_lacks_the_words(void **state)
 		{ "abcdef", "" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (lets_through(&cases[i], true))
-			fail_msg("%s lets through %s", cases[i].regex, cases[i].text);
+		if (may_match(&cases[i], true))
+			fail_msg("the prefilter of %s accepts %s", cases[i].regex, cases[i].text);
 	}
 }
 
-static void has_no_opinion_about_what_it_does_not_understand(void **state)
+static void has_no_prefilter_for_unsupported_syntax(void **state)
 {
 	(void)state;
 	static const char *const regexes[] = { "(foobar",         "foobar)",    "foobar[",    "foobar[[:alpha:]]",
@@ -108,19 +108,19 @@ static void has_no_opinion_about_what_it_does_not_understand(void **state)
 		                               "foobar|x",        "a|b|c",      "",           "(?#c)foobar",
 		                               "foobar(?>barbar)" };
 	for (size_t i = 0; i < sizeof(regexes) / sizeof(regexes[0]); i++)
-		assert_null(user_agent_filter_new(regexes[i], false));
+		assert_null(user_agent_prefilter_new(regexes[i], false));
 }
 
-static void lets_texts_beyond_ascii_through_where_case_does_not_matter(void **state)
+static void accepts_texts_beyond_ascii_when_case_is_ignored(void **state)
 {
 	(void)state;
-	/* The sign for kelvin is a k in any case. */
-	static const struct filter_case kelvin = { "kindle", "\xe2\x84\xaaindle" };
-	assert_true(lets_through(&kelvin, true));
-	assert_false(lets_through(&kelvin, false));
+	/* Without regard to case, the Kelvin sign equals k. */
+	static const struct prefilter_case kelvin = { "kindle", "\xe2\x84\xaaindle" };
+	assert_true(may_match(&kelvin, true));
+	assert_false(may_match(&kelvin, false));
 }
 
-static void gives_up_on_a_deep_expression(void **state)
+static void has_no_prefilter_for_deeply_nested_groups(void **state)
 {
 	(void)state;
 	char regex[300];
@@ -128,17 +128,17 @@ static void gives_up_on_a_deep_expression(void **state)
 	memset(regex + 100, 'x', 100);
 	memset(regex + 200, ')', 99);
 	regex[299] = '\0';
-	assert_null(user_agent_filter_new(regex, false));
+	assert_null(user_agent_prefilter_new(regex, false));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lets_everything_through_that_may_match),
-		cmocka_unit_test(keeps_out_what_lacks_the_words),
-		cmocka_unit_test(has_no_opinion_about_what_it_does_not_understand),
-		cmocka_unit_test(lets_texts_beyond_ascii_through_where_case_does_not_matter),
-		cmocka_unit_test(gives_up_on_a_deep_expression),
+		cmocka_unit_test(accepts_every_text_that_matches),
+		cmocka_unit_test(rejects_texts_without_a_required_literal),
+		cmocka_unit_test(has_no_prefilter_for_unsupported_syntax),
+		cmocka_unit_test(accepts_texts_beyond_ascii_when_case_is_ignored),
+		cmocka_unit_test(has_no_prefilter_for_deeply_nested_groups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "services/analytics-consumer/tally.h"
+#include "services/analytics-consumer/statistics_aggregate.h"
 
 static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
 {
@@ -15,29 +15,30 @@ static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
 		               .latency_us = latency_us };
 }
 
-static const struct statistics *sum(struct tally *tally, struct visit *visits, size_t count, size_t *rows)
+static const struct statistics *sum(struct statistics_aggregate *aggregate, struct visit *visits, size_t count,
+                                    size_t *rows)
 {
 	struct visit_order order;
 	visit_order_init(&order, count);
 	visit_order_sort(&order, visits, count);
-	const struct statistics *sums = tally_sum(tally, &order, rows);
+	const struct statistics *sums = statistics_aggregate_sum(aggregate, &order, rows);
 	visit_order_clear(&order);
 	return sums;
 }
 
-static void gives_no_rows_for_no_visits(void **state)
+static void returns_no_rows_without_visits(void **state)
 {
 	(void)state;
-	struct visit repeat = visit_of(1, 1, 1);
-	repeat.fate = VISIT_REPEAT;
-	struct tally *tally = tally_new(1);
+	struct visit duplicate = visit_of(1, 1, 1);
+	duplicate.disposition = VISIT_DUPLICATE;
+	struct statistics_aggregate *aggregate = statistics_aggregate_new(1);
 	size_t rows = 1;
-	sum(tally, &repeat, 1, &rows);
+	sum(aggregate, &duplicate, 1, &rows);
 	assert_int_equal(rows, 0);
-	tally_free(tally);
+	statistics_aggregate_free(aggregate);
 }
 
-static void adds_up_links_and_the_platform(void **state)
+static void adds_up_visits_per_link_and_for_the_platform(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000), visit_of(7, 60, 4000),
@@ -45,12 +46,12 @@ static void adds_up_links_and_the_platform(void **state)
 	visits[0].event.unique = true;
 	visits[1].event.unique = true;
 	visits[2].event.is_bot = true;
-	visits[3].fate = VISIT_REPEAT;
-	visits[4].fate = VISIT_COUNTED_BEFORE;
+	visits[3].disposition = VISIT_DUPLICATE;
+	visits[4].disposition = VISIT_ALREADY_COUNTED;
 	visits[4].event.unique = true;
-	struct tally *tally = tally_new(6);
+	struct statistics_aggregate *aggregate = statistics_aggregate_new(6);
 	size_t rows = 0;
-	const struct statistics *sums = sum(tally, visits, 6, &rows);
+	const struct statistics *sums = sum(aggregate, visits, 6, &rows);
 	assert_int_equal(rows, 3);
 	assert_int_equal(sums[0].link_id, STATISTICS_STORE_PLATFORM);
 	assert_int_equal(sums[0].visit_count, 3);
@@ -68,14 +69,14 @@ static void adds_up_links_and_the_platform(void **state)
 	assert_int_equal(sums[2].bot_count, 1);
 	assert_int_equal(sums[2].last_visited_at_us, 60);
 	assert_int_equal(sums[2].latency_ms.n, 2);
-	tally_free(tally);
+	statistics_aggregate_free(aggregate);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_no_rows_for_no_visits),
-		cmocka_unit_test(adds_up_links_and_the_platform),
+		cmocka_unit_test(returns_no_rows_without_visits),
+		cmocka_unit_test(adds_up_visits_per_link_and_for_the_platform),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
