@@ -152,7 +152,10 @@ bool assignment_accepts(struct assignment *a, struct offsets_partition *p, const
 
 static enum err continue_from(struct assignment *a, struct offsets_partition *p, int64_t first)
 {
-	/* Retention removed the record before the next one in due time. The range of offsets is all that can be verified. */
+	/*
+	 * Retention removed the record before the next one in due time. The range of offsets is all
+	 * that can be verified.
+	 */
 	if (first >= p->next_stored)
 		p->is_unverified = false;
 	if (p->next_published < p->stored && p->next_published < first)

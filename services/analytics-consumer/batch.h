@@ -1,7 +1,7 @@
 /*
- * One thread at a time. The clicks that are stored in one transaction: at most visits_max records. Each record is decoded,
- * validated and enriched as it is polled. A record that is not a valid click becomes a dead letter of the batch. Memory is
- * allocated once, by batch_init.
+ * One thread at a time. The clicks that are stored in one transaction: at most visits_max records.
+ * Each record is decoded, validated and enriched as it is polled. A record that is not a valid
+ * click becomes a dead letter of the batch. Memory is allocated once, by batch_init.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_BATCH_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_BATCH_H
@@ -31,8 +31,8 @@ void batch_clear(struct batch *batch);
 void batch_reset(struct batch *batch);
 
 /*
- * Adds message and extends the offsets of partition over it. now_us caps partition->as_of_us, so that a click dated in
- * the future does not make the counts look newer than they are.
+ * Adds message and extends the offsets of partition over it. now_us caps partition->as_of_us, so
+ * that a click dated in the future does not make the counts look newer than they are.
  */
 void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
                struct offsets_partition *partition, int64_t now_us);

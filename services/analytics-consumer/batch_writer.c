@@ -43,7 +43,10 @@ void batch_writer_free(struct batch_writer *w)
 	free(w);
 }
 
-/* False when there must be no further attempt. The pause ends early when the loop's thread is asked to end. */
+/*
+ * False when there must be no further attempt. The pause ends early when the loop's thread is asked
+ * to end.
+ */
 static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
 {
 	return !background_wait_ms(w->config.background, pause_ms) && !atomic_load(&w->retries_cancelled);
@@ -70,7 +73,10 @@ static bool is_transient(enum err err)
 	return err == ERR_UNAVAILABLE || err == ERR_LIMIT;
 }
 
-/* Kafka may work and still refuse dead letters: their topic is missing, or the consumer may not write to it. */
+/*
+ * Kafka may work and still refuse dead letters: their topic is missing, or the consumer may not
+ * write to it.
+ */
 static void note_dead_letters(struct batch_writer *w)
 {
 	size_t overdue = dead_letter_list_overdue(w->batch.dead_letters);
@@ -84,7 +90,10 @@ static void note_dead_letters(struct batch_writer *w)
 static enum err store(struct batch_writer *w)
 {
 	int64_t next_pause_ms = PAUSE_FIRST_MS;
-	/* The commit marks everything before this batch as published, so those visits must be acknowledged first. */
+	/*
+	 * The commit marks everything before this batch as published, so those visits must be
+	 * acknowledged first.
+	 */
 	enum err err = batch_writer_flush(w);
 	if (err != OK)
 		return err;
@@ -145,7 +154,10 @@ static void note_stored(struct batch_writer *w, int64_t began_us)
 		log_warning(w->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
 }
 
-/* Hands all visits to Kafka. If retries are cancelled before, the partition's next owner publishes the rest. */
+/*
+ * Hands all visits to Kafka. If retries are cancelled before, the partition's next owner publishes
+ * the rest.
+ */
 static enum err publish(struct batch_writer *w)
 {
 	size_t done = 0;

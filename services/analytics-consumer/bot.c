@@ -99,7 +99,10 @@ static const char *const libraries[] = {
 	NULL,
 };
 
-/* Match anywhere in the header. Agents listed here by their full name otherwise send the header of a browser. */
+/*
+ * Match anywhere in the header. Agents listed here by their full name otherwise send the header of
+ * a browser.
+ */
 static const char *const crawler_words[] = {
 	"archiver",
 	"checker",

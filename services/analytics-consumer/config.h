@@ -1,6 +1,6 @@
 /*
- * One thread at a time (before threads start). The configuration of the analytics-consumer, read from the environment.
- * config_program defines its variables, --help and checks.
+ * One thread at a time (before threads start). The configuration of the analytics-consumer, read
+ * from the environment. config_program defines its variables, --help and checks.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H

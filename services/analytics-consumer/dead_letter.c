@@ -186,7 +186,10 @@ enum err dead_letter_list_send(struct dead_letter_list *list, struct kafka_produ
 			return OK;
 		if (is_late)
 			return ERR_UNAVAILABLE;
-		/* Waiting for an empty queue could take for ever, because visits keep arriving in it. */
+		/*
+		 * Waiting for an empty queue could take for ever, because visits keep arriving in
+		 * it.
+		 */
 		poll(NULL, 0, ACK_PAUSE_MS);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Counts what became of records handed to a kafka_producer. Make the producer with delivery_done as
- * its `delivered` callback and send records with delivery_send.
+ * Safe from any thread. Counts what became of records handed to a kafka_producer. Make the producer
+ * with delivery_done as its `delivered` callback and send records with delivery_send.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_DELIVERY_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_DELIVERY_H
@@ -21,7 +21,10 @@ struct delivery {
 /* The callback of a producer (kafka_delivered). opaque is the delivery. */
 void delivery_done(void *ctx, void *opaque, enum err result);
 
-/* Sends record and counts it as pending. ERR_LIMIT, ERR_INVALID: as kafka_producer_send; nothing is counted. */
+/*
+ * Sends record and counts it as pending. ERR_LIMIT, ERR_INVALID: as kafka_producer_send; nothing is
+ * counted.
+ */
 enum err delivery_send(struct delivery *delivery, struct kafka_producer *producer,
                        struct kafka_record *record) MUST_CHECK;
 

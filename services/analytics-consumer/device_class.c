@@ -7,7 +7,10 @@
 /* uap-core's device family for crawlers. */
 static const char spider[] = "Spider";
 
-/* Words of devices that are neither computers nor telephones, although they may run the same operating systems. */
+/*
+ * Words of devices that are neither computers nor telephones, although they may run the same
+ * operating systems.
+ */
 static const char *const appliance_words[] = { "TV",     "Xbox",  "PlayStation", "Nintendo", "Roku/",       "CrKey",
 	                                       "BRAVIA", "AFTMM", "AFTT ",       "watchOS",  "Apple Watch", NULL };
 static const char *const tablet_words[] = { "iPad", "Tablet;", "Tablet)", "PlayBook", "Kindle", "Silk/", NULL };
@@ -42,7 +45,10 @@ static bool begins_with_any(const char *text, const char *const *beginnings)
 	return false;
 }
 
-/* On Android, browsers send "Mobile" only on telephones. Programs that are not browsers never send it. */
+/*
+ * On Android, browsers send "Mobile" only on telephones. Programs that are not browsers never send
+ * it.
+ */
 static bool is_android_tablet(const char *user_agent, const char *os)
 {
 	return strcmp(os, "Android") == 0 && strncmp(user_agent, "Mozilla/", 8) == 0 && !strstr(user_agent, "Mobi");

@@ -9,7 +9,10 @@
 #include "services/analytics-consumer/referrer_source.h"
 #include "services/analytics-consumer/utm.h"
 
-/* Values always fit, because their size was limited when they were read. snprintf was a measurable cost here. */
+/*
+ * Values always fit, because their size was limited when they were read. snprintf was a measurable
+ * cost here.
+ */
 static void copy_text(char *out, size_t size, const char *text)
 {
 	size_t len = strnlen(text, size - 1);

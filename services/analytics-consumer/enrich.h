@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Derives every fact about a click: place, browser, device, bot, referrer, language and campaign. A
- * new fact needs one line here, a file of its own and a column.
+ * One thread at a time. Derives every fact about a click: place, browser, device, bot, referrer,
+ * language and campaign. A new fact needs one line here, a file of its own and a column.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_ENRICH_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_ENRICH_H
@@ -16,7 +16,10 @@ struct enrich_sources {
 	struct geoip *geoip;
 };
 
-/* Fills out. event.unique stays false, because only the store can decide it; disposition is VISIT_NEW. */
+/*
+ * Fills out. event.unique stays false, because only the store can decide it; disposition is
+ * VISIT_NEW.
+ */
 void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click, struct visit *out);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. The files from which facts about clicks are derived: GEOIP_DB and UA_REGEXES. They are read at
- * start and reloaded when they change (file_watch.h), while enrich_click continues.
+ * One thread at a time. The files from which facts about clicks are derived: GEOIP_DB and
+ * UA_REGEXES. They are read at start and reloaded when they change (file_watch.h), while
+ * enrich_click continues.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACT_SOURCES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACT_SOURCES_H
@@ -21,7 +22,10 @@ struct fact_sources_config {
 	const char *ua_regexes;
 	size_t user_agent_cache;
 	int64_t check_ms; /* interval between checks for changes */
-	/* Use the GeoIP database of these sources, which reload and close it, instead of another copy; or NULL. */
+	/*
+	 * Use the GeoIP database of these sources, which reload and close it, instead of another
+	 * copy; or NULL.
+	 */
 	const struct fact_sources *share_geoip_with;
 	const struct log *log;
 	struct metrics *metrics; /* may be NULL */

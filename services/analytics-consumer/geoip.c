@@ -48,7 +48,10 @@ static int copy_file(const char *path)
 	return copy;
 }
 
-/* Checks every node of the search tree: when libmaxminddb opens a file, it checks little more than the metadata. */
+/*
+ * Checks every node of the search tree: when libmaxminddb opens a file, it checks little more than
+ * the metadata.
+ */
 static bool is_tree_valid(const MMDB_s *database)
 {
 	for (uint32_t i = 0; i < database->metadata.node_count; i++) {

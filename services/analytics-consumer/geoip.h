@@ -1,9 +1,10 @@
 /*
- * Safe from any thread after geoip_open. Looks up the place of a network in a database in MaxMind's format
- * (libmaxminddb): the country and, with a city database, its subdivision and the city.
+ * Safe from any thread after geoip_open. Looks up the place of a network in a database in MaxMind's
+ * format (libmaxminddb): the country and, with a city database, its subdivision and the city.
  *
- * The file is copied into memory, so that a program that overwrites it cannot affect look-ups. geoip_reload reads the file
- * again. Look-ups continue during a reload and wait only while a pointer is replaced.
+ * The file is copied into memory, so that a program that overwrites it cannot affect look-ups.
+ * geoip_reload reads the file again. Look-ups continue during a reload and wait only while a
+ * pointer is replaced.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_GEOIP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_GEOIP_H
@@ -26,16 +27,22 @@ struct geoip_place {
 };
 
 /*
- * path is borrowed; "" means no database, and every place is unknown. ERR_INVALID: the file cannot be read or is not a
- * database (logged).
+ * path is borrowed; "" means no database, and every place is unknown. ERR_INVALID: the file cannot
+ * be read or is not a database (logged).
  */
 enum err geoip_open(const char *path, const struct log *log, struct geoip **out) MUST_CHECK;
 void geoip_close(struct geoip *geoip);
 
-/* ERR_INVALID: the file is not a database or is damaged (logged). The database read before stays in use. */
+/*
+ * ERR_INVALID: the file is not a database or is damaged (logged). The database read before stays in
+ * use.
+ */
 enum err geoip_reload(struct geoip *geoip) MUST_CHECK;
 
-/* network: "203.0.113.0/24", "2001:db8:1::/48" or an address. The place of anything else is unknown. */
+/*
+ * network: "203.0.113.0/24", "2001:db8:1::/48" or an address. The place of anything else is
+ * unknown.
+ */
 void geoip_lookup(struct geoip *geoip, const char *network, struct geoip_place *out);
 
 #endif

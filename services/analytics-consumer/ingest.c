@@ -15,9 +15,15 @@
 #include "services/analytics-consumer/visit_store.h"
 
 #define IDLE_POLL_MS 100
-/* Also longer than a fetch takes after an assignment: before that, what is known of a partition's end may be old. */
+/*
+ * Also longer than a fetch takes after an assignment: before that, what is known of a partition's
+ * end may be old.
+ */
 #define MARK_INTERVAL_MS 1000
-/* A click may have reached Kafka, and its answer to our last fetch not us: fetches wait for half a second. */
+/*
+ * A click may have reached Kafka, and its answer to our last fetch not us: fetches wait for half a
+ * second.
+ */
 #define AS_OF_MARGIN_US CLOCK_US_PER_S
 #define RENEW_PAUSE_MS 5000
 /* A batch whose time has come, while the one before is not stored yet, goes on filling. */
@@ -68,7 +74,10 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 	return err;
 }
 
-/* Until the batch is full, or batch_ms have passed since its first record and it could be stored, or nothing comes. */
+/*
+ * Until the batch is full, or batch_ms have passed since its first record and it could be stored,
+ * or nothing comes.
+ */
 static enum err gather(struct ingest *in)
 {
 	int64_t deadline_us = 0;
@@ -196,8 +205,9 @@ static bool find_caught_up(struct ingest *in)
 }
 
 /*
- * After store_batch. When all that was polled is stored, says in the store of which partitions nothing else waits,
- * however busy the others are, so that statistics can tell "no clicks" from "not counted yet".
+ * After store_batch. When all that was polled is stored, says in the store of which partitions
+ * nothing else waits, however busy the others are, so that statistics can tell "no clicks" from
+ * "not counted yet".
  */
 static void note_caught_up(struct ingest *in)
 {

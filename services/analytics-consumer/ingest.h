@@ -1,20 +1,24 @@
 /*
- * Threads of its own; one thread starts and stops it, the other functions are safe from any thread. The loop that counts
- * clicks: it gathers a batch from Kafka, and a batch writer (batch_writer.h) stores and publishes that batch while the
- * loop gathers the next one.
+ * Threads of its own; one thread starts and stops it, the other functions are safe from any thread.
+ * The loop that counts clicks: it gathers a batch from Kafka, and a batch writer (batch_writer.h)
+ * stores and publishes that batch while the loop gathers the next one.
  *
  * These guarantees hold whichever process is killed, frozen or disconnected:
- *   - Offsets live in PostgreSQL and advance in the transaction that counts (visit_store.h). Kafka's group only suggests
- *     who works on which partition. A worker with an outdated assignment is fenced.
- *   - A batch that cannot be stored is kept and retried with growing pauses. When the next batch is full, polling stops.
- *     Memory stays bounded to two batches and librdkafka's read-ahead.
- *   - A batch that is fenced, or whose partitions are taken away, is discarded whole, together with the batch gathered
- *     after it. The next owner reads both again. Partitions are released only after the current attempt to store has ended.
- *   - Visits are published after the commit, and the next commit waits until they are acknowledged (visit_publisher.h).
- *   - A partition is halted when its next offset does not exist, or when the record before it is not the one that was
- *     counted (retention was faster than the consumer, or the topic was recreated). A halt is logged as an error, shown by
- *     waymark_partitions_stranded and by /readyz, and holds for every later owner. An operator ends it with
- *     consumer_offsets_resume and a restart.
+ *   - Offsets live in PostgreSQL and advance in the transaction that counts (visit_store.h).
+ *     Kafka's group only suggests who works on which partition. A worker with an outdated
+ *     assignment is fenced.
+ *   - A batch that cannot be stored is kept and retried with growing pauses. When the next batch is
+ *     full, polling stops. Memory stays bounded to two batches and librdkafka's read-ahead.
+ *   - A batch that is fenced, or whose partitions are taken away, is discarded whole, together with
+ *     the batch gathered after it. The next owner reads both again. Partitions are released only
+ *     after the current attempt to store has ended.
+ *   - Visits are published after the commit, and the next commit waits until they are acknowledged
+ *     (visit_publisher.h).
+ *   - A partition is halted when its next offset does not exist, or when the record before it is
+ *     not the one that was counted (retention was faster than the consumer, or the topic was
+ *     recreated). A halt is logged as an error, shown by waymark_partitions_stranded and by
+ *     /readyz, and holds for every later owner. An operator ends it with consumer_offsets_resume
+ *     and a restart.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_H
@@ -57,8 +61,8 @@ enum err ingest_start(const struct ingest_config *config, struct ingest **out) M
 void ingest_end(struct ingest *ingest);
 
 /*
- * Ends the loop and waits. The batch being written gets a last attempt; the batch being gathered is discarded. Then the
- * partitions go back to the group. ingest may be NULL.
+ * Ends the loop and waits. The batch being written gets a last attempt; the batch being gathered is
+ * discarded. Then the partitions go back to the group. ingest may be NULL.
  */
 void ingest_stop(struct ingest *ingest);
 

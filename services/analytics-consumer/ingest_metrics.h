@@ -1,6 +1,7 @@
 /*
- * Safe from any thread after ingest_metrics_register, except for the gauges: each gauge belongs to one thread. The
- * consumer's metrics about counting. All workers of a process add to the same metrics.
+ * Safe from any thread after ingest_metrics_register, except for the gauges: each gauge belongs to
+ * one thread. The consumer's metrics about counting. All workers of a process add to the same
+ * metrics.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_METRICS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_METRICS_H

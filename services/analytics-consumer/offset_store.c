@@ -23,7 +23,9 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 			"SELECT $1, wanted, 0 FROM unnest($2::integer[]) wanted ORDER BY wanted "
 			"ON CONFLICT DO NOTHING) "
 			"SELECT coalesce(o.next_offset, 0), coalesce(o.published_offset, o.next_offset, 0), "
-			/* A fingerprint is valid only for the record directly before next_offset. */
+			/*
+			 * A fingerprint is valid only for the record directly before next_offset.
+			 */
 			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_print ELSE 0 END, "
 			"(o.stranded_at IS NOT NULL)::integer "
 			"FROM unnest($2::integer[]) WITH ORDINALITY AS wanted (partition, position) "
@@ -129,7 +131,9 @@ enum err offset_store_advance(struct pg_conn *conn, const char *topic, const str
 		const struct offsets_partition *p = &offsets->partitions[i];
 		if (!offsets_has_advanced(p))
 			continue;
-		/* A partition's first batch: there was nothing to publish before its first record. */
+		/*
+		 * A partition's first batch: there was nothing to publish before its first record.
+		 */
 		steps_add(&steps, p, p->stored == 0 ? p->first : p->published, p->as_of_us);
 	}
 	enum err err = steps_run(&steps, conn, topic, advance_sql);

@@ -1,16 +1,18 @@
 /*
- * One thread at a time. The partitions assigned to a consumer: how far each one has been stored, and how far the batch
- * being gathered extends it.
+ * One thread at a time. The partitions assigned to a consumer: how far each one has been stored,
+ * and how far the batch being gathered extends it.
  *
- * `stored` is the offset that this process last stored, or read when it got the partition. It is never the offset of the
- * batch's first record, because offsets have gaps. Two consumers that both claim a partition therefore agree on at most
- * one next step, and the fence (offset_store.h) lets only one of them take it.
+ * `stored` is the offset that this process last stored, or read when it got the partition. It is
+ * never the offset of the batch's first record, because offsets have gaps. Two consumers that both
+ * claim a partition therefore agree on at most one next step, and the fence (offset_store.h) lets
+ * only one of them take it.
  *
- * A partition that has never been counted has `stored` 0 and starts at the oldest record of the topic.
+ * A partition that has never been counted has `stored` 0 and starts at the oldest record of the
+ * topic.
  *
- * An offset does not prove that the topic is still the same: a recreated topic has other records at the same offsets. The
- * store therefore keeps a fingerprint (kafka_message.h) of the record before `stored`. A consumer reads on only after it
- * has seen that record again.
+ * An offset does not prove that the topic is still the same: a recreated topic has other records at
+ * the same offsets. The store therefore keeps a fingerprint (kafka_message.h) of the record before
+ * `stored`. A consumer reads on only after it has seen that record again.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_OFFSETS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_OFFSETS_H
@@ -53,8 +55,8 @@ struct offsets {
 };
 
 /*
- * Replaces all partitions by count others, in any order. Reads partition, stored, fingerprint, published and halt_reason
- * of each.
+ * Replaces all partitions by count others, in any order. Reads partition, stored, fingerprint,
+ * published and halt_reason of each.
  */
 void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions, size_t count);
 /* Removes all partitions and frees them. An empty struct offsets is { 0 }. */
@@ -78,8 +80,8 @@ void offsets_mark_published(struct offsets *offsets);
 /* True when every stored visit has been handed to Kafka. */
 bool offsets_is_published(const struct offsets_partition *partition);
 /*
- * Hands the batch to a writer: batch becomes a copy of offsets. offsets continues with the next batch as if this one had
- * been stored and published. Frees what batch held before.
+ * Hands the batch to a writer: batch becomes a copy of offsets. offsets continues with the next
+ * batch as if this one had been stored and published. Frees what batch held before.
  */
 void offsets_hand_over(struct offsets *offsets, struct offsets *batch);
 /* Begins the next batch. A batch that was not marked as stored is discarded. */

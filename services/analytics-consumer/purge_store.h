@@ -12,8 +12,9 @@
 #include "lib/net/sql_column.h"
 
 /*
- * Deletes some rows of the purged links that had these slugs, in its own transaction. *rows: how many; 0 = none is left.
- * Slugs of links that are not purged are ignored. ERR_CONFLICT, ERR_LIMIT: transient, try again.
+ * Deletes some rows of the purged links that had these slugs, in its own transaction. *rows: how
+ * many; 0 = none is left. Slugs of links that are not purged are ignored. ERR_CONFLICT, ERR_LIMIT:
+ * transient, try again.
  */
 enum err purge_store_delete_some(struct pg_conn *conn, struct sql_column *slugs, int64_t *rows) MUST_CHECK;
 

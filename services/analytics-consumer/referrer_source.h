@@ -5,9 +5,9 @@
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_REFERRER_SOURCE_H
 
 /*
- * Returns "Facebook" for "l.facebook.com", "Google" for "www.google.co.uk", "Gmail" for "mail.google.com" and for the app
- * "com.google.android.gm". host: as referrer_host writes it. The result is a literal of at most 31 bytes; "" for an
- * unknown host.
+ * Returns "Facebook" for "l.facebook.com", "Google" for "www.google.co.uk", "Gmail" for
+ * "mail.google.com" and for the app "com.google.android.gm". host: as referrer_host writes it. The
+ * result is a literal of at most 31 bytes; "" for an unknown host.
  */
 const char *referrer_source_of(const char *host);
 

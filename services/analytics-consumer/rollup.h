@@ -1,6 +1,7 @@
 /*
- * One thread at a time. Aggregates a batch of visits into the changes of visit_rollup_quarter and visit_rollup_hour. For
- * finished days it also gives the changes of visit_total_day and visit_rollup_day.
+ * One thread at a time. Aggregates a batch of visits into the changes of visit_rollup_quarter and
+ * visit_rollup_hour. For finished days it also gives the changes of visit_total_day and
+ * visit_rollup_day.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_ROLLUP_H
@@ -61,12 +62,16 @@ void rollup_free(struct rollup *rollup);
 const char *rollup_dimension_name(enum rollup_dimension dimension);
 
 /*
- * Aggregates the new visits. Each key occurs once, in the order of (link_id, dimension, bucket, value), which is the same
- * in all processes. The result is borrowed until the next call, and no longer than visits.
+ * Aggregates the new visits. Each key occurs once, in the order of (link_id, dimension, bucket,
+ * value), which is the same in all processes. The result is borrowed until the next call, and no
+ * longer than visits.
  */
 struct rollup_sums rollup_sum(struct rollup *rollup, const struct visit *visits, size_t count);
 
-/* The visits of the last rollup_sum by UTC day, up to and including last_day. Order and lifetime as there. */
+/*
+ * The visits of the last rollup_sum by UTC day, up to and including last_day. Order and lifetime as
+ * there.
+ */
 struct rollup_days rollup_sum_days(struct rollup *rollup, int32_t last_day);
 
 #endif

@@ -19,7 +19,10 @@ static const enum sql_column_type types[COLUMNS] = {
 
 /* unnest in the target list, not in FROM: rows then stream into the table without a tuple store. */
 #define COUNTS "unnest($3::integer[]), unnest($4::integer[]), unnest($5::integer[])"
-/* A dimension is sent as its index among the names. OFFSET 0 prevents a look-up of the names for each row. */
+/*
+ * A dimension is sent as its index among the names. OFFSET 0 prevents a look-up of the names for
+ * each row.
+ */
 #define DIMENSION_AND_VALUE "names[unnest($6::smallint[])], unnest($7::text[])"
 #define NAMES " FROM (SELECT enum_range(NULL::visit_dimension) OFFSET 0) AS dimension (names) "
 #define ADD                                                                                                            \
@@ -35,7 +38,10 @@ static const char add_hours_sql[] =
 	"SELECT unnest($1::bigint[]), unnest($2::timestamptz[]), " COUNTS ", " DIMENSION_AND_VALUE NAMES
 	"ON CONFLICT (link_id, dimension, bucket, value) " ADD;
 
-/* The row of finished_days says how much of next_day is finished. It cannot change, because the day is locked. */
+/*
+ * The row of finished_days says how much of next_day is finished. It cannot change, because the day
+ * is locked.
+ */
 static const char add_day_totals_sql[] =
 	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) SELECT late.* FROM "
 	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS ") AS late, finished_days "
@@ -111,7 +117,10 @@ static enum err add(struct rollup_store *store, struct pg_conn *conn, const char
 	return err == OK ? pg_conn_query(conn, sql, &params, NULL) : err;
 }
 
-/* Locks the days against being finished until the transaction ends. *next_day: the first day that is not finished. */
+/*
+ * Locks the days against being finished until the transaction ends. *next_day: the first day that
+ * is not finished.
+ */
 static enum err lock_days(struct rollup_store *store, struct pg_conn *conn, const struct rollup_rows *quarters,
                           int64_t *next_day)
 {

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. Derives browser, operating system and device from a User-Agent header by the rules of uap-core.
- * Results are cached by text, because a pass over all rules takes about half a millisecond.
+ * One thread at a time. Derives browser, operating system and device from a User-Agent header by
+ * the rules of uap-core. Results are cached by text, because a pass over all rules takes about half
+ * a millisecond.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_H
@@ -22,14 +23,18 @@ struct user_agent {
 
 struct user_agent_parser;
 
-/* path (borrowed): uap-core's regexes.yaml. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used (logged). */
+/*
+ * path (borrowed): uap-core's regexes.yaml. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used
+ * (logged).
+ */
 enum err user_agent_parser_new(const char *path, size_t cache_capacity, const struct log *log,
                                struct user_agent_parser **out) MUST_CHECK;
 void user_agent_parser_free(struct user_agent_parser *parser);
 
 /*
- * Safe from any thread while another one parses. The next user_agent_parse uses the new rules and clears the cache.
- * ERR_NOT_FOUND, ERR_INVALID: the file cannot be used (logged), and the old rules stay in use.
+ * Safe from any thread while another one parses. The next user_agent_parse uses the new rules and
+ * clears the cache. ERR_NOT_FOUND, ERR_INVALID: the file cannot be used (logged), and the old rules
+ * stay in use.
  */
 enum err user_agent_parser_reload(struct user_agent_parser *parser) MUST_CHECK;
 

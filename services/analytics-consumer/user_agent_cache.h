@@ -1,6 +1,6 @@
 /*
- * One thread at a time. An LRU cache from User-Agent texts to parsed user agents. The hash is seeded, so that clients
- * cannot choose texts that collide.
+ * One thread at a time. An LRU cache from User-Agent texts to parsed user agents. The hash is
+ * seeded, so that clients cannot choose texts that collide.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_CACHE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_CACHE_H
@@ -12,7 +12,10 @@
 
 struct user_agent_cache;
 
-/* capacity: at least 1. Each entry takes about 800 bytes of memory, which the kernel provides on first use. */
+/*
+ * capacity: at least 1. Each entry takes about 800 bytes of memory, which the kernel provides on
+ * first use.
+ */
 struct user_agent_cache *user_agent_cache_new(size_t capacity);
 void user_agent_cache_free(struct user_agent_cache *cache);
 

@@ -32,7 +32,10 @@ static uint16_t trigram_bit(const char *text)
 
 /* --- the required literals of an expression --- */
 
-/* Alternative literals: a match contains at least one of them. An empty list means that nothing is known. */
+/*
+ * Alternative literals: a match contains at least one of them. An empty list means that nothing is
+ * known.
+ */
 struct literals {
 	size_t count;
 	char texts[LITERALS_MAX][LITERAL_SIZE];
@@ -129,7 +132,10 @@ static char take_character(struct parser *p)
 	}
 	if (c == '\\') {
 		c = p->at[1];
-		/* \d and similar are handled elsewhere. Any other escaped letter or digit has a special meaning. */
+		/*
+		 * \d and similar are handled elsewhere. Any other escaped letter or digit has a
+		 * special meaning.
+		 */
 		if (c == '\0' || isalnum((unsigned char)c)) {
 			p->failed = true;
 			return '\0';

@@ -1,10 +1,12 @@
 /*
- * Pure. Quickly rules out regular expressions that cannot match a text. Nearly every expression of uap-core requires a
- * literal ("Firefox", or one of "iPhone" and "iPad"). Of a thousand rules, a text contains the literals of a few dozen. The
- * prefilter reduces the time for a new text to a tenth.
+ * Pure. Quickly rules out regular expressions that cannot match a text. Nearly every expression of
+ * uap-core requires a literal ("Firefox", or one of "iPhone" and "iPad"). Of a thousand rules, a
+ * text contains the literals of a few dozen. The prefilter reduces the time for a new text to a
+ * tenth.
  *
- * Literals are compared by their trigrams, in lower case, as bits of a small set. A false positive costs only time. An
- * expression that the parser does not fully understand has no prefilter: every text may match.
+ * Literals are compared by their trigrams, in lower case, as bits of a small set. A false positive
+ * costs only time. An expression that the parser does not fully understand has no prefilter: every
+ * text may match.
  *
  *   struct user_agent_prefilter *filter = user_agent_prefilter_new(regex, is_caseless);
  *   user_agent_prefilter_scan(text, len, &scanned);      // once per text

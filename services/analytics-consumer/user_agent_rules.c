@@ -73,8 +73,8 @@ static bool is_caseless(const struct yaml_record *record)
 }
 
 /*
- * Matches characters, not bytes, so that no field ends inside a character. \d and \w match only ASCII, as in the languages
- * for which the rules are written.
+ * Matches characters, not bytes, so that no field ends inside a character. \d and \w match only
+ * ASCII, as in the languages for which the rules are written.
  */
 static enum err compile(const struct yaml_record *record, struct strbuf *problem, pcre2_code **out)
 {
@@ -274,7 +274,10 @@ void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rule
 		const struct rule *rule = &rules->lists[list].rules[i];
 		if (!user_agent_prefilter_may_match(rule->filter, &filtered))
 			continue;
-		/* The text is known to be valid. Checking it for each of a thousand rules costs more than most matches. */
+		/*
+		 * The text is known to be valid. Checking it for each of a thousand rules costs
+		 * more than most matches.
+		 */
 		int count = pcre2_match(rule->code, (PCRE2_SPTR)text, len, 0, PCRE2_NO_UTF_CHECK, rules->match,
 		                        rules->context);
 		if (count < 0)

@@ -1,7 +1,8 @@
 /*
- * One thread at a time, because matching uses a shared buffer. The rules of uap-core's regexes.yaml, applied as in its
- * specification (docs/specification.md of ua-parser/uap-core, version 0.2): the first matching rule of a list wins;
- * replacements may insert $1 to $9; results are trimmed; without a match the family is "Other".
+ * One thread at a time, because matching uses a shared buffer. The rules of uap-core's
+ * regexes.yaml, applied as in its specification (docs/specification.md of ua-parser/uap-core,
+ * version 0.2): the first matching rule of a list wins; replacements may insert $1 to $9; results
+ * are trimmed; without a match the family is "Other".
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_RULES_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_USER_AGENT_RULES_H
@@ -29,8 +30,8 @@ struct user_agent_match {
 struct user_agent_rules;
 
 /*
- * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: the file cannot be read, or a rule cannot be compiled;
- * problem says why.
+ * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: the file cannot be read, or a rule
+ * cannot be compiled; problem says why.
  */
 enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem) MUST_CHECK;
 void user_agent_rules_free(struct user_agent_rules *rules);

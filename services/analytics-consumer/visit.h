@@ -1,6 +1,6 @@
 /*
- * Pure. One click with every fact derived from it. The visit is stored in visit_log, and its event is sent to
- * integrations. A value without pointers.
+ * Pure. One click with every fact derived from it. The visit is stored in visit_log, and its event
+ * is sent to integrations. A value without pointers.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_H

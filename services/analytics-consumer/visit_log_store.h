@@ -1,11 +1,11 @@
 /*
- * One thread at a time. Every counted visit: the table visit_log. Its primary key (day, event_id) rejects duplicates. Its
- * index visit_log_visitor_idx (day, link_id, visitor_hash) allows one unique visit per visitor. A day without its own
- * partition goes into the default partition.
+ * One thread at a time. Every counted visit: the table visit_log. Its primary key (day, event_id)
+ * rejects duplicates. Its index visit_log_visitor_idx (day, link_id, visitor_hash) allows one
+ * unique visit per visitor. A day without its own partition goes into the default partition.
  *
- * Duplicates are rare, so rows are inserted by COPY as if there were none: ON CONFLICT DO NOTHING takes about twice as
- * long. When the insert meets a duplicate, the caller's transaction fails. The caller repeats it and first calls
- * visit_log_store_drop_duplicates.
+ * Duplicates are rare, so rows are inserted by COPY as if there were none: ON CONFLICT DO NOTHING
+ * takes about twice as long. When the insert meets a duplicate, the caller's transaction fails. The
+ * caller repeats it and first calls visit_log_store_drop_duplicates.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_LOG_STORE_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_VISIT_LOG_STORE_H
@@ -28,15 +28,16 @@ enum err visit_log_store_drop_duplicates(struct visit_log_store *store, struct p
                                          struct visit_order *order) MUST_CHECK;
 
 /*
- * Sets seen[i] to whether the log has a unique visit by the visitor of visits[i] to the same link on the same day. visits
- * are sorted by day and have visitor hashes.
+ * Sets seen[i] to whether the log has a unique visit by the visitor of visits[i] to the same link
+ * on the same day. visits are sorted by day and have visitor hashes.
  */
 enum err visit_log_store_find_visitors(struct visit_log_store *store, struct pg_conn *conn, struct visit *const *visits,
                                        size_t count, bool *seen) MUST_CHECK;
 
 /*
- * Inserts the visits in their order. ERR_CONFLICT: a visit is a duplicate (visit_log_store_hit_duplicate), or is marked as
- * unique although the log has its visitor. The transaction has then failed.
+ * Inserts the visits in their order. ERR_CONFLICT: a visit is a duplicate
+ * (visit_log_store_hit_duplicate), or is marked as unique although the log has its visitor. The
+ * transaction has then failed.
  */
 enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *conn,
                                 const struct visit_order *order) MUST_CHECK;
@@ -45,14 +46,15 @@ enum err visit_log_store_insert(struct visit_log_store *store, struct pg_conn *c
 bool visit_log_store_hit_duplicate(const struct pg_conn *conn);
 
 /*
- * Terminates the connections of consumers that froze in the middle of an insert and block the others (pg_conn_copy).
- * *terminated: their number.
+ * Terminates the connections of consumers that froze in the middle of an insert and block the
+ * others (pg_conn_copy). *terminated: their number.
  */
 enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated) MUST_CHECK;
 
 /*
- * Loads the event of every VISIT_ALREADY_COUNTED from the log, so that the second publication equals the first one. A
- * visit that the log no longer has, because its day was dropped, becomes VISIT_DUPLICATE.
+ * Loads the event of every VISIT_ALREADY_COUNTED from the log, so that the second publication
+ * equals the first one. A visit that the log no longer has, because its day was dropped, becomes
+ * VISIT_DUPLICATE.
  */
 enum err visit_log_store_reload(struct visit_log_store *store, struct pg_conn *conn, struct visit *visits,
                                 size_t count) MUST_CHECK;

@@ -7,8 +7,8 @@
 #include "lib/base/mem.h"
 
 /*
- * What a comparison usually needs, side by side in memory. Visits themselves are large, so comparing them directly would
- * miss the CPU cache.
+ * What a comparison usually needs, side by side in memory. Visits themselves are large, so
+ * comparing them directly would miss the CPU cache.
  */
 struct visit_sort_key {
 	int64_t link_id;

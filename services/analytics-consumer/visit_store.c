@@ -10,9 +10,15 @@
 #include "services/analytics-consumer/unique_visitors.h"
 #include "services/analytics-consumer/visit_log_store.h"
 
-/* After a batch with duplicates, this many batches search the log for duplicates before they insert. */
+/*
+ * After a batch with duplicates, this many batches search the log for duplicates before they
+ * insert.
+ */
 #define DUPLICATE_CHECK_BATCHES 100
-/* One for a visitor wrongly taken as new, one for a duplicate, one for a commit of another owner in between. */
+/*
+ * One for a visitor wrongly taken as new, one for a duplicate, one for a commit of another owner in
+ * between.
+ */
 #define ATTEMPTS_MAX 3
 /* Short, because the transaction holds the fence's locks while it waits. */
 #define DEAD_LETTERS_TIMEOUT_MS 3000

@@ -1,10 +1,10 @@
 /*
- * One thread at a time to start and stop; the other functions are safe from any thread. Runs several ingest loops in one
- * process. While one worker waits for PostgreSQL, another one decodes.
+ * One thread at a time to start and stop; the other functions are safe from any thread. Runs
+ * several ingest loops in one process. While one worker waits for PostgreSQL, another one decodes.
  *
- * Each worker is a member of the Kafka group with its own partitions, connection, batch and user-agent cache. Workers
- * share only the pool, the metrics and the GeoIP database. What holds for consumers in different processes therefore
- * holds for the workers of one process.
+ * Each worker is a member of the Kafka group with its own partitions, connection, batch and
+ * user-agent cache. Workers share only the pool, the metrics and the GeoIP database. What holds for
+ * consumers in different processes therefore holds for the workers of one process.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_WORKERS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_WORKERS_H
@@ -27,7 +27,10 @@ struct workers_config {
 	struct fact_sources_config facts; /* of each worker; the capacity of the cache is divided among them */
 };
 
-/* ERR_INVALID, ERR_NOT_FOUND: as ingest_start and fact_sources_open (logged); ERR_INVALID also for too many workers. */
+/*
+ * ERR_INVALID, ERR_NOT_FOUND: as ingest_start and fact_sources_open (logged); ERR_INVALID also for
+ * too many workers.
+ */
 enum err workers_start(const struct workers_config *config, struct workers **out) MUST_CHECK;
 /* Stops all workers at the same time, each as ingest_stop does. workers may be NULL. */
 void workers_stop(struct workers *workers);

@@ -1,10 +1,9 @@
 /*
- * One thread at a time. Reads the kind of YAML that uap-core uses for rules and tests: a mapping of names to lists of flat
- * records.
+ * One thread at a time. Reads the kind of YAML that uap-core uses for rules and tests: a mapping of
+ * names to lists of flat records.
  *
  *   device_parsers:
- *     - regex: '(iPad)'
- *       device_replacement: '$1'
+ *     - regex: '(iPad)' device_replacement: '$1'
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_YAML_RECORDS_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_YAML_RECORDS_H
@@ -34,8 +33,9 @@ const char *yaml_records_value(const struct yaml_record *record, const char *nam
 typedef enum err (*yaml_records_visit)(void *ctx, const struct yaml_record *record);
 
 /*
- * Calls visit for each record in the order of the file. ERR_NOT_FOUND: the file cannot be opened. ERR_INVALID: it has
- * another structure. Any other result comes from visit. problem names the line and the reason.
+ * Calls visit for each record in the order of the file. ERR_NOT_FOUND: the file cannot be opened.
+ * ERR_INVALID: it has another structure. Any other result comes from visit. problem names the line
+ * and the reason.
  */
 enum err yaml_records_read(const char *path, yaml_records_visit visit, void *ctx, struct strbuf *problem) MUST_CHECK;
 

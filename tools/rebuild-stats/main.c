@@ -35,12 +35,12 @@ static const struct program program = {
 };
 
 /* False: it is none of ours. */
-static bool read_wish(int argc, char **argv, struct rebuild_wish *wish)
+static bool read_wish(int argc, char **argv, struct rebuild_options *wish)
 {
 	int named = 0; /* which links: once, and no more */
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--check") == 0) {
-			wish->only_checks = true;
+			wish->check_only = true;
 			continue;
 		}
 		bool is_link = strcmp(argv[i], "--link") == 0 && i + 1 < argc &&
@@ -74,7 +74,7 @@ static int exit_status(enum err err, struct pg_conn *conn)
 
 int main(int argc, char **argv)
 {
-	struct rebuild_wish wish = { 0 };
+	struct rebuild_options wish = { 0 };
 	struct config config;
 	bool is_clear = read_wish(argc, argv, &wish);
 	int status = program_start(&program, is_clear ? 1 : argc, argv, &config);

@@ -27,7 +27,7 @@ struct tally {
 
 static void add(struct rebuild_difference *sum, const struct rebuild_difference *part)
 {
-	for (int book = REBUILD_QUARTERS; book < REBUILD_BOOKS; book++)
+	for (int book = REBUILD_QUARTERS; book < REBUILD_TABLES; book++)
 		sum->rows[book] += part->rows[book];
 }
 
@@ -38,7 +38,7 @@ static enum err find(struct pg_conn *conn, int64_t first, int64_t last, struct r
 }
 
 /* The links from first to last, or the platform. */
-static enum err rebuild(struct pg_conn *conn, const struct rebuild_wish *wish, int64_t first, int64_t last,
+static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *wish, int64_t first, int64_t last,
                         struct tally *tally)
 {
 	struct rebuild_difference found = { 0 };
@@ -46,7 +46,7 @@ static enum err rebuild(struct pg_conn *conn, const struct rebuild_wish *wish, i
 	if (err != OK)
 		return err;
 	add(&tally->before, &found);
-	if (rebuild_difference_sum(&found) == 0 || wish->only_checks)
+	if (rebuild_difference_sum(&found) == 0 || wish->check_only)
 		return OK;
 	err = rebuild_repair_add(conn);
 	if (err == OK)
@@ -56,7 +56,7 @@ static enum err rebuild(struct pg_conn *conn, const struct rebuild_wish *wish, i
 	return err;
 }
 
-static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_wish *wish, struct tally *tally)
+static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_options *wish, struct tally *tally)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, wish->link_id);
@@ -84,7 +84,7 @@ static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last,
 	return err;
 }
 
-static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_wish *wish, struct tally *tally)
+static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *wish, struct tally *tally)
 {
 	int64_t reached = 0;
 	int64_t last = 0;
@@ -114,14 +114,14 @@ static void say(const char *what, const struct rebuild_difference *difference)
 	       difference->rows[REBUILD_DAY_TOTALS] + difference->rows[REBUILD_DAY_VALUES]);
 }
 
-static enum err report(const struct rebuild_wish *wish, const struct tally *tally, const char *begin_of_log)
+static enum err report(const struct rebuild_options *wish, const struct tally *tally, const char *begin_of_log)
 {
 	bool is_whole = strcmp(begin_of_log, "-infinity") == 0;
 	printf("rebuild-stats: %" PRId64 " links, the visit log %s%s\n", tally->links,
 	       is_whole ? "is whole" : "begins on ", is_whole ? "" : begin_of_log);
-	say(wish->only_checks ? "differed from the log" : "differed from the log and were made equal", &tally->before);
-	const struct rebuild_difference *left = wish->only_checks ? &tally->before : &tally->after;
-	if (!wish->only_checks)
+	say(wish->check_only ? "differed from the log" : "differed from the log and were made equal", &tally->before);
+	const struct rebuild_difference *left = wish->check_only ? &tally->before : &tally->after;
+	if (!wish->check_only)
 		say("differ after it", left);
 	printf("rebuild-stats: %s\n", rebuild_difference_sum(left) == 0 ? "equal" : "NOT equal");
 	return rebuild_difference_sum(left) == 0 ? OK : ERR_CONFLICT;
@@ -141,11 +141,11 @@ static enum err lock(struct pg_conn *conn)
 	return err == OK ? pg_conn_query(conn, NOT_FINISHING_SQL, NULL, NULL) : err;
 }
 
-enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish)
+enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *wish)
 {
 	struct tally tally = { 0 };
 	char begin_of_log[DAY_SIZE] = "";
-	enum err err = wish->only_checks ? OK : lock(conn);
+	enum err err = wish->check_only ? OK : lock(conn);
 	if (err == OK)
 		err = rebuild_difference_prepare(conn);
 	if (err == OK)

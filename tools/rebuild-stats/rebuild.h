@@ -12,16 +12,16 @@
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 
-struct rebuild_wish {
+struct rebuild_options {
 	int64_t link_id; /* 0 = all links, and the platform */
-	bool only_checks;
+	bool check_only;
 };
 
 /*
- * OK: everything is equal now. ERR_CONFLICT: it is not (only_checks: nothing was changed). ERR_NOT_FOUND: there is no
+ * OK: everything is equal now. ERR_CONFLICT: it is not (check_only: nothing was changed). ERR_NOT_FOUND: there is no
  * such link. ERR_LIMIT: another rebuild is at work, and has been for two seconds; checks disturb nobody. Anything else:
  * PostgreSQL is away, or refuses; pg_conn_message says why.
  */
-enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish) MUST_CHECK;
+enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *wish) MUST_CHECK;
 
 #endif

@@ -174,7 +174,7 @@ static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 		"count(*) FILTER (WHERE book = 3), count(*) FILTER (WHERE book = 4), (SELECT count(*) FROM rebuild_statistics) "
 		"FROM rebuild_rollup",
 		NULL, &rows);
-	for (int book = REBUILD_QUARTERS; err == OK && book < REBUILD_BOOKS; book++)
+	for (int book = REBUILD_QUARTERS; err == OK && book < REBUILD_TABLES; book++)
 		out->rows[book] = pg_result_int(rows, 0, book - 1);
 	pg_result_free(rows);
 	return err;
@@ -240,7 +240,7 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference)
 {
 	int64_t sum = 0;
-	for (int book = REBUILD_QUARTERS; book < REBUILD_BOOKS; book++)
+	for (int book = REBUILD_QUARTERS; book < REBUILD_TABLES; book++)
 		sum += difference->rows[book];
 	return sum;
 }

@@ -23,18 +23,18 @@
 /* The row of link_statistics that counts all links together, also those that are gone. */
 #define REBUILD_DIFFERENCE_PLATFORM INT64_C(0)
 
-enum rebuild_difference_book {
+enum rebuild_difference_table {
 	REBUILD_QUARTERS = 1,
 	REBUILD_HOURS,
 	REBUILD_DAY_TOTALS, /* of finished days, and so are the values */
 	REBUILD_DAY_VALUES,
 	REBUILD_STATISTICS,
-	REBUILD_BOOKS
+	REBUILD_TABLES
 };
 
 /* Rows that differ, by book; the platform's row counts as one of REBUILD_STATISTICS. */
 struct rebuild_difference {
-	int64_t rows[REBUILD_BOOKS];
+	int64_t rows[REBUILD_TABLES];
 };
 
 /* Once per connection: the tables. */

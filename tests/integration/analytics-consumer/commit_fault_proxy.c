@@ -1,4 +1,4 @@
-#include "tests/integration/analytics-consumer/commit_cutter.h"
+#include "tests/integration/analytics-consumer/commit_fault_proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 #define LOOK_MS 20
 
-struct commit_cutter {
+struct commit_fault_proxy {
 	int listener;
 	uint16_t server_port;
 	pthread_t thread;
@@ -34,7 +34,7 @@ struct commit_cutter {
 };
 
 struct connection {
-	struct commit_cutter *cutter;
+	struct commit_fault_proxy *cutter;
 	int client;
 	int server;
 };
@@ -90,7 +90,7 @@ static bool pass_to_client(const struct connection *c, char *buffer, size_t size
 static void *pump(void *arg)
 {
 	struct connection *c = arg;
-	struct commit_cutter *cutter = c->cutter;
+	struct commit_fault_proxy *cutter = c->cutter;
 	char *buffer = mem_zero(65536);
 	bool open = true;
 	while (open && !atomic_load(&cutter->closing)) {
@@ -109,7 +109,7 @@ static void *pump(void *arg)
 	return NULL;
 }
 
-static void serve_connection(struct commit_cutter *cutter, int client)
+static void serve_connection(struct commit_fault_proxy *cutter, int client)
 {
 	struct connection *c = mem_zero(sizeof(*c));
 	struct sockaddr_in address = loopback(cutter->server_port);
@@ -132,7 +132,7 @@ static void serve_connection(struct commit_cutter *cutter, int client)
 
 static void *serve(void *arg)
 {
-	struct commit_cutter *cutter = arg;
+	struct commit_fault_proxy *cutter = arg;
 	while (!atomic_load(&cutter->closing)) {
 		struct pollfd fd = { .fd = cutter->listener, .events = POLLIN };
 		if (poll(&fd, 1, LOOK_MS) <= 0)
@@ -144,9 +144,9 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-struct commit_cutter *commit_cutter_new(char *url, size_t size)
+struct commit_fault_proxy *commit_fault_proxy_new(char *url, size_t size)
 {
-	struct commit_cutter *cutter = mem_zero(sizeof(*cutter));
+	struct commit_fault_proxy *cutter = mem_zero(sizeof(*cutter));
 	struct sockaddr_in address = loopback(0);
 	socklen_t len = sizeof(address);
 	cutter->listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -159,7 +159,7 @@ struct commit_cutter *commit_cutter_new(char *url, size_t size)
 	return cutter;
 }
 
-void commit_cutter_free(struct commit_cutter *cutter)
+void commit_fault_proxy_free(struct commit_fault_proxy *cutter)
 {
 	atomic_store(&cutter->closing, true);
 	pthread_join(cutter->thread, NULL);
@@ -169,12 +169,12 @@ void commit_cutter_free(struct commit_cutter *cutter)
 	free(cutter);
 }
 
-int commit_cutter_lost_on_the_way_there(const struct commit_cutter *cutter)
+int commit_fault_proxy_lost_requests(const struct commit_fault_proxy *cutter)
 {
 	return atomic_load(&cutter->there);
 }
 
-int commit_cutter_lost_on_the_way_back(const struct commit_cutter *cutter)
+int commit_fault_proxy_lost_replies(const struct commit_fault_proxy *cutter)
 {
 	return atomic_load(&cutter->back);
 }

@@ -11,7 +11,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/clicks/redirect_event.h"
 #include "services/analytics-consumer/batch.h"
-#include "services/analytics-consumer/progress.h"
+#include "services/analytics-consumer/offsets.h"
 #include "services/analytics-consumer/visit_store.h"
 #include "tests/integration/analytics-consumer/world.h"
 
@@ -19,7 +19,7 @@ struct owner {
 	struct world *world;
 	struct visit_store *store;
 	struct batch batch;
-	struct progress progress;
+	struct offsets offsets;
 	struct strbuf encoded;
 };
 

@@ -60,7 +60,7 @@ static void resume(struct world *world, const char *which)
 
 static bool is_stranded(void *ctx)
 {
-	return !ingest_has_no_stranded_partition(ctx);
+	return !ingest_has_no_halted_partition(ctx);
 }
 
 static bool says_what_there_is(struct world *world, const char *why)
@@ -92,7 +92,7 @@ static void stands_still_loudly_where_the_next_offset_does_not_exist(void **stat
 	resume(world, "partition = 2");
 	ingest = world_start(world);
 	world_await_counted(world, 400);
-	assert_true(ingest_has_no_stranded_partition(ingest));
+	assert_true(ingest_has_no_halted_partition(ingest));
 	world_stop(world, ingest);
 	world_assert_books(world, 400);
 }
@@ -195,7 +195,7 @@ static void goes_on_loudly_when_clicks_to_publish_again_are_gone(void **state)
 	world_await_counted(world, 360);
 	assert_true(net_fixture_logged(world->fixture, "\"visits_cannot_be_published_again\"") > 0);
 	assert_int_equal(net_fixture_logged(world->fixture, "\"partition_stranded\""), 0);
-	assert_true(ingest_has_no_stranded_partition(ingest));
+	assert_true(ingest_has_no_halted_partition(ingest));
 	await(world, "SELECT (published_offset = next_offset)::int FROM consumer_offsets WHERE partition = 1", 1);
 	world_stop(world, ingest);
 	world_assert_books(world, 360);

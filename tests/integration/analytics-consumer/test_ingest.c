@@ -42,8 +42,8 @@ static void counts_every_click_once(void **state)
 	world_await_counted(world, 3000);
 	world_assert_books(world, 3000);
 	assert_true(ingest_kafka_is_reachable(ingest));
-	assert_true(ingest_has_no_stranded_partition(ingest));
-	assert_true(ingest_is_storing(ingest));
+	assert_true(ingest_has_no_halted_partition(ingest));
+	assert_true(ingest_can_store(ingest));
 	world_stop(world, ingest);
 }
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <poll.h>
 
-#include "tests/integration/analytics-consumer/commit_cutter.h"
+#include "tests/integration/analytics-consumer/commit_fault_proxy.h"
 #include "tests/integration/analytics-consumer/world.h"
 
 static void produce_clicks(struct world *world, int count)
@@ -121,17 +121,17 @@ static void counts_once_when_nobody_knows_what_became_of_a_commit(void **state)
 {
 	struct world *world = *state;
 	world_make_topics(world);
-	struct commit_cutter *cutter = commit_cutter_new(world->pg_url, sizeof(world->pg_url));
+	struct commit_fault_proxy *cutter = commit_fault_proxy_new(world->pg_url, sizeof(world->pg_url));
 	world->config.batch_ms = 2;
 	struct ingest *ingest = world_start(world);
 	int clicks = 0;
-	while (commit_cutter_lost_on_the_way_back(cutter) < 20) {
+	while (commit_fault_proxy_lost_replies(cutter) < 20) {
 		produce_clicks(world, 50);
 		clicks += 50;
 		world_await_counted(world, clicks);
 	}
 	world_assert_books(world, clicks);
-	assert_true(commit_cutter_lost_on_the_way_there(cutter) >= 19);
+	assert_true(commit_fault_proxy_lost_requests(cutter) >= 19);
 	/* Found out, not tried again: the fence alone would have thrown these batches away. */
 	assert_true(net_fixture_logged(world->fixture, "batch_in_doubt_was_stored") >= 19);
 	assert_int_equal(net_fixture_logged(world->fixture, "batch_fenced"), 0);
@@ -139,7 +139,7 @@ static void counts_once_when_nobody_knows_what_became_of_a_commit(void **state)
 	assert_int_equal(published, clicks);
 	world_stop(world, ingest);
 	world_close_pool(world);
-	commit_cutter_free(cutter);
+	commit_fault_proxy_free(cutter);
 }
 
 static void ends_at_once_while_postgres_is_away(void **state)

@@ -182,7 +182,7 @@ static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 
 static bool waits_for_dead_letters(void *ctx)
 {
-	return !ingest_keeps_dead_letters(ctx);
+	return !ingest_can_send_dead_letters(ctx);
 }
 
 static void says_that_it_waits_for_the_topic_of_dead_letters(void **state)
@@ -208,7 +208,7 @@ static void says_that_it_waits_for_the_topic_of_dead_letters(void **state)
 	world_make_topics(world);
 	world_await_counted(world, 20);
 	assert_int_equal(world_read(world, missing, 1), 1);
-	assert_true(ingest_keeps_dead_letters(ingest));
+	assert_true(ingest_can_send_dead_letters(ingest));
 	world_stop(world, ingest);
 	world_assert_books(world, 20);
 }

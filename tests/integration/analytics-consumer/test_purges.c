@@ -14,7 +14,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_event.h"
 #include "lib/net/kafka_producer.h"
-#include "services/analytics-consumer/purge_follower.h"
+#include "services/analytics-consumer/purge_consumer.h"
 #include "services/analytics-consumer/purge_store.h"
 #include "tests/integration/net/kafka_fixture.h"
 #include "tests/integration/net/net_fixture.h"
@@ -38,7 +38,7 @@ struct world {
 	char pg_url[TEST_DATABASE_URL_SIZE];
 	struct pg_pool *pool;
 	struct kafka_producer *producer;
-	struct purge_follower *follower;
+	struct purge_consumer *follower;
 };
 
 static int open_world(void **state)
@@ -58,7 +58,7 @@ static int open_world(void **state)
 
 static void stop(struct world *w)
 {
-	purge_follower_stop(w->follower);
+	purge_consumer_stop(w->follower);
 	w->follower = NULL;
 	pg_pool_free(w->pool);
 	w->pool = NULL;
@@ -86,14 +86,14 @@ static void start(struct world *w)
 		                             .clock = clock_system(),
 		                             .log = w->f->log };
 	w->pool = pg_pool_new(&pool);
-	const struct purge_follower_config config = { .kafka = &w->f->kafka,
+	const struct purge_consumer_config config = { .kafka = &w->f->kafka,
 		                                      .group = w->f->unique,
 		                                      .topic = w->f->unique,
 		                                      .session_timeout_ms = 6000,
 		                                      .pool = w->pool,
 		                                      .clock = clock_system(),
 		                                      .log = w->f->log };
-	assert_int_equal(purge_follower_start(&config, &w->follower), OK);
+	assert_int_equal(purge_consumer_start(&config, &w->follower), OK);
 }
 
 /* Nine links and what was counted of them, and the platform's row. */
@@ -277,7 +277,7 @@ static void *forget_some(void *conn)
 	int64_t rows = 0;
 	sql_column_init(&slugs, SQL_COLUMN_TEXT, 1024);
 	sql_column_add_text(&slugs, "link-1");
-	assert_int_equal(purge_store_forget_some(conn, &slugs, &rows), OK);
+	assert_int_equal(purge_store_delete_some(conn, &slugs, &rows), OK);
 	sql_column_clear(&slugs);
 	return NULL;
 }

@@ -89,8 +89,8 @@ static void calls_published_only_what_was_handed_over(void **state)
 	owner_close(&owner);
 	/* The next owner publishes again from 0, and has come to 7 when new clicks follow in the same batch. */
 	owner_open(&owner, world, 10);
-	owner.progress.partitions[0].published = 7;
-	progress_forget(&owner.progress);
+	owner.offsets.partitions[0].published = 7;
+	offsets_begin_batch(&owner.offsets);
 	owner_take_clicks(&owner, 0, 7, 6);
 	assert_int_equal(owner_store(&owner), OK);
 	assert_int_equal(ask(world, OFFSET("next_offset", 0)), 13);
@@ -205,12 +205,12 @@ static void counts_a_visitor_once_even_when_it_has_stopped_looking(void **state)
 	owner_open(&owner, world, 0);
 	for (uint32_t visitor = 0; visitor < 40; visitor++)
 		store_click_of(&owner, offset++, visitor);
-	visit_store_forget(owner.store);
+	visit_store_invalidate(owner.store);
 	for (uint32_t visitor = 100; visitor < 140; visitor++)
 		store_click_of(&owner, offset++, visitor);
-	assert_int_equal(net_fixture_logged(world->fixture, "visitor_was_known"), 0);
+	assert_int_equal(net_fixture_logged(world->fixture, "known_visitor_found"), 0);
 	store_click_of(&owner, offset++, 5);
-	assert_int_equal(net_fixture_logged(world->fixture, "visitor_was_known"), 1);
+	assert_int_equal(net_fixture_logged(world->fixture, "known_visitor_found"), 1);
 	world_assert_books(world, 81);
 	assert_int_equal(ask(world, UNIQUES), 80);
 	owner_close(&owner);
@@ -339,7 +339,7 @@ static void gives_counted_visits_back_as_they_were_stored(void **state)
 	owner_take(&owner, 0, 0, &unique);
 	owner_take(&owner, 0, 2, &fresh);
 	assert_int_equal(owner_store(&owner), OK);
-	assert_int_equal(owner.batch.visits[0].fate, VISIT_COUNTED_BEFORE);
+	assert_int_equal(owner.batch.visits[0].disposition, VISIT_ALREADY_COUNTED);
 	assert_string_equal(owner.batch.visits[0].event.browser, "As stored");
 	assert_string_equal(owner.batch.visits[0].event.browser_version, "1.2");
 	assert_string_equal(owner.batch.visits[0].event.os_version, "3.4");
@@ -350,7 +350,7 @@ static void gives_counted_visits_back_as_they_were_stored(void **state)
 	assert_true(owner.batch.visits[1].event.unique);
 	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id, sizeof(unique.event_id));
 	assert_string_equal(owner.batch.visits[2].event.browser, "Chrome");
-	assert_int_equal(owner.batch.visits[2].fate, VISIT_NEW);
+	assert_int_equal(owner.batch.visits[2].disposition, VISIT_NEW);
 	assert_int_equal(world_counted(world), 3);
 	assert_int_equal(ask(world, OFFSET("next_offset", 0)), 3);
 	owner_close(&owner);
@@ -386,7 +386,7 @@ static void forgets_counted_visits_whose_day_was_dropped(void **state)
 	owner_open(&owner, world, 10);
 	owner_take(&owner, 0, 5, &click);
 	assert_int_equal(owner_store(&owner), OK);
-	assert_int_equal(owner.batch.visits[0].fate, VISIT_REPEAT);
+	assert_int_equal(owner.batch.visits[0].disposition, VISIT_DUPLICATE);
 	assert_int_equal(world_counted(world), 0);
 	owner_close(&owner);
 }

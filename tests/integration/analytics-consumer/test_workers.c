@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/lanes.h"
+#include "services/analytics-consumer/workers.h"
 #include "tests/integration/analytics-consumer/world.h"
 #include "tests/support/test_folder.h"
 
@@ -19,7 +19,7 @@
 
 static struct lanes *start_lanes_with(struct world *world, size_t count, struct metrics *metrics, const char *places)
 {
-	struct lanes_config config = { .count = count,
+	struct workers_config config = { .count = count,
 		                       .ingest = world->config,
 		                       .facts = { .geoip_db = places,
 		                                  .ua_regexes = "/usr/share/uap-core/regexes.yaml",
@@ -29,7 +29,7 @@ static struct lanes *start_lanes_with(struct world *world, size_t count, struct 
 	struct lanes *lanes = NULL;
 	config.ingest.pool = world_pool(world);
 	config.ingest.metrics = metrics;
-	assert_int_equal(lanes_start(&config, &lanes), OK);
+	assert_int_equal(workers_start(&config, &lanes), OK);
 	return lanes;
 }
 
@@ -70,10 +70,10 @@ static void count_every_click_once_together(void **state)
 	produce_clicks(world, 3000);
 	world_await_counted(world, 3000);
 	world_assert_books(world, 3000);
-	assert_true(lanes_reach_kafka(lanes));
-	assert_true(lanes_have_no_stranded_partition(lanes));
-	assert_true(lanes_are_storing(lanes));
-	lanes_stop(lanes);
+	assert_true(workers_reach_kafka(lanes));
+	assert_true(workers_have_no_halted_partition(lanes));
+	assert_true(workers_can_store(lanes));
+	workers_stop(lanes);
 	assert_int_equal(net_fixture_metric(metrics, "waymark_events_read_total"), 3000);
 	assert_int_equal(net_fixture_metric(metrics, "waymark_partitions_assigned"), 0);
 	metrics_free(metrics);
@@ -81,7 +81,7 @@ static void count_every_click_once_together(void **state)
 
 static bool one_stands_still(void *ctx)
 {
-	return !lanes_have_no_stranded_partition(ctx);
+	return !workers_have_no_halted_partition(ctx);
 }
 
 static void say_that_one_of_them_stands_still(void **state)
@@ -95,7 +95,7 @@ static void say_that_one_of_them_stands_still(void **state)
 	test_database_run(world->database, sql);
 	struct lanes *lanes = start_lanes(world, 2, NULL);
 	net_fixture_wait(one_stands_still, lanes, WORLD_DEADLINE_MS);
-	lanes_stop(lanes);
+	workers_stop(lanes);
 }
 
 static void build_database(char *path)
@@ -123,16 +123,16 @@ static void read_the_database_of_places_once_for_all(void **state)
 	assert_int_equal(net_fixture_logged(world->fixture, "\"geoip_database_read\""), 1);
 	produce_clicks(world, 100);
 	world_await_counted(world, 100);
-	lanes_stop(lanes);
+	workers_stop(lanes);
 	test_folder_remove(folder);
 }
 
 static void are_at_most_so_many(void **state)
 {
 	struct world *world = *state;
-	const struct lanes_config config = { .count = LANES_MAX + 1, .ingest = world->config };
+	const struct workers_config config = { .count = WORKERS_MAX + 1, .ingest = world->config };
 	struct lanes *lanes = NULL;
-	assert_int_equal(lanes_start(&config, &lanes), ERR_INVALID);
+	assert_int_equal(workers_start(&config, &lanes), ERR_INVALID);
 	assert_null(lanes);
 }
 

@@ -99,9 +99,9 @@ static int drop(void **state)
 	return 0;
 }
 
-static enum err rebuild(struct test_database *db, int64_t link_id, bool only_checks)
+static enum err rebuild(struct test_database *db, int64_t link_id, bool check_only)
 {
-	const struct rebuild_wish wish = { .link_id = link_id, .only_checks = only_checks };
+	const struct rebuild_options wish = { .link_id = link_id, .check_only = check_only };
 	struct pg_conn *conn = test_database_connect(db, NULL);
 	enum err err = rebuild_run(conn, &wish);
 	if (err != OK && err != ERR_CONFLICT)
@@ -231,7 +231,7 @@ static void keeps_days_from_being_finished_meanwhile(void **state)
 {
 	struct test_database *db = *state;
 	struct pg_conn *other = test_database_connect(db, NULL);
-	const struct rebuild_wish wish = { .link_id = some_link(db) };
+	const struct rebuild_options wish = { .link_id = some_link(db) };
 	assert_int_equal(rebuild_run(other, &wish), OK);
 	int64_t done = test_database_ask(db, "SELECT finished_days_advance(current_date + 1, 100)");
 	pg_conn_close(other);
@@ -369,7 +369,7 @@ static void lets_only_one_at_a_time_repair(void **state)
 {
 	struct test_database *db = *state;
 	struct pg_conn *other = test_database_connect(db, NULL);
-	const struct rebuild_wish wish = { .link_id = some_link(db) };
+	const struct rebuild_options wish = { .link_id = some_link(db) };
 	assert_int_equal(rebuild_run(other, &wish), OK);
 	enum err err = rebuild(db, 0, false);
 	enum err check = rebuild(db, 0, true);

@@ -1,6 +1,7 @@
 /*
- * Checks the rules for bots against published lists of user agents. WAYMARK_CRAWLERS and WAYMARK_BROWSERS name
- * files with one user agent per line (tests/support/with-user-agents provides them).
+ * Checks the rules for bots against published lists of user agents. WAYMARK_CRAWLERS and
+ * WAYMARK_BROWSERS name files with one user agent per line (tests/support/with-user-agents provides
+ * them).
  */
 #include <setjmp.h>
 #include <stdarg.h>

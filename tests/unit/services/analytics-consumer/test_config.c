@@ -17,7 +17,9 @@ static void set_valid_environment(void)
 	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
 }
 
-/* Returns the number of invalid variables. The list of problems must contain text; it may be NULL. */
+/*
+ * Returns the number of invalid variables. The list of problems must contain text; it may be NULL.
+ */
 static size_t count_problems(const char *text)
 {
 	struct config config;

@@ -21,7 +21,10 @@
 #define PATH_SIZE (TEST_FOLDER_SIZE + 32)
 #define DEADLINE_US (20 * CLOCK_US_PER_S)
 
-/* Two databases that place the same network in different countries. Shared, because building one takes a second. */
+/*
+ * Two databases that place the same network in different countries. Shared, because building one
+ * takes a second.
+ */
 struct databases {
 	char folder[TEST_FOLDER_SIZE];
 	char de[PATH_SIZE];

@@ -139,7 +139,10 @@ static void finds_region_and_city_in_a_city_database(void **state)
 	struct geoip *geoip = open_cities(*state, rows);
 	assert_place(geoip, "192.0.2.0/24", "DE", "DE-BY", "M\xc3\xbcnchen");
 	assert_place(geoip, "198.51.100.0/24", "GB", "", "London");
-	/* A subdivision belongs to the located country, not to the country that registered the network. */
+	/*
+	 * A subdivision belongs to the located country, not to the country that registered the
+	 * network.
+	 */
 	assert_place(geoip, "203.0.113.0/24", "ZZ", "", "Nowhere");
 	assert_place(geoip, "2001:db8:1::/48", "BR", "BR-SP", "S\xc3\xa3o Paulo");
 	assert_place(geoip, "2001:db8:2::/48", "US", "", "Los Angeles");

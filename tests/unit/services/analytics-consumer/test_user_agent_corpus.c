@@ -1,6 +1,6 @@
 /*
- * Runs uap-core's own tests against our implementation of its rules. At least 99.9 % of the browsers, systems and devices
- * must match. Prints the first misses.
+ * Runs uap-core's own tests against our implementation of its rules. At least 99.9 % of the
+ * browsers, systems and devices must match. Prints the first misses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
