@@ -13,30 +13,30 @@
 #define BATCH_MAX 2000
 #define TOPIC "redirects"
 
-/* As an assignment does. */
-static void make_rows(struct world *world)
+/* Creates the rows in consumer_offsets, as an assignment does. */
+static void create_rows(struct world *fixture)
 {
 	static const int32_t partitions[] = { 0, 1 };
 	struct offsets_partition rows[2];
 	struct pg_conn *conn = NULL;
-	assert_int_equal(pg_pool_take(world_pool(world), &conn), OK);
+	assert_int_equal(pg_pool_take(world_pool(fixture), &conn), OK);
 	assert_int_equal(offset_store_read(conn, TOPIC, partitions, 2, rows), OK);
-	pg_pool_give(world->pool, conn);
+	pg_pool_give(fixture->pool, conn);
 }
 
-void owner_open(struct owner *owner, struct world *world, int64_t stored)
+void owner_open(struct owner *owner, struct world *fixture, int64_t stored)
 {
-	const struct visit_store_config config = { .pool = world_pool(world),
-		                                   .producer = world->producer,
+	const struct visit_store_config config = { .pool = world_pool(fixture),
+		                                   .producer = fixture->producer,
 		                                   .topic = TOPIC,
 		                                   .visits_max = BATCH_MAX,
-		                                   .log = world->fixture->log };
+		                                   .log = fixture->backend->log };
 	const struct offsets_partition partitions[] = { { .partition = 0, .stored = stored, .published = stored },
-		                                         { .partition = 1, .stored = stored, .published = stored } };
-	*owner = (struct owner){ .world = world, .store = visit_store_new(&config) };
+		                                        { .partition = 1, .stored = stored, .published = stored } };
+	*owner = (struct owner){ .fixture = fixture, .store = visit_store_new(&config) };
 	batch_init(&owner->batch, BATCH_MAX, TOPIC, "dead-letters");
 	offsets_assign(&owner->offsets, partitions, 2);
-	make_rows(world);
+	create_rows(fixture);
 	strbuf_init(&owner->encoded, REDIRECT_EVENT_BYTES_MAX);
 }
 
@@ -55,7 +55,7 @@ void owner_take(struct owner *owner, int32_t partition, int64_t offset, const st
 	const struct kafka_message message = {
 		.partition = partition, .offset = offset, .value = owner->encoded.data, .value_len = owner->encoded.len
 	};
-	batch_add(&owner->batch, &owner->world->sources, &message, offsets_find(&owner->offsets, partition),
+	batch_add(&owner->batch, &owner->fixture->sources, &message, offsets_find(&owner->offsets, partition),
 	          clock_now_us(clock_system()));
 }
 
