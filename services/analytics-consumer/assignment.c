@@ -49,7 +49,7 @@ static int64_t start_offset(const struct offsets_partition *p)
 static void log_halted(const struct assignment *a, const struct offsets_partition *p, int64_t first, int64_t end)
 {
 	log_error(a->log, "partition_stranded", LOG_INT("partition", p->partition),
-	          LOG_INT("next_offset", p->next_stored), LOG_TEXT("why", offsets_halt_reason_name(p->halt_reason)),
+	          LOG_INT("next_offset", p->next_stored), LOG_TEXT("reason", offsets_halt_reason_name(p->halt_reason)),
 	          LOG_INT("first_offset", first), LOG_INT("end_offset", end));
 }
 

@@ -66,10 +66,10 @@ static bool is_halted(void *ctx)
 	return !ingest_has_no_halted_partition(ctx);
 }
 
-static bool has_logged_reason(struct world *fixture, const char *why)
+static bool has_logged_reason(struct world *fixture, const char *reason)
 {
 	char text[64];
-	snprintf(text, sizeof(text), "\"why\":\"%s\",\"first_offset\":", why);
+	snprintf(text, sizeof(text), "\"reason\":\"%s\",\"first_offset\":", reason);
 	return net_fixture_logged(fixture->backend, text) > 0;
 }
 
