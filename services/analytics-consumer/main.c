@@ -5,8 +5,8 @@
 #include "lib/links/link_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
-#include "services/analytics-consumer/purge_consumer.h"
-#include "services/analytics-consumer/workers.h"
+#include "services/analytics-consumer/ingest/purge_consumer.h"
+#include "services/analytics-consumer/ingest/workers.h"
 
 static enum err start_purge_consumer(const struct config *config, struct pg_pool *pool, const struct log *log,
                                      struct metrics *metrics, struct purge_consumer **out)

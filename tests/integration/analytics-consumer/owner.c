@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "services/analytics-consumer/offset_store.h"
+#include "services/analytics-consumer/storage/offset_store.h"
 
 #define BATCH_MAX 2000
 #define TOPIC "redirects"

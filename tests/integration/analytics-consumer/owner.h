@@ -10,9 +10,9 @@
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/batch.h"
-#include "services/analytics-consumer/offsets.h"
-#include "services/analytics-consumer/visit_store.h"
+#include "services/analytics-consumer/storage/batch.h"
+#include "services/analytics-consumer/storage/offsets.h"
+#include "services/analytics-consumer/storage/visit_store.h"
 #include "tests/integration/analytics-consumer/world.h"
 
 struct owner {

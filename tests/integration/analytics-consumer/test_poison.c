@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/dead_letter.h"
+#include "services/analytics-consumer/publish/dead_letter.h"
 #include "tests/integration/analytics-consumer/world.h"
 
 /* The largest message that brokers accept by default, minus the framing. */

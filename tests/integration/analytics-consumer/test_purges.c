@@ -14,8 +14,8 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_event.h"
 #include "lib/net/kafka_producer.h"
-#include "services/analytics-consumer/purge_consumer.h"
-#include "services/analytics-consumer/purge_store.h"
+#include "services/analytics-consumer/ingest/purge_consumer.h"
+#include "services/analytics-consumer/storage/rollup_store.h"
 #include "tests/integration/net/kafka_fixture.h"
 #include "tests/integration/net/net_fixture.h"
 #include "tests/support/test_database.h"
@@ -282,7 +282,7 @@ static void *delete_some(void *conn)
 	int64_t rows = 0;
 	sql_column_init(&slugs, SQL_COLUMN_TEXT, 1024);
 	sql_column_add_text(&slugs, "link-1");
-	assert_int_equal(purge_store_delete_some(conn, &slugs, &rows), OK);
+	assert_int_equal(rollup_store_delete_purged(conn, &slugs, &rows), OK);
 	sql_column_clear(&slugs);
 	return NULL;
 }

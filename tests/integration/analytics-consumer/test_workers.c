@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/workers.h"
+#include "services/analytics-consumer/ingest/workers.h"
 #include "tests/integration/analytics-consumer/world.h"
 #include "tests/support/test_folder.h"
 

@@ -12,7 +12,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "lib/net/kafka_consumer.h"
 #include "lib/net/kafka_producer.h"
-#include "services/analytics-consumer/ingest.h"
+#include "services/analytics-consumer/ingest/ingest.h"
 #include "tests/integration/net/net_fixture.h"
 #include "tests/support/test_database.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/batch.h"
+#include "services/analytics-consumer/storage/batch.h"
 
 #define NOW_US INT64_C(1800000000000000)
 #define VISITS_MAX 4

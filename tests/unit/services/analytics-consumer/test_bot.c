@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "services/analytics-consumer/bot.h"
+#include "services/analytics-consumer/facts/bot.h"
 
 #define CHROME                                                                                                         \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"

@@ -16,7 +16,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/user_agent.h"
+#include "services/analytics-consumer/facts/user_agent.h"
 
 #define RULES "/usr/share/uap-core/regexes.yaml"
 #define PRINTED_MAX 60

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "services/analytics-consumer/enrich.h"
+#include "services/analytics-consumer/facts/enrich.h"
 
 #define DAY 20777
 
@@ -105,6 +105,48 @@ static void accepts_a_click_without_any_header(void **state)
 	assert_int_equal(visit.day, 0);
 }
 
+static void finds_utm_source_in_each_query(void **state)
+{
+	static const struct {
+		const char *query, *source;
+	} cases[] = {
+		{ "", "" },
+		{ "utm_source=news", "news" },
+		{ "a=b&utm_source=news%20letter&utm_medium=mail", "news letter" },
+		{ "utm_source=spring+sale", "spring sale" },
+		{ "utm_source=first&utm_source=second", "first" },
+		{ "utm_source=", "" },
+		{ "utm_source", "" },
+		{ "UTM_SOURCE=news", "" },
+		{ "xutm_source=news", "" },
+		{ "utm_source=%zz", "" },
+		{ "utm_source=%00", "" },
+		{ "utm_source=%ff", "" },
+		{ "utm_source=a%0d%0ab", "a??b" },
+		{ "utm_source=%e2%82%ac", "\xe2\x82\xac" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct redirect_event click = click_of_a_human();
+		struct visit visit;
+		snprintf(click.query, sizeof(click.query), "%s", cases[i].query);
+		enrich_click(*state, &click, &visit);
+		assert_string_equal(visit.event.utm_source, cases[i].source);
+	}
+}
+
+static void cuts_a_long_campaign_at_a_character(void **state)
+{
+	struct redirect_event click = click_of_a_human();
+	struct visit visit;
+	char expected[sizeof(visit.event.utm_campaign)];
+	/* The last character of the value needs one byte more than the field has. */
+	memset(expected, 'x', sizeof(expected));
+	expected[sizeof(expected) - 3] = '\0';
+	snprintf(click.query, sizeof(click.query), "utm_campaign=%s%%e2%%82%%ac", expected);
+	enrich_click(*state, &click, &visit);
+	assert_string_equal(visit.event.utm_campaign, expected);
+}
+
 static int set_up(void **state)
 {
 	static struct enrich_sources sources;
@@ -129,9 +171,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(derives_every_fact_about_a_click),
-		cmocka_unit_test(flags_a_bot_with_its_reason),
-		cmocka_unit_test(accepts_a_click_without_any_header),
+		cmocka_unit_test(derives_every_fact_about_a_click),    cmocka_unit_test(flags_a_bot_with_its_reason),
+		cmocka_unit_test(accepts_a_click_without_any_header),  cmocka_unit_test(finds_utm_source_in_each_query),
+		cmocka_unit_test(cuts_a_long_campaign_at_a_character),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

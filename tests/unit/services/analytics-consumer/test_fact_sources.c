@@ -15,7 +15,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/fact_sources.h"
+#include "services/analytics-consumer/facts/fact_sources.h"
 #include "tests/support/test_folder.h"
 
 #define PATH_SIZE (TEST_FOLDER_SIZE + 32)

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/geoip.h"
+#include "services/analytics-consumer/facts/geoip.h"
 
 struct fixture {
 	char folder[32];

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/analytics-consumer/language.h"
+#include "services/analytics-consumer/facts/language.h"
 
 static void finds_the_preferred_language_of_each_header(void **state)
 {

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/analytics-consumer/offsets.h"
+#include "services/analytics-consumer/storage/offsets.h"
 
 /* Partition 3 is stored up to 100 and published up to 90. Partition 1 has never been counted. */
 static int set_up(void **state)

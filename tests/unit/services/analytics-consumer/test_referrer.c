@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/referrer.h"
+#include "services/analytics-consumer/facts/referrer.h"
 
 static void finds_the_host_of_each_referrer(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/referrer_source.h"
+#include "services/analytics-consumer/facts/referrer_source.h"
 
 struct host_case {
 	const char *host, *source;

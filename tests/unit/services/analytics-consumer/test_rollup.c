@@ -11,7 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/rollup.h"
+#include "services/analytics-consumer/storage/rollup.h"
 
 /* 2026-11-20T22:00:00Z */
 #define EVENING (INT64_C(1795212000) * CLOCK_US_PER_S)

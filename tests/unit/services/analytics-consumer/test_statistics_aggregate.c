@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "services/analytics-consumer/statistics_aggregate.h"
+#include "services/analytics-consumer/storage/statistics_aggregate.h"
 
 static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/user_agent.h"
+#include "services/analytics-consumer/facts/user_agent.h"
 
 #define RULES "/usr/share/uap-core/regexes.yaml"
 

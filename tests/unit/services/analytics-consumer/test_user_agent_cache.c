@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "services/analytics-consumer/user_agent_cache.h"
+#include "services/analytics-consumer/facts/user_agent_cache.h"
 
 static void put(struct user_agent_cache *cache, int number)
 {

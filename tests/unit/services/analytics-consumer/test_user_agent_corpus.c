@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/user_agent_rules.h"
-#include "services/analytics-consumer/yaml_records.h"
+#include "services/analytics-consumer/facts/user_agent_rules.h"
+#include "services/analytics-consumer/facts/yaml_records.h"
 
 #define CORPUS "/usr/share/uap-core"
 #define MISSES_PER_10000_MAX 10

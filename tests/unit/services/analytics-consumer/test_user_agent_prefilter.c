@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/user_agent_prefilter.h"
+#include "services/analytics-consumer/facts/user_agent_prefilter.h"
 
 struct prefilter_case {
 	const char *regex, *text;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/user_agent_rules.h"
+#include "services/analytics-consumer/facts/user_agent_rules.h"
 
 #define REST "os_parsers:\n  - regex: 'none'\ndevice_parsers:\n  - regex: 'none'\n"
 

@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/analytics-consumer/visit_order.h"
+#include "services/analytics-consumer/storage/visit_order.h"
 
 static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint8_t event)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/visitor_cache.h"
+#include "services/analytics-consumer/storage/visitor_cache.h"
 
 static struct visit visit_of(int32_t day, int64_t link_id, uint64_t visitor)
 {
