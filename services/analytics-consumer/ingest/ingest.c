@@ -7,30 +7,42 @@
 #include "lib/net/kafka_consumer.h"
 #include "lib/net/kafka_producer.h"
 #include "services/analytics-consumer/ingest/assignment.h"
-#include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/ingest/batch_writer.h"
-#include "services/analytics-consumer/publish/delivery.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
+#include "services/analytics-consumer/publish/delivery.h"
 #include "services/analytics-consumer/publish/visit_publisher.h"
+#include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/storage/visit_store.h"
 
 #define IDLE_POLL_MS 100
 /*
- * Also longer than a fetch takes after an assignment: before that, what is known of a partition's
- * end may be old.
+ * Longer than a fetch takes after an assignment. Before that, the known end of a partition may be
+ * outdated.
  */
 #define MARK_INTERVAL_MS 1000
 /*
- * A click may have reached Kafka, and its answer to our last fetch not us: fetches wait for half a
- * second.
+ * Fetches wait for up to half a second. A click may have reached Kafka since the last fetch, so
+ * as_of must stay behind the present.
  */
 #define AS_OF_MARGIN_US CLOCK_US_PER_S
 #define RENEW_PAUSE_MS 5000
-/* A batch whose time has come, while the one before is not stored yet, goes on filling. */
+/* A batch whose time is over keeps filling while the previous one is still being written. */
 #define BUSY_POLL_MS 5
 #define QUEUE_MAX 100000
 #define QUEUE_BYTES_MAX ((size_t)64 * 1024 * 1024)
 #define LINGER_MS 5
+
+/* The states of the loop. Each step names the next state; run has the only switch. */
+enum state {
+	STATE_GATHER,         /* poll records into the batch; the previous batch may be being written */
+	STATE_WRITE,          /* hand the gathered batch to the writer */
+	STATE_RECORD_HALTS,   /* record newly halted partitions in the store */
+	STATE_MARK_CAUGHT_UP, /* mark partitions without waiting records as counted up to now */
+	STATE_REJOIN,         /* a write failed: the offsets are uncertain */
+	STATE_RENEW_CONSUMER, /* librdkafka's consumer failed for good */
+	STATE_END,            /* finish the last write */
+	STATE_ENDED,
+};
 
 struct ingest {
 	struct ingest_config config;
@@ -42,9 +54,9 @@ struct ingest {
 	struct batch batch;
 	struct assignment assignment;
 	struct batch_writer *writer;
-	bool is_writing;    /* until it was asked what became of it */
-	int64_t marked_us;  /* steady; when it was last looked up what is caught up */
-	int64_t trusted_us; /* assignment.changed_us, when the store was told of it */
+	bool is_writing;      /* a batch was started and its result was not taken yet */
+	int64_t marked_us;    /* steady; the last STATE_MARK_CAUGHT_UP that was due */
+	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated */
 	atomic_bool kafka_reachable;
 
 	struct background *background;
@@ -55,7 +67,83 @@ static int64_t steady_us(const struct ingest *in)
 	return clock_steady_us(in->config.clock);
 }
 
-/* --- gather --- */
+static enum state gather_or_end(const struct ingest *in)
+{
+	return background_is_ending(in->background) ? STATE_END : STATE_GATHER;
+}
+
+/* --- the end of a write --- */
+
+/*
+ * Waits until the writer is idle. False when its batch failed: then the assigned partitions and the
+ * batch being gathered are dropped too.
+ */
+static bool finish_write(struct ingest *in)
+{
+	if (!in->is_writing)
+		return true;
+	in->is_writing = false;
+	if (batch_writer_finish(in->writer) != OK) {
+		assignment_drop(&in->assignment);
+		return false;
+	}
+	const struct offsets *written = batch_writer_offsets(in->writer);
+	for (size_t i = 0; i < written->count; i++) {
+		const struct offsets_partition *p = &written->partitions[i];
+		if (offsets_has_advanced(p))
+			kafka_consumer_report_progress(in->consumer, p->partition, p->next_stored);
+	}
+	return true;
+}
+
+/* Before the assignment changes, no batch of the old one may be in the middle of a write. */
+static void interrupt_write(struct ingest *in)
+{
+	if (in->is_writing)
+		batch_writer_cancel_retries(in->writer);
+	(void)finish_write(in);
+}
+
+/* --- events of the consumer, during a poll --- */
+
+static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	struct ingest *in = ctx;
+	interrupt_write(in);
+	return assignment_events.assigned(&in->assignment, partitions, count, offsets);
+}
+
+static void on_revoked(void *ctx, bool lost)
+{
+	struct ingest *in = ctx;
+	interrupt_write(in);
+	assignment_events.revoked(&in->assignment, lost);
+}
+
+static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
+{
+	struct ingest *in = ctx;
+	assignment_events.stranded(&in->assignment, partition, offset);
+}
+
+static enum err make_consumer(struct ingest *in)
+{
+	const struct kafka_consumer_config config = {
+		.kafka = in->config.kafka,
+		.group = in->config.group,
+		.topic = in->config.topic,
+		.session_timeout_ms = in->config.session_timeout_ms,
+		.events = { .assigned = on_assigned, .revoked = on_revoked, .stranded = on_out_of_range },
+		.ctx = in,
+		.log = in->config.log,
+		.metrics = NULL,
+	};
+	enum err err = kafka_consumer_new(&config, &in->consumer);
+	in->assignment.consumer = in->consumer;
+	return err;
+}
+
+/* --- the states --- */
 
 static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 {
@@ -75,10 +163,10 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 }
 
 /*
- * Until the batch is full, or batch_ms have passed since its first record and it could be stored,
- * or nothing comes.
+ * Polls until the batch is full, or nothing comes and the batch is empty, or batch_ms have passed
+ * since the batch's first record and the writer is idle.
  */
-static enum err gather(struct ingest *in)
+static enum state gather(struct ingest *in)
 {
 	int64_t deadline_us = 0;
 	while (!batch_is_full(&in->batch) && !background_is_ending(in->background)) {
@@ -95,98 +183,41 @@ static enum err gather(struct ingest *in)
 		}
 		enum err err = poll_once(in, left_ms);
 		if (err == ERR_INTERNAL)
-			return err;
+			return STATE_RENEW_CONSUMER;
 		if (err != OK && batch_is_empty(&in->batch))
 			break;
 	}
-	return OK;
+	ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
+	return STATE_WRITE;
 }
 
-/* --- store --- */
-
-static void report_progress(struct ingest *in, const struct offsets *offsets)
+static enum state write_batch(struct ingest *in)
 {
-	for (size_t i = 0; i < offsets->count; i++) {
-		const struct offsets_partition *p = &offsets->partitions[i];
-		if (offsets_has_advanced(p))
-			kafka_consumer_report_progress(in->consumer, p->partition, p->next_stored);
+	bool has_batch = !batch_is_empty(&in->batch);
+	if (!has_batch && batch_writer_is_busy(in->writer))
+		return STATE_RECORD_HALTS;
+	if (!finish_write(in))
+		return STATE_REJOIN;
+	if (!has_batch)
+		return STATE_RECORD_HALTS;
+	if (in->validated_us != in->assignment.changed_us) {
+		in->validated_us = in->assignment.changed_us;
+		visit_store_invalidate(in->store);
 	}
-}
-
-/* False: it failed, and the batch in hand is gone with it. */
-static bool finish_storing(struct ingest *in)
-{
-	if (!in->is_writing)
-		return true;
-	in->is_writing = false;
-	if (batch_writer_finish(in->writer) == OK) {
-		report_progress(in, batch_writer_offsets(in->writer));
-		return true;
-	}
-	assignment_drop(&in->assignment);
-	return false;
-}
-
-/* The same; after a failure the partitions are asked for again. */
-static bool finish_or_rejoin(struct ingest *in)
-{
-	bool is_stored = finish_storing(in);
-	if (!is_stored && !background_is_ending(in->background))
-		kafka_consumer_rejoin(in->consumer);
-	return is_stored;
-}
-
-/* Of what is taken away, or given, nothing must be in the middle of being stored. */
-static void stop_storing(struct ingest *in)
-{
-	if (in->is_writing)
-		batch_writer_cancel_retries(in->writer);
-	(void)finish_storing(in);
-}
-
-static enum err take_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
-{
-	struct ingest *in = ctx;
-	stop_storing(in);
-	return assignment_events.assigned(&in->assignment, partitions, count, offsets);
-}
-
-static void take_revoked(void *ctx, bool lost)
-{
-	struct ingest *in = ctx;
-	stop_storing(in);
-	assignment_events.revoked(&in->assignment, lost);
-}
-
-static void take_out_of_range(void *ctx, int32_t partition, int64_t offset)
-{
-	struct ingest *in = ctx;
-	assignment_events.stranded(&in->assignment, partition, offset);
-}
-
-/* --- the loop --- */
-
-static void tell_of_new_partitions(struct ingest *in)
-{
-	if (in->trusted_us == in->assignment.changed_us)
-		return;
-	in->trusted_us = in->assignment.changed_us;
-	visit_store_invalidate(in->store);
-}
-
-/* The batch in hand is stored while the next one is gathered. */
-static void store_batch(struct ingest *in)
-{
-	if (batch_is_empty(&in->batch)) {
-		if (!batch_writer_is_busy(in->writer))
-			(void)finish_or_rejoin(in);
-		return;
-	}
-	if (!finish_or_rejoin(in))
-		return;
-	tell_of_new_partitions(in);
 	batch_writer_start(in->writer, &in->batch, &in->assignment.offsets);
 	in->is_writing = true;
+	return STATE_RECORD_HALTS;
+}
+
+/* After STATE_WRITE, so that everything read before the halt is counted first. */
+static enum state record_halts(struct ingest *in)
+{
+	if (!assignment_has_unrecorded_halt(&in->assignment))
+		return STATE_MARK_CAUGHT_UP;
+	if (!finish_write(in))
+		return STATE_REJOIN;
+	assignment_record_halts(&in->assignment);
+	return STATE_MARK_CAUGHT_UP;
 }
 
 static bool find_caught_up(struct ingest *in)
@@ -197,88 +228,105 @@ static bool find_caught_up(struct ingest *in)
 		struct offsets_partition *p = &offsets->partitions[i];
 		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
 		p->caught_up = is_at_end && !p->is_unverified;
-		/* The record before the next one should have come. */
+		/*
+		 * At the end, the record before the next one should have arrived. Looks up why it
+		 * has not.
+		 */
 		p->is_out_of_range = p->is_out_of_range || (is_at_end && p->is_unverified);
 		any = any || p->caught_up;
 	}
 	return any;
 }
 
+static bool is_mark_due(const struct ingest *in, int64_t now_us)
+{
+	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us : in->assignment.changed_us;
+	return now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS && atomic_load(&in->kafka_reachable);
+}
+
 /*
- * After store_batch. When all that was polled is stored, says in the store of which partitions
- * nothing else waits, however busy the others are, so that statistics can tell "no clicks" from
- * "not counted yet".
+ * Once everything polled is stored, marks the partitions in which nothing else waits, however busy
+ * the others are. Statistics can then distinguish "no clicks" from "not counted yet".
  */
-static void note_caught_up(struct ingest *in)
+static enum state mark_caught_up(struct ingest *in)
 {
 	int64_t now_us = steady_us(in);
-	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us : in->assignment.changed_us;
-	if (now_us - since_us < MARK_INTERVAL_MS * CLOCK_US_PER_MS || !atomic_load(&in->kafka_reachable))
-		return;
-	if (!finish_or_rejoin(in))
-		return;
+	if (!is_mark_due(in, now_us))
+		return gather_or_end(in);
+	if (!finish_write(in))
+		return STATE_REJOIN;
 	in->marked_us = now_us;
 	int64_t as_of_us = clock_now_us(in->config.clock) - AS_OF_MARGIN_US;
 	if (!find_caught_up(in))
-		return;
+		return gather_or_end(in);
 	enum err err = batch_writer_flush(in->writer);
 	if (err == OK)
 		assignment_mark_published(&in->assignment, as_of_us);
 	else if (err == ERR_INTERNAL)
 		assignment_rejoin(&in->assignment);
+	return gather_or_end(in);
 }
 
-/* After store_batch, so that what was read before is counted first. */
-static void note_stranded(struct ingest *in)
+static enum state rejoin(struct ingest *in)
 {
-	if (assignment_has_unrecorded_halt(&in->assignment) && finish_or_rejoin(in))
-		assignment_record_halts(&in->assignment);
+	if (!background_is_ending(in->background))
+		kafka_consumer_rejoin(in->consumer);
+	return gather_or_end(in);
 }
 
-static enum err make_consumer(struct ingest *in)
+/* The new consumer starts from the stored offsets. */
+static enum state renew_consumer(struct ingest *in)
 {
-	const struct kafka_consumer_config config = {
-		.kafka = in->config.kafka,
-		.group = in->config.group,
-		.topic = in->config.topic,
-		.session_timeout_ms = in->config.session_timeout_ms,
-		.events = { .assigned = take_assigned, .revoked = take_revoked, .stranded = take_out_of_range },
-		.ctx = in,
-		.log = in->config.log,
-		.metrics = NULL,
-	};
-	enum err err = kafka_consumer_new(&config, &in->consumer);
-	in->assignment.consumer = in->consumer;
-	return err;
-}
-
-/* librdkafka's consumer has failed for good; a new one begins with what is stored. */
-static void renew_consumer(struct ingest *in)
-{
-	stop_storing(in);
+	interrupt_write(in);
 	atomic_store(&in->kafka_reachable, false);
 	kafka_consumer_free(in->consumer);
 	in->consumer = NULL;
 	assignment_discard_batch(&in->assignment);
 	while (make_consumer(in) != OK && !background_wait_ms(in->background, RENEW_PAUSE_MS))
 		continue;
+	return gather_or_end(in);
 }
 
+/*
+ *   GATHER ──► WRITE ──► RECORD_HALTS ──► MARK_CAUGHT_UP ──► GATHER, or END
+ *      │         └────────────┴───────────────┴─ a write failed ──► REJOIN ──► GATHER, or END
+ *      └─ the consumer failed ──► RENEW_CONSUMER ──► GATHER, or END
+ */
 static void run(void *ctx)
 {
 	struct ingest *in = ctx;
-	while (!background_is_ending(in->background)) {
-		if (gather(in) != OK) {
-			renew_consumer(in);
-			continue;
+	enum state state = gather_or_end(in);
+	while (state != STATE_ENDED) {
+		switch (state) {
+		case STATE_GATHER:
+			state = gather(in);
+			break;
+		case STATE_WRITE:
+			state = write_batch(in);
+			break;
+		case STATE_RECORD_HALTS:
+			state = record_halts(in);
+			break;
+		case STATE_MARK_CAUGHT_UP:
+			state = mark_caught_up(in);
+			break;
+		case STATE_REJOIN:
+			state = rejoin(in);
+			break;
+		case STATE_RENEW_CONSUMER:
+			state = renew_consumer(in);
+			break;
+		case STATE_END:
+			(void)finish_write(in);
+			state = STATE_ENDED;
+			break;
+		case STATE_ENDED:
+			break;
 		}
-		ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
-		store_batch(in);
-		note_stranded(in);
-		note_caught_up(in);
 	}
-	(void)finish_storing(in);
 }
+
+/* --- start and stop --- */
 
 static enum err make_producer(struct ingest *in)
 {
