@@ -46,10 +46,13 @@ extern const struct kafka_consumer_events assignment_events;
  */
 void assignment_discard_batch(struct assignment *a);
 
-/* Also forgets the assigned partitions. Call it when the stored offsets are no longer certain. */
+/*
+ * Discards the batch and forgets the assigned partitions. Call it when the stored offsets are no
+ * longer certain.
+ */
 void assignment_drop(struct assignment *a);
 
-/* Also rejoins the group. Reading starts again from the stored offsets. */
+/* Drops the assignment and rejoins the group. Reading starts again from the stored offsets. */
 void assignment_rejoin(struct assignment *a);
 
 /*

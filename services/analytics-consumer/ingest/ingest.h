@@ -5,7 +5,7 @@
  *
  * These guarantees hold whichever process is killed, frozen or disconnected:
  *   - Offsets live in PostgreSQL and advance in the transaction that counts (visit_store.h).
- *     Kafka's group only suggests who works on which partition. A worker with an outdated
+ *     Kafka's group only suggests which worker reads which partition. A worker with an outdated
  *     assignment is fenced.
  *   - A batch that cannot be stored is kept and retried with growing pauses. When the next batch is
  *     full, polling stops. Memory stays bounded to two batches and librdkafka's read-ahead.
@@ -15,10 +15,10 @@
  *   - Visits are published after the commit, and the next commit waits until they are acknowledged
  *     (visit_publisher.h).
  *   - A partition is halted when its next offset does not exist, or when the record before it is
- *     not the one that was counted (retention was faster than the consumer, or the topic was
- *     recreated). A halt is logged as an error, shown by waymark_partitions_stranded and by
- *     /readyz, and holds for every later owner. An operator ends it with consumer_offsets_resume
- *     and a restart.
+ *     not the one that was counted. Either retention was faster than the consumer, or the topic was
+ *     recreated. A halt is logged as an error, shown by waymark_partitions_stranded and by /readyz,
+ *     and holds for every later owner. An operator ends it with consumer_offsets_resume and a
+ *     restart.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_INGEST_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_INGEST_INGEST_H
