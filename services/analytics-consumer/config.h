@@ -1,6 +1,6 @@
 /*
- * One thread at a time (before threads start). What the environment says to the analytics-consumer. config_program is
- * its table, its --help and its checks.
+ * One thread at a time (before threads start). The configuration of the analytics-consumer, read
+ * from the environment. config_program defines its variables, --help and checks.
  */
 #ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
 #define WAYMARK_SERVICES_ANALYTICS_CONSUMER_CONFIG_H
@@ -14,7 +14,7 @@
 struct config {
 	int64_t ops_port;
 	char pg_url[1024];
-	int64_t pg_pooled; /* 1: by a pooler in transaction mode */
+	int64_t pg_pooled; /* 1: through a pooler in transaction mode */
 	int64_t pg_statement_timeout_ms;
 	struct kafka_config kafka;
 	char consumer_group[128];
@@ -22,7 +22,7 @@ struct config {
 	int64_t batch_events;
 	int64_t batch_ms;
 	int64_t lanes;
-	char geoip_db[512]; /* "" = no countries */
+	char geoip_db[512]; /* "" = no GeoIP look-ups */
 	char ua_regexes[512];
 	int64_t user_agent_cache;
 	int64_t facts_check_ms;

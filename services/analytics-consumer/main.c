@@ -5,98 +5,124 @@
 #include "lib/links/link_event.h"
 #include "lib/net/ops_server.h"
 #include "services/analytics-consumer/config.h"
-#include "services/analytics-consumer/lanes.h"
-#include "services/analytics-consumer/purge_follower.h"
+#include "services/analytics-consumer/ingest/purge_consumer.h"
+#include "services/analytics-consumer/ingest/workers.h"
 
-static enum err follow_purges(const struct config *config, struct pg_pool *pool, const struct log *log,
-                              struct metrics *metrics, struct purge_follower **out)
+/* What every part of the service uses. */
+struct service {
+	struct config config;
+	struct log *log;
+	struct metrics *metrics;
+	struct pg_pool *pool;
+};
+
+static struct pg_pool *make_pool(const struct service *s)
 {
-	const struct purge_follower_config following = { .kafka = &config->kafka,
-		                                         .group = config->consumer_group,
-		                                         .topic = LINK_EVENT_TOPIC,
-		                                         .session_timeout_ms = config->session_timeout_ms,
-		                                         .pool = pool,
-		                                         .clock = clock_system(),
-		                                         .log = log,
-		                                         .metrics = metrics };
-	return purge_follower_start(&following, out);
+	const struct pg_pool_config config = { .url = s->config.pg_url,
+		                               .application_name = config_program.name,
+		                               /* one more for the purges */
+		                               .max = (size_t)s->config.lanes + 1,
+		                               .wait_ms = 1000,
+		                               .connect_timeout_ms = 5000,
+		                               .statement_timeout_ms = s->config.pg_statement_timeout_ms,
+		                               .is_pooled = s->config.pg_pooled == 1,
+		                               .schema_version = WAYMARK_SCHEMA_VERSION,
+		                               .clock = clock_system(),
+		                               .log = s->log,
+		                               .metrics = s->metrics };
+	return pg_pool_new(&config);
+}
+
+static enum err start_workers(const struct service *s, struct workers **out)
+{
+	const struct ingest_config ingest = { .kafka = &s->config.kafka,
+		                              .group = s->config.consumer_group,
+		                              .topic = REDIRECT_EVENT_TOPIC,
+		                              .dead_letter_topic = REDIRECT_EVENT_DEAD_LETTER_TOPIC,
+		                              .visits_topic = VISIT_EVENT_TOPIC,
+		                              .session_timeout_ms = s->config.session_timeout_ms,
+		                              .batch_events = (size_t)s->config.batch_events,
+		                              .batch_ms = s->config.batch_ms,
+		                              .pool = s->pool,
+		                              .clock = clock_system(),
+		                              .log = s->log,
+		                              .metrics = s->metrics };
+	const struct fact_sources_config facts = { .geoip_db = s->config.geoip_db,
+		                                   .ua_regexes = s->config.ua_regexes,
+		                                   .user_agent_cache = (size_t)s->config.user_agent_cache,
+		                                   .check_ms = s->config.facts_check_ms,
+		                                   .log = s->log,
+		                                   .metrics = s->metrics };
+	const struct workers_config config = { .count = (size_t)s->config.lanes, .ingest = ingest, .facts = facts };
+	return workers_start(&config, out);
+}
+
+static enum err start_purge_consumer(const struct service *s, struct purge_consumer **out)
+{
+	const struct purge_consumer_config config = { .kafka = &s->config.kafka,
+		                                      .group = s->config.consumer_group,
+		                                      .topic = LINK_EVENT_TOPIC,
+		                                      .session_timeout_ms = s->config.session_timeout_ms,
+		                                      .pool = s->pool,
+		                                      .clock = clock_system(),
+		                                      .log = s->log,
+		                                      .metrics = s->metrics };
+	return purge_consumer_start(&config, out);
+}
+
+/* checks is borrowed until ops_server_stop. */
+static enum err start_ops_server(const struct service *s, const struct ops_server_check *checks, size_t count,
+                                 struct ops_server **out)
+{
+	const struct ops_server_config config = { .port = (uint16_t)s->config.ops_port,
+		                                  .checks = checks,
+		                                  .check_count = count,
+		                                  .metrics = s->metrics,
+		                                  .clock = clock_system(),
+		                                  .log = s->log };
+	return ops_server_start(&config, out);
 }
 
 int main(int argc, char **argv)
 {
-	struct config config = { 0 };
-	int status = program_start(&config_program, argc, argv, &config);
+	struct service s = { 0 };
+	int status = program_start(&config_program, argc, argv, &s.config);
 	if (status != PROGRAM_RUN)
 		return status;
 
-	struct log *log = log_new(config_program.name, config.log_level, 2);
-	struct metrics *metrics = metrics_new();
-	process_metrics_register(metrics);
+	s.log = log_new(config_program.name, s.config.log_level, 2);
+	s.metrics = metrics_new();
+	process_metrics_register(s.metrics);
 	struct shutdown *shutdown = shutdown_new();
-	const struct pg_pool_config pg = { .url = config.pg_url,
-		                           .application_name = config_program.name,
-		                           .max = (size_t)config.lanes + 1, /* and the purges */
-		                           .wait_ms = 1000,
-		                           .connect_timeout_ms = 5000,
-		                           .statement_timeout_ms = config.pg_statement_timeout_ms,
-		                           .is_pooled = config.pg_pooled == 1,
-		                           .schema_version = WAYMARK_SCHEMA_VERSION,
-		                           .clock = clock_system(),
-		                           .log = log,
-		                           .metrics = metrics };
-	struct pg_pool *pool = pg_pool_new(&pg);
-	const struct fact_sources_config facts = { .geoip_db = config.geoip_db,
-		                                   .ua_regexes = config.ua_regexes,
-		                                   .user_agent_cache = (size_t)config.user_agent_cache,
-		                                   .check_ms = config.facts_check_ms,
-		                                   .log = log,
-		                                   .metrics = metrics };
-	struct lanes *lanes = NULL;
-	struct purge_follower *purges = NULL;
-	struct ops_server *ops = NULL;
-	const struct ingest_config counting = { .kafka = &config.kafka,
-		                                .group = config.consumer_group,
-		                                .topic = REDIRECT_EVENT_TOPIC,
-		                                .dead_letter_topic = REDIRECT_EVENT_DEAD_LETTER_TOPIC,
-		                                .visits_topic = VISIT_EVENT_TOPIC,
-		                                .session_timeout_ms = config.session_timeout_ms,
-		                                .batch_events = (size_t)config.batch_events,
-		                                .batch_ms = config.batch_ms,
-		                                .pool = pool,
-		                                .clock = clock_system(),
-		                                .log = log,
-		                                .metrics = metrics };
+	s.pool = make_pool(&s);
 
-	const struct lanes_config side_by_side = { .count = (size_t)config.lanes, .ingest = counting, .facts = facts };
-	enum err err = lanes_start(&side_by_side, &lanes);
+	struct workers *workers = NULL;
+	struct purge_consumer *purges = NULL;
+	struct ops_server *ops = NULL;
+	enum err err = start_workers(&s, &workers);
 	if (err == OK)
-		err = follow_purges(&config, pool, log, metrics, &purges);
-	const struct ops_server_check checks[] = {
-		{ "postgres", pg_pool_is_reachable, pool }, { "schema", pg_pool_schema_will_do, pool },
-		{ "kafka", lanes_reach_kafka, lanes },      { "partitions", lanes_have_no_stranded_partition, lanes },
-		{ "storing", lanes_are_storing, lanes },    { "dead_letters", lanes_keep_dead_letters, lanes }
-	};
-	const struct ops_server_config serving = { .port = (uint16_t)config.ops_port,
-		                                   .checks = checks,
-		                                   .check_count = sizeof(checks) / sizeof(checks[0]),
-		                                   .metrics = metrics,
-		                                   .clock = clock_system(),
-		                                   .log = log };
+		err = start_purge_consumer(&s, &purges);
+	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, s.pool },
+		                                   { "schema", pg_pool_schema_will_do, s.pool },
+		                                   { "kafka", workers_reach_kafka, workers },
+		                                   { "partitions", workers_have_no_halted_partition, workers },
+		                                   { "batch_writer", workers_can_store, workers },
+		                                   { "dead_letters", workers_can_send_dead_letters, workers } };
 	if (err == OK)
-		err = ops_server_start(&serving, &ops);
+		err = start_ops_server(&s, checks, sizeof(checks) / sizeof(checks[0]), &ops);
 
 	if (err == OK) {
-		log_info(log, "started", LOG_INT("ops_port", ops_server_port(ops)));
+		log_info(s.log, "started", LOG_INT("ops_port", ops_server_port(ops)));
 		shutdown_wait(shutdown);
 		ops_server_set_draining(ops);
 	}
 
 	ops_server_stop(ops);
-	purge_follower_stop(purges);
-	lanes_stop(lanes);
-	pg_pool_free(pool);
+	purge_consumer_stop(purges);
+	workers_stop(workers);
+	pg_pool_free(s.pool);
 	shutdown_free(shutdown);
-	metrics_free(metrics);
-	log_free(log);
+	metrics_free(s.metrics);
+	log_free(s.log);
 	return err == OK ? 0 : 1;
 }

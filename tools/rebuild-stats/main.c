@@ -6,15 +6,15 @@
 #include "tools/rebuild-stats/rebuild.h"
 
 #define CONNECT_TIMEOUT_MS 5000
-#define EXIT_UNEQUAL 1
-#define EXIT_NOT_DONE 2
+#define EXIT_DIFFERENT 1
+#define EXIT_UNDETERMINED 2
 
 struct config {
 	char pg_url[1024];
 };
 
 static const struct env_var vars[] = {
-	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "libpq connection string of the schema's owner"),
+	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "libpq connection string of the owner of the schema"),
 };
 
 static size_t check(const void *arg, struct strbuf *problems)
@@ -26,31 +26,31 @@ static size_t check(const void *arg, struct strbuf *problems)
 static const struct program program = {
 	.name = "rebuild-stats",
 	.summary =
-		"makes statistics and roll-ups of a link, or of all, say again what the visit log says, while consumers count;\n"
-		"ends with 0 if they are equal then, with 1 if they are not, with 2 if it could not tell",
+		"makes the statistics and roll-ups of one link or of all links equal to the visit log, while consumers count;\n"
+		"exit status: 0 = equal, 1 = different, 2 = could not be determined",
 	.options = "[--check] --link ID | [--check] --all",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 	.check = check,
 };
 
-/* False: it is none of ours. */
-static bool read_wish(int argc, char **argv, struct rebuild_wish *wish)
+/* False when the arguments are invalid. */
+static bool parse_options(int argc, char **argv, struct rebuild_options *options)
 {
-	int named = 0; /* which links: once, and no more */
+	int selections = 0; /* of --link and --all; exactly one is required */
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--check") == 0) {
-			wish->only_checks = true;
+			options->check_only = true;
 			continue;
 		}
 		bool is_link = strcmp(argv[i], "--link") == 0 && i + 1 < argc &&
-		               number_parse(argv[i + 1], 1, INT64_MAX, &wish->link_id) == OK;
+		               number_parse(argv[i + 1], 1, INT64_MAX, &options->link_id) == OK;
 		if (!is_link && strcmp(argv[i], "--all") != 0)
 			return false;
 		i += is_link;
-		named++;
+		selections++;
 	}
-	return named == 1;
+	return selections == 1;
 }
 
 static int exit_status(enum err err, struct pg_conn *conn)
@@ -59,28 +59,28 @@ static int exit_status(enum err err, struct pg_conn *conn)
 	case OK:
 		return 0;
 	case ERR_CONFLICT:
-		return EXIT_UNEQUAL;
+		return EXIT_DIFFERENT;
 	case ERR_NOT_FOUND:
-		fprintf(stderr, "rebuild-stats: there is no such link\n");
-		return EXIT_NOT_DONE;
+		fprintf(stderr, "rebuild-stats: the link does not exist\n");
+		return EXIT_UNDETERMINED;
 	case ERR_LIMIT:
-		fprintf(stderr, "rebuild-stats: another one is at work\n");
-		return EXIT_NOT_DONE;
+		fprintf(stderr, "rebuild-stats: another rebuild is running; try again later\n");
+		return EXIT_UNDETERMINED;
 	default:
 		fprintf(stderr, "rebuild-stats: %s\n", conn ? pg_conn_message(conn) : "PostgreSQL cannot be reached");
-		return EXIT_NOT_DONE;
+		return EXIT_UNDETERMINED;
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct rebuild_wish wish = { 0 };
+	struct rebuild_options options = { 0 };
 	struct config config;
-	bool is_clear = read_wish(argc, argv, &wish);
-	int status = program_start(&program, is_clear ? 1 : argc, argv, &config);
+	bool is_valid = parse_options(argc, argv, &options);
+	int status = program_start(&program, is_valid ? 1 : argc, argv, &config);
 	if (status != PROGRAM_RUN)
 		return status;
-	if (!is_clear) {
+	if (!is_valid) {
 		fprintf(stderr, "rebuild-stats: %s\n", program.options);
 		return PROGRAM_EXIT_USAGE;
 	}
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
 	struct pg_conn *conn = NULL;
 	enum err err = pg_conn_open(config.pg_url, program.name, CONNECT_TIMEOUT_MS, 0, log, &conn);
 	if (err == OK)
-		err = rebuild_run(conn, &wish);
+		err = rebuild_run(conn, &options);
 	status = exit_status(err, conn);
 	pg_conn_close(conn);
 	log_free(log);

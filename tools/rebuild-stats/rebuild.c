@@ -8,27 +8,30 @@
 #include "tools/rebuild-stats/rebuild_difference.h"
 #include "tools/rebuild-stats/rebuild_repair.h"
 
-/* Links of one look. */
+/* Links per comparison. */
 #define LINKS "200"
-/* A session of one that has just ended may still hold it. */
+/* The session of a rebuild that has just ended may still hold the lock. */
 #define LOCK_TRIES 40
 #define LOCK_PAUSE_MS 50
-/* "rebuild", as a number. */
+/* The key spells "rebuild". */
 #define LOCK_SQL "SELECT pg_try_advisory_lock(32196677577403492)::integer"
-/* No day is finished meanwhile; who is at it now needs less than a second. */
-#define NOT_FINISHING_SQL "SELECT pg_advisory_lock_shared(finished_days_locks(), 64)"
+/*
+ * Keeps the janitor from finishing a day meanwhile. A janitor that holds the lock needs less than a
+ * second.
+ */
+#define LOCK_FINISHED_DAYS_SQL "SELECT pg_advisory_lock_shared(finished_days_locks(), 64)"
 #define DAY_SIZE 32
 
-struct tally {
-	struct rebuild_difference before; /* repaired, unless it only checked */
-	struct rebuild_difference after;  /* what a second look still found */
+struct totals {
+	struct rebuild_difference before; /* found first, and repaired unless check_only */
+	struct rebuild_difference after;  /* found by the second comparison */
 	int64_t links;
 };
 
 static void add(struct rebuild_difference *sum, const struct rebuild_difference *part)
 {
-	for (int book = REBUILD_QUARTERS; book < REBUILD_BOOKS; book++)
-		sum->rows[book] += part->rows[book];
+	for (int table = REBUILD_QUARTERS; table < REBUILD_TABLES; table++)
+		sum->rows[table] += part->rows[table];
 }
 
 static enum err find(struct pg_conn *conn, int64_t first, int64_t last, struct rebuild_difference *out)
@@ -37,36 +40,36 @@ static enum err find(struct pg_conn *conn, int64_t first, int64_t last, struct r
 	                                           : rebuild_difference_find(conn, first, last, out);
 }
 
-/* The links from first to last, or the platform. */
-static enum err rebuild(struct pg_conn *conn, const struct rebuild_wish *wish, int64_t first, int64_t last,
-                        struct tally *tally)
+/* Rebuilds the links from first to last, or the platform. */
+static enum err rebuild(struct pg_conn *conn, const struct rebuild_options *options, int64_t first, int64_t last,
+                        struct totals *totals)
 {
 	struct rebuild_difference found = { 0 };
 	enum err err = find(conn, first, last, &found);
 	if (err != OK)
 		return err;
-	add(&tally->before, &found);
-	if (rebuild_difference_sum(&found) == 0 || wish->only_checks)
+	add(&totals->before, &found);
+	if (rebuild_difference_sum(&found) == 0 || options->check_only)
 		return OK;
 	err = rebuild_repair_add(conn);
 	if (err == OK)
 		err = find(conn, first, last, &found);
 	if (err == OK)
-		add(&tally->after, &found);
+		add(&totals->after, &found);
 	return err;
 }
 
-static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_wish *wish, struct tally *tally)
+static enum err rebuild_one(struct pg_conn *conn, const struct rebuild_options *options, struct totals *totals)
 {
 	struct pg_params params = { 0 };
-	pg_params_int(&params, wish->link_id);
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE id = $1", &params, &tally->links);
-	if (err == OK && tally->links == 0)
+	pg_params_int(&params, options->link_id);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM links WHERE id = $1", &params, &totals->links);
+	if (err == OK && totals->links == 0)
 		return ERR_NOT_FOUND;
-	return err == OK ? rebuild(conn, wish, wish->link_id, wish->link_id, tally) : err;
+	return err == OK ? rebuild(conn, options, options->link_id, options->link_id, totals) : err;
 }
 
-/* The last of the next links after reached, and how many they are. */
+/* Finds the next group of links after reached: the id of the last one, and their number. */
 static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last, int64_t *count)
 {
 	struct pg_params params = { 0 };
@@ -84,28 +87,28 @@ static enum err next_links(struct pg_conn *conn, int64_t reached, int64_t *last,
 	return err;
 }
 
-static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_wish *wish, struct tally *tally)
+static enum err rebuild_all(struct pg_conn *conn, const struct rebuild_options *options, struct totals *totals)
 {
 	int64_t reached = 0;
 	int64_t last = 0;
 	int64_t count = 0;
 	enum err err;
 	while ((err = next_links(conn, reached, &last, &count)) == OK && count > 0) {
-		err = rebuild(conn, wish, reached + 1, last, tally);
+		err = rebuild(conn, options, reached + 1, last, totals);
 		if (err != OK)
 			return err;
 		reached = last;
-		tally->links += count;
+		totals->links += count;
 	}
 	if (err == OK)
-		err = rebuild(conn, wish, REBUILD_DIFFERENCE_PLATFORM, REBUILD_DIFFERENCE_PLATFORM, tally);
+		err = rebuild(conn, options, REBUILD_DIFFERENCE_PLATFORM, REBUILD_DIFFERENCE_PLATFORM, totals);
 	if (err != ERR_NOT_FOUND)
 		return err;
-	printf("rebuild-stats: the platform's row counts clicks that the log does not have any more; it was not looked at\n");
+	printf("rebuild-stats: platform row skipped: it counts visits that the visit log no longer has\n");
 	return OK;
 }
 
-static void say(const char *what, const struct rebuild_difference *difference)
+static void print_difference(const char *what, const struct rebuild_difference *difference)
 {
 	printf("rebuild-stats: %s: %" PRId64 " rows of statistics, %" PRId64 " of quarters, %" PRId64
 	       " of hours, %" PRId64 " of days\n",
@@ -114,45 +117,47 @@ static void say(const char *what, const struct rebuild_difference *difference)
 	       difference->rows[REBUILD_DAY_TOTALS] + difference->rows[REBUILD_DAY_VALUES]);
 }
 
-static enum err report(const struct rebuild_wish *wish, const struct tally *tally, const char *begin_of_log)
+static enum err report(const struct rebuild_options *options, const struct totals *totals, const char *log_start)
 {
-	bool is_whole = strcmp(begin_of_log, "-infinity") == 0;
-	printf("rebuild-stats: %" PRId64 " links, the visit log %s%s\n", tally->links,
-	       is_whole ? "is whole" : "begins on ", is_whole ? "" : begin_of_log);
-	say(wish->only_checks ? "differed from the log" : "differed from the log and were made equal", &tally->before);
-	const struct rebuild_difference *left = wish->only_checks ? &tally->before : &tally->after;
-	if (!wish->only_checks)
-		say("differ after it", left);
+	bool is_complete = strcmp(log_start, "-infinity") == 0;
+	printf("rebuild-stats: %" PRId64 " links; the visit log %s%s\n", totals->links,
+	       is_complete ? "is complete" : "begins on ", is_complete ? "" : log_start);
+	print_difference(options->check_only ? "different from the visit log"
+	                                     : "different from the visit log and repaired",
+	                 &totals->before);
+	const struct rebuild_difference *left = options->check_only ? &totals->before : &totals->after;
+	if (!options->check_only)
+		print_difference("still different", left);
 	printf("rebuild-stats: %s\n", rebuild_difference_sum(left) == 0 ? "equal" : "NOT equal");
 	return rebuild_difference_sum(left) == 0 ? OK : ERR_CONFLICT;
 }
 
-/* Two at once would both add what they found. The end of the session gives it back. */
+/* Two rebuilds at once would both apply the same differences. The lock ends with the session. */
 static enum err lock(struct pg_conn *conn)
 {
-	int64_t is_alone = 0;
-	enum err err = pg_conn_query_int(conn, LOCK_SQL, NULL, &is_alone);
-	for (int tries = 1; err == OK && !is_alone && tries < LOCK_TRIES; tries++) {
+	int64_t is_locked = 0;
+	enum err err = pg_conn_query_int(conn, LOCK_SQL, NULL, &is_locked);
+	for (int tries = 1; err == OK && !is_locked && tries < LOCK_TRIES; tries++) {
 		poll(NULL, 0, LOCK_PAUSE_MS);
-		err = pg_conn_query_int(conn, LOCK_SQL, NULL, &is_alone);
+		err = pg_conn_query_int(conn, LOCK_SQL, NULL, &is_locked);
 	}
-	if (err == OK && !is_alone)
+	if (err == OK && !is_locked)
 		return ERR_LIMIT;
-	return err == OK ? pg_conn_query(conn, NOT_FINISHING_SQL, NULL, NULL) : err;
+	return err == OK ? pg_conn_query(conn, LOCK_FINISHED_DAYS_SQL, NULL, NULL) : err;
 }
 
-enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish)
+enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *options)
 {
-	struct tally tally = { 0 };
-	char begin_of_log[DAY_SIZE] = "";
-	enum err err = wish->only_checks ? OK : lock(conn);
+	struct totals totals = { 0 };
+	char log_start[DAY_SIZE] = "";
+	enum err err = options->check_only ? OK : lock(conn);
 	if (err == OK)
 		err = rebuild_difference_prepare(conn);
 	if (err == OK)
 		err = rebuild_repair_prepare(conn);
 	if (err == OK)
-		err = rebuild_difference_begin_of_log(conn, begin_of_log, sizeof(begin_of_log));
+		err = rebuild_difference_log_start(conn, log_start, sizeof(log_start));
 	if (err == OK)
-		err = wish->link_id ? rebuild_one(conn, wish, &tally) : rebuild_all(conn, wish, &tally);
-	return err == OK ? report(wish, &tally, begin_of_log) : err;
+		err = options->link_id ? rebuild_one(conn, options, &totals) : rebuild_all(conn, options, &totals);
+	return err == OK ? report(options, &totals, log_start) : err;
 }

@@ -1,7 +1,7 @@
 /*
- * One thread at a time per connection. Makes statistics and roll-ups say again what the visit log says
- * (rebuild_difference.h: how the two are compared; rebuild_repair.h: how the difference is added), while consumers go
- * on counting; and proves it by looking a second time. Says what it finds on stdout.
+ * One thread at a time per connection. Makes link_statistics and the roll-ups equal to the visit
+ * log again, while consumers keep counting. rebuild_difference.h finds the differences and
+ * rebuild_repair.h applies them. A second comparison then verifies the result. Reports on stdout.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_H
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_H
@@ -12,16 +12,17 @@
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 
-struct rebuild_wish {
-	int64_t link_id; /* 0 = all links, and the platform */
-	bool only_checks;
+struct rebuild_options {
+	int64_t link_id; /* 0 = all links and the platform */
+	bool check_only;
 };
 
 /*
- * OK: everything is equal now. ERR_CONFLICT: it is not (only_checks: nothing was changed). ERR_NOT_FOUND: there is no
- * such link. ERR_LIMIT: another rebuild is at work, and has been for two seconds; checks disturb nobody. Anything else:
- * PostgreSQL is away, or refuses; pg_conn_message says why.
+ * OK: everything is equal now. ERR_CONFLICT: something still differs (with check_only, nothing was
+ * changed). ERR_NOT_FOUND: the link does not exist. ERR_LIMIT: another rebuild has been running for
+ * two seconds; check_only does not need the lock. Anything else: PostgreSQL is down or refuses a
+ * statement; pg_conn_message says why.
  */
-enum err rebuild_run(struct pg_conn *conn, const struct rebuild_wish *wish) MUST_CHECK;
+enum err rebuild_run(struct pg_conn *conn, const struct rebuild_options *options) MUST_CHECK;
 
 #endif

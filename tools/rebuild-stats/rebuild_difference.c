@@ -3,21 +3,21 @@
 #include <stdio.h>
 
 static const char tables_sql[] =
-	"CREATE TEMPORARY TABLE rebuild_rollup (book integer, link_id bigint, bucket timestamptz, dimension visit_dimension, "
+	"CREATE TEMPORARY TABLE rebuild_rollup (table_id integer, link_id bigint, bucket timestamptz, dimension visit_dimension, "
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);"
-	"CREATE INDEX ON rebuild_rollup (book, link_id, dimension, bucket, value);"
+	"CREATE INDEX ON rebuild_rollup (table_id, link_id, dimension, bucket, value);"
 	"CREATE TEMPORARY TABLE rebuild_statistics (link_id bigint, humans bigint, bots bigint, uniques bigint, "
 	"old_last timestamptz, new_last timestamptz, old_n bigint, old_mean float8, old_m2 float8, "
 	"new_n bigint, new_mean float8, new_m2 float8);"
-	"CREATE TEMPORARY TABLE rebuild_day (begin_of_log date, detached date[]);"
+	"CREATE TEMPORARY TABLE rebuild_day (log_start date, detached date[]);"
 	"CREATE TEMPORARY TABLE rebuild_hour (link_id bigint, bucket timestamptz, dimension visit_dimension, "
 	"value text COLLATE \"C\", humans bigint, bots bigint, uniques bigint);";
 
 /*
- * Whoever drops a partition, or forgets what lay astray, has said so in visit_log_reach. Partitions that an operator
- * dropped with his own hands are missed where the oldest one is younger than the schema; else the log begins with the
- * first click, whatever day that was of. No partition is dropped, made or detached while the transaction holds its
- * lock.
+ * The janitor records in visit_log_reach when it drops a partition or deletes stray visits.
+ * Partitions that an operator dropped by hand are noticed when the oldest partition is younger than
+ * the schema. Otherwise the log begins with the first click, whatever its day. No partition can be
+ * dropped, created or detached while the transaction holds its lock.
  */
 static const char days_of_log_sql[] =
 	"INSERT INTO rebuild_day SELECT greatest((SELECT since FROM visit_log_reach), "
@@ -26,7 +26,7 @@ static const char days_of_log_sql[] =
 	"ARRAY(SELECT to_date(right(relname, 8), 'YYYYMMDD') FROM pg_class WHERE relname ~ '^visit_log_[0-9]{8}$' "
 	"AND relkind = 'r' AND NOT relispartition AND relnamespace = 'public'::regnamespace) AS detached) AS found";
 
-#define HAS_DAY(day) day " >= begin_of_log AND " day " <> ALL (detached)"
+#define HAS_DAY(day) day " >= log_start AND " day " <> ALL (detached)"
 #define UTC_DAY(time) "(" time " AT TIME ZONE 'UTC')::date"
 #define LINKS "link_id BETWEEN $1 AND $2 AND EXISTS (SELECT FROM links WHERE links.id = link_id)"
 #define SUMS                                                                                                           \
@@ -35,7 +35,7 @@ static const char days_of_log_sql[] =
 #define AMOUNTS                                                                                                        \
 	"coalesce(w.humans, 0) - coalesce(s.humans, 0), coalesce(w.bots, 0) - coalesce(s.bots, 0), "                   \
 	"coalesce(w.uniques, 0) - coalesce(s.uniques, 0)"
-/* A row of zeroes says no more than none. */
+/* A row of zeroes equals a missing row. */
 #define DIFFERS                                                                                                        \
 	"(coalesce(w.humans, 0), coalesce(w.bots, 0), coalesce(w.uniques, 0)) <> "                                     \
 	"(coalesce(s.humans, 0), coalesce(s.bots, 0), coalesce(s.uniques, 0))"
@@ -61,7 +61,7 @@ static const char hours_sql[] =
 	"(SELECT r.* FROM visit_rollup_hour r, rebuild_day WHERE " LINKS
 	" AND " HAS_DAY(UTC_DAY("bucket")) ") s USING (link_id, bucket, dimension, value) WHERE " DIFFERS;
 
-/* Days that are not finished are nobody's book: what stands there is made anew. */
+/* Days that are not finished are skipped, because finishing a day replaces their rows. */
 static const char days_of_values_sql[] =
 	"INSERT INTO rebuild_rollup SELECT 4, link_id, day::timestamp AT TIME ZONE 'UTC', dimension, value, " AMOUNTS
 	" FROM "
@@ -74,7 +74,7 @@ static const char days_of_values_sql[] =
 				  "day") " AND finished_days_have(finished_days, link_id, day, dimension, value)) s "
 					 "USING (link_id, day, dimension, value) WHERE " DIFFERS;
 
-/* What the log says of a day is what its quarters say and what they lack. */
+/* The log's sum of a day is the sum of its quarters plus their differences. */
 static const char days_sql[] =
 	"INSERT INTO rebuild_rollup SELECT 3, link_id, day::timestamp AT TIME ZONE 'UTC', NULL, NULL, " AMOUNTS " FROM "
 	"(SELECT link_id, day, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
@@ -83,7 +83,7 @@ static const char days_sql[] =
 			  "(SELECT link_id, bucket, humans, bots, uniques FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
 			  " AND " HAS_DAY(UTC_DAY(
 				  "bucket")) " UNION ALL SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup "
-					     "WHERE book = 1) quarters GROUP BY 1, 2) sums, finished_days "
+					     "WHERE table_id = 1) quarters GROUP BY 1, 2) sums, finished_days "
 					     "WHERE finished_days_have_total(finished_days, link_id, day)) w FULL JOIN "
 					     "(SELECT r.* FROM visit_total_day r, rebuild_day, finished_days WHERE " LINKS
 					     " AND " HAS_DAY(
@@ -93,12 +93,13 @@ static const char days_sql[] =
 #define LATENCY                                                                                                        \
 	"count(*) AS n, coalesce(avg(latency_us / 1000.0::float8), 0) AS mean, "                                       \
 	"coalesce(var_pop(latency_us / 1000.0::float8) * count(*), 0) AS m2, max(occurred_at) AS last"
-/* As close as adding up in batches and in one pass come. */
+/* The tolerance covers the rounding between sums in batches and in one pass. */
 #define FAR(a, b) "abs(" a " - " b ") > 1e-9 * greatest(1, abs(" a "))"
 
 /*
- * w: what the log and the quarters of days that it does not have say. `uniques` of those days may be missing from
- * quarters that are older than the column, so only what differs in the log's days is added.
+ * w: the sums of the log, plus the quarters of days that the log no longer has. Quarters older than
+ * the column `uniques` lack it, so for such links only the differences within the log's days are
+ * added.
  */
 #define STATISTICS_DIFFERENCE                                                                                          \
 	"INSERT INTO rebuild_statistics "                                                                              \
@@ -120,17 +121,17 @@ static const char statistics_sql[] = "WITH asked AS (SELECT id, created_at FROM 
 				"older AS (SELECT link_id, sum(humans)::bigint AS humans, sum(bots)::bigint AS bots FROM visit_rollup_quarter, rebuild_day "
 				"WHERE " LINKS " AND NOT (" HAS_DAY(UTC_DAY(
 					"bucket")) ") GROUP BY 1), "
-						   "amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup WHERE book = 1 GROUP BY 1), "
-						   "known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= begin_of_log OR begin_of_log = '-infinity') "
-						   "AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_whole "
+						   "amiss AS (SELECT link_id, sum(uniques)::bigint AS uniques FROM rebuild_rollup WHERE table_id = 1 GROUP BY 1), "
+						   "known AS (SELECT id AS link_id, older.link_id IS NULL AND (created_at >= log_start OR log_start = '-infinity') "
+						   "AND NOT EXISTS (SELECT FROM unnest(detached) AS day WHERE day >= created_at::date) AS is_complete "
 						   "FROM rebuild_day, asked LEFT JOIN older ON link_id = id), "
 						   "wanted AS (SELECT link_id, coalesce(log.humans, 0) + coalesce(older.humans, 0) AS humans, "
 						   "coalesce(log.bots, 0) + coalesce(older.bots, 0) AS bots, "
-						   "CASE WHEN is_whole THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
-						   "CASE WHEN is_whole THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
-						   "CASE WHEN is_whole THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
-						   "CASE WHEN is_whole THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
-						   "CASE WHEN is_whole THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
+						   "CASE WHEN is_complete THEN coalesce(log.uniques, 0) ELSE stored.uniques + coalesce(amiss.uniques, 0) END AS uniques, "
+						   "CASE WHEN is_complete THEN log.last ELSE greatest(log.last, stored.last) END AS last, "
+						   "CASE WHEN is_complete THEN coalesce(log.n, 0) ELSE stored.n END AS n, "
+						   "CASE WHEN is_complete THEN coalesce(log.mean, 0) ELSE stored.mean END AS mean, "
+						   "CASE WHEN is_complete THEN coalesce(log.m2, 0) ELSE stored.m2 END AS m2 "
 						   "FROM known JOIN stored USING (link_id) LEFT JOIN log USING (link_id) LEFT JOIN older USING (link_id) "
 						   "LEFT JOIN amiss USING (link_id)) " STATISTICS_DIFFERENCE;
 
@@ -145,7 +146,7 @@ static enum err begin(struct pg_conn *conn)
 	enum err err = pg_conn_begin(conn);
 	if (err == OK)
 		err = pg_conn_query(conn, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", NULL, NULL);
-	/* Before the snapshot, so that the partitions that it sees are those that there are. */
+	/* Locks before the snapshot is taken, so that the snapshot sees the current partitions. */
 	if (err == OK)
 		err = pg_conn_query(conn, "LOCK TABLE visit_log IN ACCESS SHARE MODE", NULL, NULL);
 	if (err == OK)
@@ -170,12 +171,12 @@ static enum err count(struct pg_conn *conn, struct rebuild_difference *out)
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
-		"SELECT count(*) FILTER (WHERE book = 1), count(*) FILTER (WHERE book = 2), "
-		"count(*) FILTER (WHERE book = 3), count(*) FILTER (WHERE book = 4), (SELECT count(*) FROM rebuild_statistics) "
+		"SELECT count(*) FILTER (WHERE table_id = 1), count(*) FILTER (WHERE table_id = 2), "
+		"count(*) FILTER (WHERE table_id = 3), count(*) FILTER (WHERE table_id = 4), (SELECT count(*) FROM rebuild_statistics) "
 		"FROM rebuild_rollup",
 		NULL, &rows);
-	for (int book = REBUILD_QUARTERS; err == OK && book < REBUILD_BOOKS; book++)
-		out->rows[book] = pg_result_int(rows, 0, book - 1);
+	for (int table = REBUILD_QUARTERS; err == OK && table < REBUILD_TABLES; table++)
+		out->rows[table] = pg_result_int(rows, 0, table - 1);
 	pg_result_free(rows);
 	return err;
 }
@@ -185,12 +186,12 @@ enum err rebuild_difference_prepare(struct pg_conn *conn)
 	return pg_conn_script(conn, tables_sql);
 }
 
-enum err rebuild_difference_begin_of_log(struct pg_conn *conn, char *out, size_t size)
+enum err rebuild_difference_log_start(struct pg_conn *conn, char *out, size_t size)
 {
 	struct pg_result *rows = NULL;
 	enum err err = begin(conn);
 	if (err == OK)
-		err = pg_conn_query(conn, "SELECT begin_of_log FROM rebuild_day", NULL, &rows);
+		err = pg_conn_query(conn, "SELECT log_start FROM rebuild_day", NULL, &rows);
 	if (err == OK)
 		snprintf(out, size, "%s", pg_result_text(rows, 0, 0));
 	pg_result_free(rows);
@@ -219,13 +220,13 @@ enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t la
 enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_difference *out)
 {
 	struct rebuild_difference found = { 0 };
-	int64_t is_whole = 0;
+	int64_t is_complete = 0;
 	enum err err = begin(conn);
 	if (err == OK)
 		err = pg_conn_query_int(
-			conn, "SELECT (begin_of_log = '-infinity' AND detached = '{}')::integer FROM rebuild_day", NULL,
-			&is_whole);
-	if (err == OK && !is_whole)
+			conn, "SELECT (log_start = '-infinity' AND detached = '{}')::integer FROM rebuild_day", NULL,
+			&is_complete);
+	if (err == OK && !is_complete)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
 		err = pg_conn_query(conn, platform_sql, NULL, NULL);
@@ -240,7 +241,7 @@ enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_d
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference)
 {
 	int64_t sum = 0;
-	for (int book = REBUILD_QUARTERS; book < REBUILD_BOOKS; book++)
-		sum += difference->rows[book];
+	for (int table = REBUILD_QUARTERS; table < REBUILD_TABLES; table++)
+		sum += difference->rows[table];
 	return sum;
 }

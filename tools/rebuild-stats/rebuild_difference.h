@@ -1,15 +1,19 @@
 /*
- * One thread at a time per connection. Where the books differ from the visit log: statistics and roll-ups of some links
- * compared with what their rows in visit_log add up to, in one snapshot. What is found waits in two temporary tables,
- * as how much is to be added to a row of a book.
+ * One thread at a time per connection. Finds where the aggregate tables differ from the visit log.
+ * Compares the statistics and roll-ups of some links with the sums of their rows in visit_log, in
+ * one snapshot. The differences go into two temporary tables, as the amounts to add to each row.
  *
- * That amount is right for ever: a batch of the consumer adds the same to the log and to the books, in one transaction,
- * so their difference stays what it was, whatever is counted between the look and the repair. A day that is finished in
- * between would be made of hours that the repair has not come to: whoever repairs keeps days from being finished.
+ * These amounts stay valid. A consumer adds each batch to the log and to the aggregate tables in
+ * one transaction, so the difference does not change, whatever is counted between the comparison
+ * and the repair. One exception is a day that the janitor finishes in between: it would be
+ * aggregated from hours that are not repaired yet. The caller must therefore keep days from being
+ * finished.
  *
- * Compared are the days that the log has: from the day of visit_log_reach and from its oldest partition on (all, when
- * nothing was ever dropped or forgotten), without those whose partition was detached. Roll-ups of other days are all that is left of them and stay as they are. A link with such
- * days keeps its latency and the later of two last visits; its visits become the sum of its quarters.
+ * Only days that the log has are compared: from the day in visit_log_reach and from the oldest
+ * partition on (all days if nothing was ever dropped), except days whose partition was detached.
+ * Roll-ups of other days are all that is left of those days and stay unchanged. A link with such
+ * days keeps its latency and the later one of two last visits; its visits become the sum of its
+ * quarters.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_DIFFERENCE_H
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_DIFFERENCE_H
@@ -20,34 +24,37 @@
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 
-/* The row of link_statistics that counts all links together, also those that are gone. */
+/* The row of link_statistics for all links together, including deleted ones. */
 #define REBUILD_DIFFERENCE_PLATFORM INT64_C(0)
 
-enum rebuild_difference_book {
+enum rebuild_difference_table {
 	REBUILD_QUARTERS = 1,
 	REBUILD_HOURS,
-	REBUILD_DAY_TOTALS, /* of finished days, and so are the values */
+	REBUILD_DAY_TOTALS, /* this and the next: only finished days */
 	REBUILD_DAY_VALUES,
 	REBUILD_STATISTICS,
-	REBUILD_BOOKS
+	REBUILD_TABLES
 };
 
-/* Rows that differ, by book; the platform's row counts as one of REBUILD_STATISTICS. */
+/* The number of different rows per table. The platform's row belongs to REBUILD_STATISTICS. */
 struct rebuild_difference {
-	int64_t rows[REBUILD_BOOKS];
+	int64_t rows[REBUILD_TABLES];
 };
 
-/* Once per connection: the tables. */
+/* Creates the temporary tables, once per connection. */
 enum err rebuild_difference_prepare(struct pg_conn *conn) MUST_CHECK;
 
-/* Since when the log is whole, as text: "2026-11-21", or "-infinity" when nothing of it was ever dropped. */
-enum err rebuild_difference_begin_of_log(struct pg_conn *conn, char *out, size_t size) MUST_CHECK;
+/*
+ * The first day from which the log is complete: "2026-11-21", or "-infinity" if nothing was ever
+ * dropped.
+ */
+enum err rebuild_difference_log_start(struct pg_conn *conn, char *out, size_t size) MUST_CHECK;
 
-/* Looks anew at the links from first to last that exist; what was found before is forgotten. */
+/* Compares the existing links from first to last. Discards earlier differences. */
 enum err rebuild_difference_find(struct pg_conn *conn, int64_t first, int64_t last,
                                  struct rebuild_difference *out) MUST_CHECK;
 
-/* The same of the platform. ERR_NOT_FOUND: days of the log are gone, so that nobody can tell. */
+/* Compares the platform's row. ERR_NOT_FOUND: not possible, because days of the log are gone. */
 enum err rebuild_difference_find_platform(struct pg_conn *conn, struct rebuild_difference *out) MUST_CHECK;
 
 int64_t rebuild_difference_sum(const struct rebuild_difference *difference);

@@ -5,7 +5,7 @@
 
 #include "lib/net/pg_transaction.h"
 
-/* Rows of one transaction. */
+/* Rows per transaction. */
 #define STEP "2000"
 #define TRIES 20
 #define PAUSE_MS 50
@@ -13,12 +13,17 @@
 static const char tables_sql[] = "CREATE TEMPORARY TABLE rebuild_rollup_step (LIKE rebuild_rollup);"
 				 "CREATE TEMPORARY TABLE rebuild_statistics_step (LIKE rebuild_statistics);";
 
-/* The rest of the transaction keeps the links from being purged: a purge would miss what it adds. */
-#define HOLD(step) "SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
-#define LET_GO(step)                                                                                                   \
+/*
+ * Keeps the links from being purged until the transaction ends. A purge would miss the added rows.
+ */
+#define LOCK_LINKS(step) "SELECT FROM links WHERE id IN (SELECT link_id FROM " step ") ORDER BY id FOR KEY SHARE"
+#define DROP_PURGED(step)                                                                                              \
 	"DELETE FROM " step " WHERE link_id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link_id)"
-/* A roll-up is never without the row by which the sweep of purged links finds it. */
-#define MAKE_STATISTICS(step)                                                                                          \
+/*
+ * The nightly sweep of purged links finds roll-ups through their row of link_statistics, so that
+ * row must exist.
+ */
+#define CREATE_STATISTICS(step)                                                                                        \
 	"INSERT INTO link_statistics (link_id) SELECT DISTINCT link_id FROM " step                                     \
 	" ORDER BY link_id ON CONFLICT DO NOTHING"
 #define ADD                                                                                                            \
@@ -29,38 +34,38 @@ static const char tables_sql[] = "CREATE TEMPORARY TABLE rebuild_rollup_step (LI
 static const char *const rollup_steps[] = {
 	"TRUNCATE rebuild_rollup_step",
 	"WITH taken AS (DELETE FROM rebuild_rollup WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_rollup "
-	"ORDER BY book, link_id, dimension, bucket, value LIMIT " STEP ")) RETURNING *) "
+	"ORDER BY table_id, link_id, dimension, bucket, value LIMIT " STEP ")) RETURNING *) "
 	"INSERT INTO rebuild_rollup_step SELECT * FROM taken",
-	HOLD("rebuild_rollup_step"),
-	LET_GO("rebuild_rollup_step"),
-	MAKE_STATISTICS("rebuild_rollup_step"),
+	LOCK_LINKS("rebuild_rollup_step"),
+	DROP_PURGED("rebuild_rollup_step"),
+	CREATE_STATISTICS("rebuild_rollup_step"),
 	"INSERT INTO visit_rollup_quarter AS old (link_id, bucket, humans, bots, uniques) "
-	"SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup_step WHERE book = 1 ORDER BY link_id, bucket "
+	"SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = 1 ORDER BY link_id, bucket "
 	"ON CONFLICT (link_id, bucket) " ADD,
 	"DELETE FROM visit_rollup_quarter t USING rebuild_rollup_step step "
-	"WHERE step.book = 1 AND t.bucket = step.bucket AND " IS_ZERO,
+	"WHERE step.table_id = 1 AND t.bucket = step.bucket AND " IS_ZERO,
 	"INSERT INTO visit_rollup_hour AS old (link_id, bucket, humans, bots, uniques, dimension, value) "
-	"SELECT link_id, bucket, humans, bots, uniques, dimension, value FROM rebuild_rollup_step WHERE book = 2 "
+	"SELECT link_id, bucket, humans, bots, uniques, dimension, value FROM rebuild_rollup_step WHERE table_id = 2 "
 	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, bucket, value) " ADD,
-	"DELETE FROM visit_rollup_hour t USING rebuild_rollup_step step WHERE step.book = 2 AND t.bucket = step.bucket "
+	"DELETE FROM visit_rollup_hour t USING rebuild_rollup_step step WHERE step.table_id = 2 AND t.bucket = step.bucket "
 	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
 	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) "
-	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rebuild_rollup_step WHERE book = 3 "
+	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques FROM rebuild_rollup_step WHERE table_id = 3 "
 	"ORDER BY link_id, bucket ON CONFLICT (link_id, day) " ADD,
-	"DELETE FROM visit_total_day t USING rebuild_rollup_step step WHERE step.book = 3 "
+	"DELETE FROM visit_total_day t USING rebuild_rollup_step step WHERE step.table_id = 3 "
 	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date AND " IS_ZERO,
 	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) "
 	"SELECT link_id, (bucket AT TIME ZONE 'UTC')::date, humans, bots, uniques, dimension, value "
-	"FROM rebuild_rollup_step WHERE book = 4 "
+	"FROM rebuild_rollup_step WHERE table_id = 4 "
 	"ORDER BY link_id, dimension, bucket, value ON CONFLICT (link_id, dimension, day, value) " ADD,
-	"DELETE FROM visit_rollup_day t USING rebuild_rollup_step step WHERE step.book = 4 "
+	"DELETE FROM visit_rollup_day t USING rebuild_rollup_step step WHERE step.table_id = 4 "
 	"AND t.day = (step.bucket AT TIME ZONE 'UTC')::date "
 	"AND t.dimension = step.dimension AND t.value = step.value AND " IS_ZERO,
 };
 
 /*
- * What was counted since the look, b, is what the row has beyond its old latency (welford_merge backwards); it is
- * merged with the new one (welford_merge).
+ * b: what was counted since the comparison, which is the row's latency minus its old latency
+ * (welford_merge reversed). It is merged with the new latency (welford_merge).
  */
 static const char set_statistics_sql[] =
 	"UPDATE link_statistics t SET visit_count = t.visit_count + step.humans, bot_count = t.bot_count + step.bots, "
@@ -85,9 +90,9 @@ static const char *const statistics_steps[] = {
 	"TRUNCATE rebuild_statistics_step",
 	"WITH taken AS (DELETE FROM rebuild_statistics WHERE ctid = ANY (ARRAY(SELECT ctid FROM rebuild_statistics "
 	"ORDER BY link_id LIMIT " STEP ")) RETURNING *) INSERT INTO rebuild_statistics_step SELECT * FROM taken",
-	HOLD("rebuild_statistics_step"),
-	LET_GO("rebuild_statistics_step"),
-	MAKE_STATISTICS("rebuild_statistics_step"),
+	LOCK_LINKS("rebuild_statistics_step"),
+	DROP_PURGED("rebuild_statistics_step"),
+	CREATE_STATISTICS("rebuild_statistics_step"),
 	"SELECT FROM link_statistics WHERE link_id IN (SELECT link_id FROM rebuild_statistics_step) "
 	"ORDER BY link_id FOR UPDATE",
 	set_statistics_sql,
@@ -100,7 +105,7 @@ struct step {
 	size_t count;
 };
 
-static enum err take_step_on(void *ctx, struct pg_conn *conn)
+static enum err run_statements(void *ctx, struct pg_conn *conn)
 {
 	const struct step *step = ctx;
 	enum err err = OK;
@@ -109,30 +114,30 @@ static enum err take_step_on(void *ctx, struct pg_conn *conn)
 	return err;
 }
 
-static enum err take_step(struct pg_conn *conn, const char *const *steps, size_t count)
+static enum err run_step(struct pg_conn *conn, const char *const *steps, size_t count)
 {
 	struct step step = { steps, count };
-	return pg_transaction_on(conn, take_step_on, &step);
+	return pg_transaction_on(conn, run_statements, &step);
 }
 
-/* A deadlock with whoever counts took the step back whole; it is in its table again. */
-static enum err insist(struct pg_conn *conn, const char *const *steps, size_t count)
+/* A deadlock with a consumer rolls the whole step back, so that its rows are in the table again. */
+static enum err run_step_with_retries(struct pg_conn *conn, const char *const *steps, size_t count)
 {
-	enum err err = take_step(conn, steps, count);
+	enum err err = run_step(conn, steps, count);
 	for (int tries = 1; err == ERR_CONFLICT && tries < TRIES; tries++) {
 		poll(NULL, 0, PAUSE_MS);
-		err = take_step(conn, steps, count);
+		err = run_step(conn, steps, count);
 	}
 	return err;
 }
 
-/* Until nothing is left of it. */
+/* Repeats the step until no rows are left. */
 static enum err add_all(struct pg_conn *conn, const char *left_sql, const char *const *steps, size_t count)
 {
 	int64_t left = 0;
 	enum err err = pg_conn_query_int(conn, left_sql, NULL, &left);
 	while (err == OK && left > 0) {
-		err = insist(conn, steps, count);
+		err = run_step_with_retries(conn, steps, count);
 		if (err == OK)
 			err = pg_conn_query_int(conn, left_sql, NULL, &left);
 	}

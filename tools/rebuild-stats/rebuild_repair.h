@@ -1,7 +1,7 @@
 /*
- * One thread at a time per connection. Adds what rebuild_difference_find found to the books, in transactions of few
- * rows, so that nobody who counts waits for long. Rows come in the order in which the consumer takes them. Whatever
- * ends it half-way, another look finds what is left.
+ * One thread at a time per connection. Adds the differences of rebuild_difference_find to the
+ * aggregate tables. Uses small transactions, so that consumers do not wait long, and the row order
+ * of the consumer. After an interruption, another comparison finds what is left.
  */
 #ifndef WAYMARK_TOOLS_REBUILD_STATS_REBUILD_REPAIR_H
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_REPAIR_H
@@ -9,10 +9,10 @@
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 
-/* Once per connection, after rebuild_difference_prepare. */
+/* Creates temporary tables, once per connection, after rebuild_difference_prepare. */
 enum err rebuild_repair_prepare(struct pg_conn *conn) MUST_CHECK;
 
-/* A link that was purged since it was looked at gets nothing. ERR_CONFLICT: deadlocks, again and again. */
+/* Skips links that were purged since the comparison. ERR_CONFLICT: too many deadlocks in a row. */
 enum err rebuild_repair_add(struct pg_conn *conn) MUST_CHECK;
 
 #endif

@@ -14,38 +14,38 @@
 	", LATERAL (VALUES ('country', country), ('city', city), ('region', region), ('referrer', referrer_host), "    \
 	"('browser', browser), ('os', os), ('device', device), ('language', language), ('utm_source', utm_source), "   \
 	"('utm_medium', utm_medium), ('utm_campaign', utm_campaign)) AS fact (dimension, value) WHERE value <> '' "
-#define DIFFER(log, kept, keys)                                                                                        \
-	"SELECT count(*) FROM (" log ") AS log FULL JOIN (" kept ") AS kept USING (" keys ") "                         \
-	"WHERE (log.humans, log.bots, log.uniques) IS DISTINCT FROM (kept.humans, kept.bots, kept.uniques)"
+#define COUNT_DIFFERENCES(log, stored, keys)                                                                           \
+	"SELECT count(*) FROM (" log ") AS log FULL JOIN (" stored ") AS stored USING (" keys ") "                     \
+	"WHERE (log.humans, log.bots, log.uniques) IS DISTINCT FROM (stored.humans, stored.bots, stored.uniques)"
 
 static const char statistics_sql[] =
-	DIFFER("SELECT link_id, " SUMS "GROUP BY link_id",
-               "SELECT link_id, visit_count AS humans, bot_count AS bots, unique_visitors AS uniques "
-               "FROM link_statistics WHERE link_id > 0",
-               "link_id");
+	COUNT_DIFFERENCES("SELECT link_id, " SUMS "GROUP BY link_id",
+                          "SELECT link_id, visit_count AS humans, bot_count AS bots, unique_visitors AS uniques "
+                          "FROM link_statistics WHERE link_id > 0",
+                          "link_id");
 
-static const char quarters_sql[] =
-	DIFFER("SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS "GROUP BY 1, 2",
-               "SELECT * FROM visit_rollup_quarter", "link_id, bucket");
+static const char quarters_sql[] = COUNT_DIFFERENCES(
+	"SELECT link_id, date_bin('15 minutes', occurred_at, 'epoch') AS bucket, " SUMS "GROUP BY 1, 2",
+	"SELECT * FROM visit_rollup_quarter", "link_id, bucket");
 
-static const char hours_sql[] = DIFFER(
+static const char hours_sql[] = COUNT_DIFFERENCES(
 	"SELECT link_id, dimension, date_bin('1 hour', occurred_at, 'epoch') AS bucket, value, " SUMS VALUES_OF_A_VISIT
 	"GROUP BY 1, 2, 3, 4",
 	"SELECT link_id, dimension::text, bucket, value, humans, bots, uniques FROM visit_rollup_hour",
 	"link_id, dimension, bucket, value");
 
-/* Those of days that are finished. */
-static const char days_sql[] =
-	DIFFER("SELECT v.* FROM (SELECT link_id, dimension::visit_dimension, day, value, " SUMS VALUES_OF_A_VISIT
-               "GROUP BY 1, 2, 3, 4) v, finished_days f WHERE finished_days_have(f, link_id, day, dimension, value)",
-               "SELECT d.* FROM visit_rollup_day d, finished_days f "
-               "WHERE finished_days_have(f, link_id, day, dimension, value)",
-               "link_id, dimension, day, value");
-static const char day_totals_sql[] =
-	DIFFER("SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) v, finished_days f "
-               "WHERE finished_days_have_total(f, link_id, day)",
-               "SELECT t.* FROM visit_total_day t, finished_days f WHERE finished_days_have_total(f, link_id, day)",
-               "link_id, day");
+/* Only of finished days. */
+static const char days_sql[] = COUNT_DIFFERENCES(
+	"SELECT v.* FROM (SELECT link_id, dimension::visit_dimension, day, value, " SUMS VALUES_OF_A_VISIT
+	"GROUP BY 1, 2, 3, 4) v, finished_days f WHERE finished_days_have(f, link_id, day, dimension, value)",
+	"SELECT d.* FROM visit_rollup_day d, finished_days f "
+	"WHERE finished_days_have(f, link_id, day, dimension, value)",
+	"link_id, dimension, day, value");
+static const char day_totals_sql[] = COUNT_DIFFERENCES(
+	"SELECT v.* FROM (SELECT link_id, day, " SUMS "GROUP BY 1, 2) v, finished_days f "
+	"WHERE finished_days_have_total(f, link_id, day)",
+	"SELECT t.* FROM visit_total_day t, finished_days f WHERE finished_days_have_total(f, link_id, day)",
+	"link_id, day");
 
 void books_assert_equal(struct test_database *db)
 {

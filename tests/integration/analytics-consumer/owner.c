@@ -8,42 +8,42 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "services/analytics-consumer/offset_store.h"
+#include "services/analytics-consumer/storage/offset_store.h"
 
 #define BATCH_MAX 2000
 #define TOPIC "redirects"
 
-/* As an assignment does. */
-static void make_rows(struct world *world)
+/* Creates the rows in consumer_offsets, as an assignment does. */
+static void create_rows(struct world *fixture)
 {
 	static const int32_t partitions[] = { 0, 1 };
-	struct progress_partition rows[2];
+	struct offsets_partition rows[2];
 	struct pg_conn *conn = NULL;
-	assert_int_equal(pg_pool_take(world_pool(world), &conn), OK);
+	assert_int_equal(pg_pool_take(world_pool(fixture), &conn), OK);
 	assert_int_equal(offset_store_read(conn, TOPIC, partitions, 2, rows), OK);
-	pg_pool_give(world->pool, conn);
+	pg_pool_give(fixture->pool, conn);
 }
 
-void owner_open(struct owner *owner, struct world *world, int64_t stored)
+void owner_open(struct owner *owner, struct world *fixture, int64_t stored)
 {
-	const struct visit_store_config config = { .pool = world_pool(world),
-		                                   .producer = world->producer,
+	const struct visit_store_config config = { .pool = world_pool(fixture),
+		                                   .producer = fixture->producer,
 		                                   .topic = TOPIC,
 		                                   .visits_max = BATCH_MAX,
-		                                   .log = world->fixture->log };
-	const struct progress_partition partitions[] = { { .partition = 0, .stored = stored, .published = stored },
-		                                         { .partition = 1, .stored = stored, .published = stored } };
-	*owner = (struct owner){ .world = world, .store = visit_store_new(&config) };
+		                                   .log = fixture->backend->log };
+	const struct offsets_partition partitions[] = { { .partition = 0, .stored = stored, .published = stored },
+		                                        { .partition = 1, .stored = stored, .published = stored } };
+	*owner = (struct owner){ .fixture = fixture, .store = visit_store_new(&config) };
 	batch_init(&owner->batch, BATCH_MAX, TOPIC, "dead-letters");
-	progress_assign(&owner->progress, partitions, 2);
-	make_rows(world);
+	offsets_assign(&owner->offsets, partitions, 2);
+	create_rows(fixture);
 	strbuf_init(&owner->encoded, REDIRECT_EVENT_BYTES_MAX);
 }
 
 void owner_close(struct owner *owner)
 {
 	strbuf_clear(&owner->encoded);
-	progress_clear(&owner->progress);
+	offsets_clear(&owner->offsets);
 	batch_clear(&owner->batch);
 	visit_store_free(owner->store);
 }
@@ -55,7 +55,7 @@ void owner_take(struct owner *owner, int32_t partition, int64_t offset, const st
 	const struct kafka_message message = {
 		.partition = partition, .offset = offset, .value = owner->encoded.data, .value_len = owner->encoded.len
 	};
-	batch_add(&owner->batch, &owner->world->sources, &message, progress_find(&owner->progress, partition),
+	batch_add(&owner->batch, &owner->fixture->sources, &message, offsets_find(&owner->offsets, partition),
 	          clock_now_us(clock_system()));
 }
 
@@ -69,13 +69,13 @@ void owner_take_clicks(struct owner *owner, int32_t partition, int64_t first_off
 
 enum err owner_store(struct owner *owner)
 {
-	return visit_store_add(owner->store, &owner->batch, &owner->progress);
+	return visit_store_add(owner->store, &owner->batch, &owner->offsets);
 }
 
 void owner_go_on(struct owner *owner)
 {
-	progress_keep(&owner->progress);
-	progress_publish(&owner->progress);
-	progress_forget(&owner->progress);
+	offsets_mark_stored(&owner->offsets);
+	offsets_mark_published(&owner->offsets);
+	offsets_begin_batch(&owner->offsets);
 	batch_reset(&owner->batch);
 }

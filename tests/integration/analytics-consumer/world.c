@@ -19,103 +19,103 @@
 #define QUIET_MS 500
 #define RULES "/usr/share/uap-core/regexes.yaml"
 
-static void open_sources(struct world *world)
+static void open_sources(struct world *fixture)
 {
 	struct geoip *geoip = NULL;
 	assert_int_equal(geoip_open("", NULL, &geoip), OK);
-	world->sources.geoip = geoip;
-	assert_int_equal(user_agent_parser_new(RULES, 1000, world->fixture->log, &world->sources.user_agents), OK);
+	fixture->sources.geoip = geoip;
+	assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log, &fixture->sources.user_agents), OK);
 }
 
-static void set_config(struct world *world)
+static void set_config(struct world *fixture)
 {
-	world->config = (struct ingest_config){ .kafka = &world->fixture->kafka,
-		                                .group = world->fixture->unique,
-		                                .topic = world->redirects,
-		                                .dead_letter_topic = world->dead_letters,
-		                                .visits_topic = world->visits,
-		                                .session_timeout_ms = 6000,
-		                                .batch_events = 1000,
-		                                .batch_ms = 20,
-		                                .sources = world->sources,
-		                                .clock = clock_system(),
-		                                .log = world->fixture->log };
+	fixture->config = (struct ingest_config){ .kafka = &fixture->backend->kafka,
+		                                  .group = fixture->backend->unique,
+		                                  .topic = fixture->redirects,
+		                                  .dead_letter_topic = fixture->dead_letters,
+		                                  .visits_topic = fixture->visits,
+		                                  .session_timeout_ms = 6000,
+		                                  .batch_events = 1000,
+		                                  .batch_ms = 20,
+		                                  .sources = fixture->sources,
+		                                  .clock = clock_system(),
+		                                  .log = fixture->backend->log };
 }
 
 int world_open(void **state)
 {
-	struct world *world = mem_zero(sizeof(*world));
-	if (net_fixture_set_up((void **)&world->fixture) != 0)
+	struct world *fixture = mem_zero(sizeof(*fixture));
+	if (net_fixture_set_up((void **)&fixture->backend) != 0)
 		return -1;
-	const char *unique = world->fixture->unique;
-	world->database = test_database_new();
-	test_database_url(world->database, "waymark_consumer", world->pg_url);
-	snprintf(world->redirects, sizeof(world->redirects), "%s.redirects", unique);
-	snprintf(world->dead_letters, sizeof(world->dead_letters), "%s.dead-letters", unique);
-	snprintf(world->visits, sizeof(world->visits), "%s.visits", unique);
-	const struct kafka_producer_config producer = { .kafka = &world->fixture->kafka,
+	const char *unique = fixture->backend->unique;
+	fixture->database = test_database_new();
+	test_database_url(fixture->database, "waymark_consumer", fixture->pg_url);
+	snprintf(fixture->redirects, sizeof(fixture->redirects), "%s.redirects", unique);
+	snprintf(fixture->dead_letters, sizeof(fixture->dead_letters), "%s.dead-letters", unique);
+	snprintf(fixture->visits, sizeof(fixture->visits), "%s.visits", unique);
+	const struct kafka_producer_config producer = { .kafka = &fixture->backend->kafka,
 		                                        .queue_max = 1000000,
 		                                        .queue_bytes_max = (size_t)256 << 20,
 		                                        .linger_ms = 1,
-		                                        .log = world->fixture->log };
-	assert_int_equal(kafka_producer_new(&producer, &world->producer), OK);
-	world->records = mem_array(WORLD_RECORDS_MAX, sizeof(*world->records));
-	open_sources(world);
-	set_config(world);
-	*state = world;
+		                                        .log = fixture->backend->log };
+	assert_int_equal(kafka_producer_new(&producer, &fixture->producer), OK);
+	fixture->records = mem_array(WORLD_RECORDS_MAX, sizeof(*fixture->records));
+	open_sources(fixture);
+	set_config(fixture);
+	*state = fixture;
 	return 0;
 }
 
 int world_close(void **state)
 {
-	struct world *world = *state;
+	struct world *fixture = *state;
 	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++)
-		ingest_stop(world->ingests[i]);
-	kafka_producer_free(world->producer);
-	user_agent_parser_free(world->sources.user_agents);
+		ingest_stop(fixture->ingests[i]);
+	kafka_producer_free(fixture->producer);
+	user_agent_parser_free(fixture->sources.user_agents);
 	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++)
-		user_agent_parser_free(world->parsers[i]);
-	geoip_close((struct geoip *)world->sources.geoip);
-	world_close_pool(world);
-	free(world->records);
-	test_database_drop(world->database);
-	net_fixture_tear_down((void **)&world->fixture);
-	free(world);
+		user_agent_parser_free(fixture->parsers[i]);
+	geoip_close((struct geoip *)fixture->sources.geoip);
+	world_close_pool(fixture);
+	free(fixture->records);
+	test_database_drop(fixture->database);
+	net_fixture_tear_down((void **)&fixture->backend);
+	free(fixture);
 	return 0;
 }
 
 int world_reset(void **state)
 {
-	struct world *world = *state;
-	test_database_run(world->database,
+	struct world *fixture = *state;
+	test_database_run(fixture->database,
 	                  "TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
 	                  "visit_rollup_day, visit_total_day, consumer_offsets");
 	return 0;
 }
 
-void world_make_topics(struct world *world)
+void world_make_topics(struct world *fixture)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
-		print_message("skipped: the embedded broker cannot make topics, this test needs Apache Kafka\n");
+		print_message("skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
 	struct kafka_topic topics[3] = { { .partitions = WORLD_PARTITIONS },
 		                         { .partitions = 1 },
 		                         { .partitions = WORLD_PARTITIONS } };
-	snprintf(topics[0].name, sizeof(topics[0].name), "%s", world->redirects);
-	snprintf(topics[1].name, sizeof(topics[1].name), "%s", world->dead_letters);
-	snprintf(topics[2].name, sizeof(topics[2].name), "%s", world->visits);
-	if (world->visits_bytes_max) {
+	snprintf(topics[0].name, sizeof(topics[0].name), "%s", fixture->redirects);
+	snprintf(topics[1].name, sizeof(topics[1].name), "%s", fixture->dead_letters);
+	snprintf(topics[2].name, sizeof(topics[2].name), "%s", fixture->visits);
+	if (fixture->visits_bytes_max) {
 		topics[2].setting_count = 1;
 		snprintf(topics[2].settings[0].name, sizeof(topics[2].settings[0].name), "max.message.bytes");
 		snprintf(topics[2].settings[0].value, sizeof(topics[2].settings[0].value), "%s",
-		         world->visits_bytes_max);
+		         fixture->visits_bytes_max);
 	}
-	const struct kafka_topics_config config = { .kafka = &world->fixture->kafka,
+	const struct kafka_topics_config config = { .kafka = &fixture->backend->kafka,
 		                                    .replication = -1,
 		                                    .timeout_ms = WORLD_DEADLINE_MS,
-		                                    .log = world->fixture->log };
+		                                    .log = fixture->backend->log };
 	assert_int_equal(kafka_topics_ensure(&config, topics, 3), OK);
 }
 
@@ -139,98 +139,98 @@ struct redirect_event world_click(int64_t link_id, uint32_t visitor)
 	return click;
 }
 
-void world_produce_bytes(struct world *world, const char *key, const void *bytes, size_t len)
+void world_produce_bytes(struct world *fixture, const char *key, const void *bytes, size_t len)
 {
 	const struct kafka_record record = {
-		.topic = world->redirects, .key = key, .key_len = strlen(key), .value = bytes, .value_len = len
+		.topic = fixture->redirects, .key = key, .key_len = strlen(key), .value = bytes, .value_len = len
 	};
-	assert_int_equal(kafka_producer_send(world->producer, &record), OK);
+	assert_int_equal(kafka_producer_send(fixture->producer, &record), OK);
 }
 
-void world_produce(struct world *world, const struct redirect_event *click)
+void world_produce(struct world *fixture, const struct redirect_event *click)
 {
 	struct strbuf encoded;
 	strbuf_init(&encoded, REDIRECT_EVENT_BYTES_MAX);
 	redirect_event_encode(click, &encoded);
-	world_produce_bytes(world, click->slug, encoded.data, encoded.len);
+	world_produce_bytes(fixture, click->slug, encoded.data, encoded.len);
 	strbuf_clear(&encoded);
 }
 
-void world_flush(struct world *world)
+void world_flush(struct world *fixture)
 {
-	assert_int_equal(kafka_producer_flush(world->producer, WORLD_DEADLINE_MS), OK);
+	assert_int_equal(kafka_producer_flush(fixture->producer, WORLD_DEADLINE_MS), OK);
 }
 
-struct pg_pool *world_pool(struct world *world)
+struct pg_pool *world_pool(struct world *fixture)
 {
-	const struct pg_pool_config config = { .url = world->pg_url,
+	const struct pg_pool_config config = { .url = fixture->pg_url,
 		                               .application_name = "test",
 		                               .max = 4,
 		                               .wait_ms = 5000,
 		                               .connect_timeout_ms = 5000,
 		                               .statement_timeout_ms = 5000,
 		                               .clock = clock_system(),
-		                               .log = world->fixture->log };
-	if (!world->pool)
-		world->pool = pg_pool_new(&config);
-	return world->pool;
+		                               .log = fixture->backend->log };
+	if (!fixture->pool)
+		fixture->pool = pg_pool_new(&config);
+	return fixture->pool;
 }
 
-void world_close_pool(struct world *world)
+void world_close_pool(struct world *fixture)
 {
-	pg_pool_free(world->pool);
-	world->pool = NULL;
+	pg_pool_free(fixture->pool);
+	fixture->pool = NULL;
 }
 
-struct ingest *world_start(struct world *world)
+struct ingest *world_start(struct world *fixture)
 {
 	size_t i = 0;
-	while (i < WORLD_INGESTS_MAX - 1 && world->ingests[i])
+	while (i < WORLD_INGESTS_MAX - 1 && fixture->ingests[i])
 		i++;
-	assert_null(world->ingests[i]);
-	world->config.pool = world_pool(world);
-	/* Each has a parser of its own, as each process has: one thread at a time may use it. */
-	if (!world->parsers[i])
-		assert_int_equal(user_agent_parser_new(RULES, 1000, world->fixture->log, &world->parsers[i]), OK);
-	world->config.sources.user_agents = world->parsers[i];
-	assert_int_equal(ingest_start(&world->config, &world->ingests[i]), OK);
-	return world->ingests[i];
+	assert_null(fixture->ingests[i]);
+	fixture->config.pool = world_pool(fixture);
+	/* Each consumer has its own parser, because only one thread at a time may use a parser. */
+	if (!fixture->parsers[i])
+		assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log, &fixture->parsers[i]), OK);
+	fixture->config.sources.user_agents = fixture->parsers[i];
+	assert_int_equal(ingest_start(&fixture->config, &fixture->ingests[i]), OK);
+	return fixture->ingests[i];
 }
 
-struct ingest *world_start_zombie(struct world *world)
+struct ingest *world_start_zombie(struct world *fixture)
 {
-	const char *group = world->config.group;
-	snprintf(world->zombie_group, sizeof(world->zombie_group), "%s-zombie", world->fixture->unique);
-	world->config.group = world->zombie_group;
-	struct ingest *zombie = world_start(world);
-	world->config.group = group;
+	const char *group = fixture->config.group;
+	snprintf(fixture->zombie_group, sizeof(fixture->zombie_group), "%s-zombie", fixture->backend->unique);
+	fixture->config.group = fixture->zombie_group;
+	struct ingest *zombie = world_start(fixture);
+	fixture->config.group = group;
 	return zombie;
 }
 
-void world_stop(struct world *world, struct ingest *ingest)
+void world_stop(struct world *fixture, struct ingest *ingest)
 {
 	for (size_t i = 0; i < WORLD_INGESTS_MAX; i++) {
-		if (world->ingests[i] == ingest)
-			world->ingests[i] = NULL;
+		if (fixture->ingests[i] == ingest)
+			fixture->ingests[i] = NULL;
 	}
 	ingest_stop(ingest);
 }
 
 #define COUNTED "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
 
-int64_t world_counted(struct world *world)
+int64_t world_counted(struct world *fixture)
 {
-	return test_database_ask(world->database, COUNTED);
+	return test_database_ask(fixture->database, COUNTED);
 }
 
-void world_await_counted(struct world *world, int64_t count)
+void world_await_counted(struct world *fixture, int64_t count)
 {
-	test_database_await(world->database, COUNTED, count, WORLD_DEADLINE_MS);
+	test_database_await(fixture->database, COUNTED, count, WORLD_DEADLINE_MS);
 }
 
-void world_assert_books(struct world *world, int64_t count)
+void world_assert_books(struct world *fixture, int64_t count)
 {
-	static const char *const books[] = {
+	static const char *const ledgers[] = {
 		COUNTED,
 		"SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
 		"SELECT coalesce(sum(latency_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
@@ -238,9 +238,9 @@ void world_assert_books(struct world *world, int64_t count)
 		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_hour WHERE dimension = 'browser'",
 		"SELECT count(*) FROM visit_log",
 	};
-	for (size_t i = 0; i < sizeof(books) / sizeof(books[0]); i++)
-		assert_int_equal(test_database_ask(world->database, books[i]), count);
-	books_assert_equal(world->database);
+	for (size_t i = 0; i < sizeof(ledgers) / sizeof(ledgers[0]); i++)
+		assert_int_equal(test_database_ask(fixture->database, ledgers[i]), count);
+	books_assert_equal(fixture->database);
 }
 
 static void copy_header(struct kafka_consumer *consumer, const char *name, char *out, size_t size)
@@ -265,18 +265,18 @@ static void copy_record(struct kafka_consumer *consumer, const struct kafka_mess
 	copy_header(consumer, "bytes", out->original_bytes, sizeof(out->original_bytes));
 }
 
-size_t world_read(struct world *world, const char *topic, size_t count)
+size_t world_read(struct world *fixture, const char *topic, size_t count)
 {
 	char group[128];
 	struct kafka_consumer *consumer = NULL;
 	snprintf(group, sizeof(group), "%s.%lld", topic, (long long)clock_steady_us(clock_system()));
 	const struct kafka_consumer_config config = {
-		.kafka = &world->fixture->kafka,
+		.kafka = &fixture->backend->kafka,
 		.group = group,
 		.topic = topic,
 		.session_timeout_ms = 6000,
 		.events = kafka_fixture_from_the_beginning,
-		.log = world->fixture->log,
+		.log = fixture->backend->log,
 	};
 	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);
 	int64_t deadline_ms = net_fixture_now_ms() + WORLD_DEADLINE_MS;
@@ -288,7 +288,7 @@ size_t world_read(struct world *world, const char *topic, size_t count)
 			fail_msg("%s has %zu records, not %zu", topic, n, count);
 		if (kafka_consumer_poll(consumer, 50, &message) != OK)
 			continue;
-		copy_record(consumer, &message, &world->records[n++]);
+		copy_record(consumer, &message, &fixture->records[n++]);
 		last_ms = net_fixture_now_ms();
 	}
 	kafka_consumer_free(consumer);

@@ -1,4 +1,7 @@
-/* The books say what the visit log says, whatever was wrong with them and whoever counts meanwhile. */
+/*
+ * After a rebuild the aggregate tables equal the visit log, however they were damaged, even while
+ * consumers count.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +17,7 @@
 
 #define VISITS 600
 
-/* Three days of visits to twenty links with all that is rolled up. */
+/* Three days of visits to twenty links, with a value in every rolled-up dimension. */
 static const char visits_sql[] =
 	"INSERT INTO links (slug, link_type, original_url, expires_at, created_at) "
 	"SELECT 'rebuild-' || n, 'TEMPORARY', 'https://example.com/', now() + interval '8 hours', now() - interval '9 days' "
@@ -29,10 +32,10 @@ static const char visits_sql[] =
 	"(ARRAY['letter', ''])[1 + n % 2], 'email', (ARRAY['spring', 'a,\"b{'])[1 + n % 2] "
 	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
 	"FROM generate_series(1, 600) n) visit;"
-	/* Today, too: what is counted meanwhile comes late. */
+	/* Marks even today as finished, so that new visits count as late. */
 	"UPDATE finished_days SET totals_since = current_date - 9, next_day = current_date + 1;";
 
-/* As the consumer does it: one transaction for the log and for all books. */
+/* Counts a visit as the consumer does: one transaction for the log and all aggregate tables. */
 static const char count_visit_sql[] =
 	"CREATE FUNCTION count_visit(link bigint, microseconds integer) RETURNS integer LANGUAGE plpgsql AS $$ "
 	"DECLARE at timestamptz := clock_timestamp(); BEGIN "
@@ -57,8 +60,11 @@ static const char count_visit_sql[] =
 	"/ (old.latency_count + 1); "
 	"RETURN 1; END $$;";
 
-/* Each a transaction of its own, so that it waits for whoever counts and never in a circle. */
-static const char *const spoilers[] = {
+/*
+ * Each statement is a transaction, so that it waits for counting transactions but cannot deadlock
+ * with them.
+ */
+static const char *const damage_sql[] = {
 	"UPDATE visit_rollup_quarter SET humans = humans + 5 WHERE link_id % 3 = 0",
 	"DELETE FROM visit_rollup_hour WHERE link_id % 4 = 0 AND dimension IN ('browser', 'utm_campaign')",
 	"UPDATE visit_rollup_day SET bots = 0, uniques = 7 WHERE link_id % 5 = 0",
@@ -72,8 +78,8 @@ static const char *const spoilers[] = {
 	"UPDATE link_statistics SET bot_count = bot_count + 1 WHERE link_id = 0",
 };
 
-/* Everything that a rebuild may change. */
-static const char books_sql[] =
+/* A hash over everything that a rebuild may change. */
+static const char aggregates_hash_sql[] =
 	"SELECT hashtextextended(concat("
 	"(SELECT string_agg(concat_ws(',', link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, "
 	"round(latency_mean_ms::numeric, 6), round(latency_m2::numeric, 3)), ';' ORDER BY link_id) FROM link_statistics),"
@@ -99,11 +105,11 @@ static int drop(void **state)
 	return 0;
 }
 
-static enum err rebuild(struct test_database *db, int64_t link_id, bool only_checks)
+static enum err rebuild(struct test_database *db, int64_t link_id, bool check_only)
 {
-	const struct rebuild_wish wish = { .link_id = link_id, .only_checks = only_checks };
+	const struct rebuild_options options = { .link_id = link_id, .check_only = check_only };
 	struct pg_conn *conn = test_database_connect(db, NULL);
-	enum err err = rebuild_run(conn, &wish);
+	enum err err = rebuild_run(conn, &options);
 	if (err != OK && err != ERR_CONFLICT)
 		print_message("%s\n", pg_conn_message(conn));
 	pg_conn_close(conn);
@@ -117,10 +123,10 @@ static void run(struct test_database *db, const char *script)
 	pg_conn_close(conn);
 }
 
-static void spoil(struct test_database *db)
+static void damage(struct test_database *db)
 {
-	for (size_t i = 0; i < sizeof(spoilers) / sizeof(spoilers[0]); i++)
-		run(db, spoilers[i]);
+	for (size_t i = 0; i < sizeof(damage_sql) / sizeof(damage_sql[0]); i++)
+		run(db, damage_sql[i]);
 }
 
 static int64_t some_link(struct test_database *db)
@@ -128,8 +134,8 @@ static int64_t some_link(struct test_database *db)
 	return test_database_ask(db, "SELECT min(id) FROM links");
 }
 
-/* Before each test: nothing has been counted. */
-static int forget(void **state)
+/* Set-up of each test: empties the aggregate tables. */
+static int reset(void **state)
 {
 	run(*state,
 	    "TRUNCATE link_statistics, visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day;"
@@ -137,7 +143,7 @@ static int forget(void **state)
 	return 0;
 }
 
-static void makes_empty_books_say_what_the_log_says(void **state)
+static void fills_empty_aggregates_from_the_log(void **state)
 {
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
@@ -169,21 +175,21 @@ static void makes_empty_books_say_what_the_log_says(void **state)
 	assert_int_equal(test_database_ask(db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"), VISITS);
 }
 
-static void repairs_whatever_was_spoilt(void **state)
+static void repairs_any_damage(void **state)
 {
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, false), OK);
-	int64_t books = test_database_ask(db, books_sql);
-	spoil(db);
-	int64_t spoilt = test_database_ask(db, books_sql);
-	assert_int_not_equal(spoilt, books);
+	int64_t hash = test_database_ask(db, aggregates_hash_sql);
+	damage(db);
+	int64_t damaged = test_database_ask(db, aggregates_hash_sql);
+	assert_int_not_equal(damaged, hash);
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
-	assert_int_equal(test_database_ask(db, books_sql), spoilt);
+	assert_int_equal(test_database_ask(db, aggregates_hash_sql), damaged);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, books_sql), books);
+	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 }
 
-static void repairs_one_link_alone(void **state)
+static void repairs_a_single_link(void **state)
 {
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, false), OK);
@@ -194,12 +200,12 @@ static void repairs_one_link_alone(void **state)
 	assert_int_equal(rebuild(db, 4711, false), ERR_NOT_FOUND);
 }
 
-/* Today is being finished, and has come to the tenth link, to a city of it. */
+/* Today is being finished: the janitor has reached a city of the tenth link. */
 #define HALF_FINISHED                                                                                                  \
 	"UPDATE finished_days SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), "             \
 	"done_dimension = 'city', done_value = 'Berlin'"
 
-static void looks_only_at_days_that_are_finished(void **state)
+static void compares_only_finished_days(void **state)
 {
 	struct test_database *db = *state;
 	run(db, HALF_FINISHED);
@@ -216,7 +222,7 @@ static void looks_only_at_days_that_are_finished(void **state)
 	                 test_database_ask(db, "SELECT count(DISTINCT (dimension, value)) FROM visit_rollup_hour "
 	                                       "WHERE bucket >= current_date AND dimension <= 'city' "
 	                                       "AND link_id = (SELECT min(id) + 10 FROM links)"));
-	/* What stands behind that place is made anew, whatever it says. */
+	/* Rows after that position are ignored, because finishing the day replaces them. */
 	run(db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
 	        "SELECT max(id), current_date, 'os', 'Linux', 4711 FROM links");
 	assert_int_equal(rebuild(db, 0, true), OK);
@@ -226,13 +232,13 @@ static void looks_only_at_days_that_are_finished(void **state)
 	    "UPDATE finished_days SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
 }
 
-/* Such a day would be made of hours that it has not come to. */
-static void keeps_days_from_being_finished_meanwhile(void **state)
+/* A day finished meanwhile would be aggregated from hours that are not repaired yet. */
+static void keeps_days_from_being_finished(void **state)
 {
 	struct test_database *db = *state;
 	struct pg_conn *other = test_database_connect(db, NULL);
-	const struct rebuild_wish wish = { .link_id = some_link(db) };
-	assert_int_equal(rebuild_run(other, &wish), OK);
+	const struct rebuild_options options = { .link_id = some_link(db) };
+	assert_int_equal(rebuild_run(other, &options), OK);
 	int64_t done = test_database_ask(db, "SELECT finished_days_advance(current_date + 1, 100)");
 	pg_conn_close(other);
 	assert_int_equal(done, 0);
@@ -256,7 +262,7 @@ static void *count_visits(void *arg)
 		int64_t one = 0;
 		pg_params_int(&params, counter->first_link + counter->counted % 20);
 		pg_params_int(&params, 100 + counter->counted * 13 % 3000);
-		/* A deadlock would take it back whole, and the consumer would do it again. */
+		/* A deadlock rolls the visit back. A consumer would retry it. */
 		enum err err = pg_conn_query_int(conn, "SELECT count_visit($1, $2::integer)", &params, &one);
 		assert_true(err == OK || err == ERR_CONFLICT);
 		counter->counted += one;
@@ -265,7 +271,7 @@ static void *count_visits(void *arg)
 	return NULL;
 }
 
-static void is_exact_while_others_count(void **state)
+static void is_exact_while_consumers_count(void **state)
 {
 	enum { COUNTERS = 2, ROUNDS = 4 };
 	struct test_database *db = *state;
@@ -277,7 +283,7 @@ static void is_exact_while_others_count(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, count_visits, &counters[i]), 0);
 	}
 	for (int round = 0; round < ROUNDS; round++) {
-		spoil(db);
+		damage(db);
 		assert_int_equal(rebuild(db, 0, false), OK);
 	}
 	int64_t counted = 0;
@@ -293,16 +299,16 @@ static void is_exact_while_others_count(void **state)
 	                 VISITS + counted);
 }
 
-/* The schema is a year old, and retention has dropped the first of the three days. */
+/* Makes the schema a year old and drops the first of the three days, as retention does. */
 #define DROP_A_DAY                                                                                                     \
 	"UPDATE schema_migrations SET applied_at = now() - interval '1 year';"                                         \
 	"DO $$ BEGIN EXECUTE format('DROP TABLE %I', visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 2))); END $$;"
 
-static void keeps_what_retention_has_left_of_days_gone(void **state)
+static void keeps_roll_ups_of_days_that_retention_dropped(void **state)
 {
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, false), OK);
-	int64_t books = test_database_ask(db, books_sql);
+	int64_t hash = test_database_ask(db, aggregates_hash_sql);
 	run(db, DROP_A_DAY);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	run(db,
@@ -310,30 +316,33 @@ static void keeps_what_retention_has_left_of_days_gone(void **state)
 	    "UPDATE link_statistics SET visit_count = visit_count + 1 WHERE link_id > 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, books_sql), books);
+	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 }
 
-/* A click of long ago came late, was counted, and was forgotten with all that is older than four days: no partition went. */
-#define COUNT_ASTRAY                                                                                                             \
+/*
+ * Counts a late visit of eight days ago, which retention then deletes from the default partition
+ * without dropping a partition.
+ */
+#define COUNT_STRAY_VISIT                                                                                                        \
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot, is_unique, browser) "     \
 	"SELECT ((now() - interval '8 days') AT TIME ZONE 'UTC')::date, gen_random_uuid(), now() - interval '8 days', min(id), " \
 	"'rebuild', 302, 1500, false, true, 'Chrome' FROM links"
 
-static void keeps_what_was_forgotten_astray(void **state)
+static void keeps_counts_of_deleted_stray_visits(void **state)
 {
 	struct test_database *db = *state;
-	run(db, COUNT_ASTRAY);
+	run(db, COUNT_STRAY_VISIT);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	int64_t books = test_database_ask(db, books_sql);
+	int64_t hash = test_database_ask(db, aggregates_hash_sql);
 	assert_int_equal(test_database_ask(db, "SELECT visit_log_forget_astray(current_date - 4, 100)"), 1);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, books_sql), books);
-	/* The platform's row cannot be told any more, but the days that the log has can be. */
+	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
+	/* The platform's row can no longer be verified, but the days that the log has can be. */
 	run(db, "UPDATE visit_rollup_quarter SET humans = humans + 1 WHERE bucket >= current_date - 1");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, books_sql), books);
+	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 	run(db, "UPDATE visit_log_reach SET since = NULL");
 }
 
@@ -341,17 +350,17 @@ static void keeps_a_day_whose_partition_was_detached(void **state)
 {
 	struct test_database *db = *state;
 	assert_int_equal(rebuild(db, 0, false), OK);
-	int64_t books = test_database_ask(db, books_sql);
+	int64_t hash = test_database_ask(db, aggregates_hash_sql);
 	run(db, "DO $$ BEGIN EXECUTE format('ALTER TABLE visit_log DETACH PARTITION %I', "
 	        "visit_log_partition_name(((now() AT TIME ZONE 'UTC')::date - 1))); END $$;");
 	assert_int_equal(rebuild(db, 0, false), OK);
-	assert_int_equal(test_database_ask(db, books_sql), books);
+	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);
 	run(db, "DO $$ DECLARE day date := (now() AT TIME ZONE 'UTC')::date - 1; BEGIN "
 	        "EXECUTE format('ALTER TABLE visit_log ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', "
 	        "visit_log_partition_name(day), day, day + 1); END $$;");
 }
 
-static void brings_no_purged_link_back(void **state)
+static void does_not_restore_purged_links(void **state)
 {
 	struct test_database *db = *state;
 	run(db, "DELETE FROM links WHERE id = (SELECT min(id) FROM links)");
@@ -365,12 +374,12 @@ static void brings_no_purged_link_back(void **state)
 	assert_int_equal(test_database_ask(db, "SELECT latency_count FROM link_statistics WHERE link_id = 0"), VISITS);
 }
 
-static void lets_only_one_at_a_time_repair(void **state)
+static void refuses_a_second_rebuild_at_the_same_time(void **state)
 {
 	struct test_database *db = *state;
 	struct pg_conn *other = test_database_connect(db, NULL);
-	const struct rebuild_wish wish = { .link_id = some_link(db) };
-	assert_int_equal(rebuild_run(other, &wish), OK);
+	const struct rebuild_options options = { .link_id = some_link(db) };
+	assert_int_equal(rebuild_run(other, &options), OK);
 	enum err err = rebuild(db, 0, false);
 	enum err check = rebuild(db, 0, true);
 	pg_conn_close(other);
@@ -380,20 +389,20 @@ static void lets_only_one_at_a_time_repair(void **state)
 
 int main(void)
 {
-#define ANEW(test) cmocka_unit_test_setup(test, forget)
-	/* The last ones take something away. */
+#define AFTER_RESET(test) cmocka_unit_test_setup(test, reset)
+	/* The last tests remove days and links, so their order matters. */
 	const struct CMUnitTest tests[] = {
-		ANEW(makes_empty_books_say_what_the_log_says),
-		ANEW(repairs_whatever_was_spoilt),
-		ANEW(repairs_one_link_alone),
-		ANEW(looks_only_at_days_that_are_finished),
-		ANEW(keeps_days_from_being_finished_meanwhile),
-		ANEW(is_exact_while_others_count),
-		ANEW(lets_only_one_at_a_time_repair),
-		ANEW(keeps_what_was_forgotten_astray),
-		ANEW(keeps_a_day_whose_partition_was_detached),
-		ANEW(brings_no_purged_link_back),
-		ANEW(keeps_what_retention_has_left_of_days_gone),
+		AFTER_RESET(fills_empty_aggregates_from_the_log),
+		AFTER_RESET(repairs_any_damage),
+		AFTER_RESET(repairs_a_single_link),
+		AFTER_RESET(compares_only_finished_days),
+		AFTER_RESET(keeps_days_from_being_finished),
+		AFTER_RESET(is_exact_while_consumers_count),
+		AFTER_RESET(refuses_a_second_rebuild_at_the_same_time),
+		AFTER_RESET(keeps_counts_of_deleted_stray_visits),
+		AFTER_RESET(keeps_a_day_whose_partition_was_detached),
+		AFTER_RESET(does_not_restore_purged_links),
+		AFTER_RESET(keeps_roll_ups_of_days_that_retention_dropped),
 	};
 	return cmocka_run_group_tests(tests, make_visits, drop);
 }

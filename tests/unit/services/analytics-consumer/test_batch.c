@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/batch.h"
+#include "services/analytics-consumer/storage/batch.h"
 
 #define NOW_US INT64_C(1800000000000000)
 #define VISITS_MAX 4
@@ -18,8 +18,8 @@
 struct fixture {
 	struct enrich_sources sources;
 	struct batch batch;
-	struct progress progress;
-	struct progress_partition *partition; /* counted to 100 */
+	struct offsets offsets;
+	struct offsets_partition *partition; /* stored up to 100 */
 	struct strbuf encoded;
 };
 
@@ -55,14 +55,14 @@ static int set_up(void **state)
 {
 	struct fixture *f = mem_zero(sizeof(*f));
 	struct geoip *geoip = NULL;
-	const struct progress_partition row = { .stored = 100, .published = 90 };
+	const struct offsets_partition row = { .stored = 100, .published = 90 };
 	if (geoip_open("", NULL, &geoip) != OK ||
 	    user_agent_parser_new("/usr/share/uap-core/regexes.yaml", 10, NULL, &f->sources.user_agents) != OK)
 		return -1;
 	f->sources.geoip = geoip;
 	batch_init(&f->batch, VISITS_MAX, "redirects", "dead-letters");
-	progress_assign(&f->progress, &row, 1);
-	f->partition = &f->progress.partitions[0];
+	offsets_assign(&f->offsets, &row, 1);
+	f->partition = &f->offsets.partitions[0];
 	strbuf_init(&f->encoded, REDIRECT_EVENT_BYTES_MAX);
 	*state = f;
 	return 0;
@@ -72,7 +72,7 @@ static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 	batch_clear(&f->batch);
-	progress_clear(&f->progress);
+	offsets_clear(&f->offsets);
 	user_agent_parser_free(f->sources.user_agents);
 	geoip_close(f->sources.geoip);
 	strbuf_clear(&f->encoded);
@@ -80,7 +80,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void takes_clicks_until_it_is_full(void **state)
+static void accepts_clicks_until_it_is_full(void **state)
 {
 	struct fixture *f = *state;
 	assert_true(batch_is_empty(&f->batch));
@@ -90,13 +90,13 @@ static void takes_clicks_until_it_is_full(void **state)
 	}
 	assert_true(batch_is_full(&f->batch));
 	assert_int_equal(f->batch.count, VISITS_MAX);
-	assert_int_equal(f->partition->next, 100 + VISITS_MAX);
+	assert_int_equal(f->partition->next_stored, 100 + VISITS_MAX);
 	assert_int_equal(batch_sum(&f->batch).bots, VISITS_MAX);
 	batch_reset(&f->batch);
 	assert_true(batch_is_empty(&f->batch));
 }
 
-static void counts_up_to_the_newest_click_but_not_into_the_future(void **state)
+static void is_as_recent_as_its_newest_click_but_never_in_the_future(void **state)
 {
 	struct fixture *f = *state;
 	add_click(f, 100, NOW_US - 5);
@@ -107,17 +107,17 @@ static void counts_up_to_the_newest_click_but_not_into_the_future(void **state)
 	assert_int_equal(f->partition->as_of_us, NOW_US);
 }
 
-static void reads_counted_clicks_only_to_publish_them(void **state)
+static void marks_clicks_before_the_stored_offset_as_already_counted(void **state)
 {
 	struct fixture *f = *state;
 	add_click(f, 90, NOW_US);
 	add_click(f, 100, NOW_US);
-	assert_int_equal(f->batch.visits[0].fate, VISIT_COUNTED_BEFORE);
-	assert_int_equal(f->batch.visits[1].fate, VISIT_NEW);
-	assert_int_equal(f->partition->next, 101);
+	assert_int_equal(f->batch.visits[0].disposition, VISIT_ALREADY_COUNTED);
+	assert_int_equal(f->batch.visits[1].disposition, VISIT_NEW);
+	assert_int_equal(f->partition->next_stored, 101);
 }
 
-static void sends_what_is_no_click_to_the_dead_letters(void **state)
+static void adds_a_dead_letter_for_each_message_that_is_not_a_click(void **state)
 {
 	struct fixture *f = *state;
 	add_bytes(f, 100, "", 0);
@@ -125,19 +125,19 @@ static void sends_what_is_no_click_to_the_dead_letters(void **state)
 	add_bytes(f, 102, "\xff\xff\xff", 3);
 	assert_int_equal(f->batch.count, 0);
 	assert_int_equal(batch_sum(&f->batch).poisoned, 3);
-	assert_int_equal(f->partition->next, 103);
+	assert_int_equal(f->partition->next_stored, 103);
 	assert_false(batch_is_empty(&f->batch));
 }
 
-static void sends_no_second_dead_letter_for_what_was_counted_over(void **state)
+static void adds_no_second_dead_letter_before_the_stored_offset(void **state)
 {
 	struct fixture *f = *state;
 	add_bytes(f, 95, "\xff", 1);
 	assert_int_equal(batch_sum(&f->batch).poisoned, 0);
-	assert_int_equal(f->partition->next, 100);
+	assert_int_equal(f->partition->next_stored, 100);
 }
 
-static void is_full_of_poison_before_memory_is(void **state)
+static void is_full_when_dead_letters_reach_their_limit(void **state)
 {
 	struct fixture *f = *state;
 	batch_clear(&f->batch);
@@ -153,12 +153,12 @@ int main(void)
 {
 #define WITH_BATCH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		WITH_BATCH(takes_clicks_until_it_is_full),
-		WITH_BATCH(counts_up_to_the_newest_click_but_not_into_the_future),
-		WITH_BATCH(reads_counted_clicks_only_to_publish_them),
-		WITH_BATCH(sends_what_is_no_click_to_the_dead_letters),
-		WITH_BATCH(sends_no_second_dead_letter_for_what_was_counted_over),
-		WITH_BATCH(is_full_of_poison_before_memory_is),
+		WITH_BATCH(accepts_clicks_until_it_is_full),
+		WITH_BATCH(is_as_recent_as_its_newest_click_but_never_in_the_future),
+		WITH_BATCH(marks_clicks_before_the_stored_offset_as_already_counted),
+		WITH_BATCH(adds_a_dead_letter_for_each_message_that_is_not_a_click),
+		WITH_BATCH(adds_no_second_dead_letter_before_the_stored_offset),
+		WITH_BATCH(is_full_when_dead_letters_reach_their_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "services/analytics-consumer/bot.h"
+#include "services/analytics-consumer/facts/bot.h"
 
 #define CHROME                                                                                                         \
 	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
@@ -20,7 +20,7 @@ struct bot_case {
 	const char *reason;
 };
 
-static void tells_why_a_click_is_a_bots(void **state)
+static void gives_the_reason_why_a_click_is_by_a_bot(void **state)
 {
 	(void)state;
 	static const struct bot_case cases[] = {
@@ -47,9 +47,9 @@ static void tells_why_a_click_is_a_bots(void **state)
 		{ "Wget/1.21.3", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, false, "http_library" },
 		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_GET, false, "empty_agent" },
 		{ "", DEVICE_CLASS_OTHER, REDIRECT_METHOD_HEAD, true, "empty_agent" },
-		/* A name in the middle of a browser's is not the browser's. */
+		/* The name of a library counts only at the beginning. */
 		{ "Mozilla/5.0 (X11; Linux x86_64) curl/7.88", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "" },
-		/* Whoever tells where its makers are found is no browser. */
+		/* A header with a web site or a mail address is not sent by a browser. */
 		{ "Mozilla/5.0 (Macintosh) AppleWebKit/537.36 (KHTML, like Gecko; +https://example.com/) Safari/537.36",
 		  DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false, "crawler" },
 		{ "Mozilla/5.0 (X11; Linux x86_64) me@example.com", DEVICE_CLASS_DESKTOP, REDIRECT_METHOD_GET, false,
@@ -87,6 +87,6 @@ static void tells_why_a_click_is_a_bots(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(tells_why_a_click_is_a_bots) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(gives_the_reason_why_a_click_is_by_a_bot) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * Lists of user agents that others collected, against our rules for bots. WAYMARK_CRAWLERS and WAYMARK_BROWSERS name
- * files with one on each line (tests/support/with-user-agents gets them).
+ * Checks the rules for bots against published lists of user agents. WAYMARK_CRAWLERS and
+ * WAYMARK_BROWSERS name files with one user agent per line (tests/support/with-user-agents provides
+ * them).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/user_agent.h"
+#include "services/analytics-consumer/facts/user_agent.h"
 
 #define RULES "/usr/share/uap-core/regexes.yaml"
 #define PRINTED_MAX 60
@@ -24,8 +25,8 @@ struct count {
 	size_t all, bots;
 };
 
-/* Prints those of which the list says otherwise. */
-static struct count judge(struct user_agent_parser *parser, const char *path, bool are_bots)
+/* Counts bots and prints the user agents that are classified differently from the list. */
+static struct count classify(struct user_agent_parser *parser, const char *path, bool are_bots)
 {
 	struct count count = { 0, 0 };
 	char line[4096];
@@ -41,24 +42,24 @@ static struct count judge(struct user_agent_parser *parser, const char *path, bo
 		count.all++;
 		count.bots += is_bot;
 		if (is_bot != are_bots && printed++ < PRINTED_MAX)
-			printf("  %s: %s\n", is_bot ? agent.bot_reason : "no bot", text);
+			printf("  %s: %s\n", is_bot ? agent.bot_reason : "not a bot", text);
 	}
 	fclose(file);
 	return count;
 }
 
-static void flags_crawlers_that_others_know(void **state)
+static void flags_known_crawlers(void **state)
 {
-	const struct count found = judge(*state, getenv("WAYMARK_CRAWLERS"), true);
+	const struct count found = classify(*state, getenv("WAYMARK_CRAWLERS"), true);
 	printf("crawlers flagged: %zu of %zu (%.2f %%)\n", found.bots, found.all,
 	       100.0 * (double)found.bots / (double)found.all);
 	assert_true(found.all > 1000);
 	assert_true(found.bots * 100 >= found.all * 97);
 }
 
-static void takes_browsers_of_people_for_people(void **state)
+static void does_not_flag_browsers_of_people(void **state)
 {
-	const struct count found = judge(*state, getenv("WAYMARK_BROWSERS"), false);
+	const struct count found = classify(*state, getenv("WAYMARK_BROWSERS"), false);
 	printf("browsers flagged: %zu of %zu\n", found.bots, found.all);
 	assert_true(found.all > 500);
 	assert_true(found.bots * 1000 <= found.all);
@@ -83,8 +84,8 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flags_crawlers_that_others_know),
-		cmocka_unit_test(takes_browsers_of_people_for_people),
+		cmocka_unit_test(flags_known_crawlers),
+		cmocka_unit_test(does_not_flag_browsers_of_people),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -10,39 +10,41 @@
 
 #include "services/analytics-consumer/config.h"
 
-static void set_right_environment(void)
+static void set_valid_environment(void)
 {
 	clearenv();
 	setenv("PG_URL", "postgresql://consumer@127.0.0.1/waymark", 1);
 	setenv("KAFKA_BROKERS", "127.0.0.1:9092", 1);
 }
 
-/* The number of wrong variables; says is in the list of them. */
-static size_t count_problems(const char *says)
+/*
+ * Returns the number of invalid variables. The list of problems must contain text; it may be NULL.
+ */
+static size_t count_problems(const char *text)
 {
 	struct config config;
 	struct strbuf problems;
 	strbuf_init(&problems, 10000);
 	size_t wrong = program_read(&config_program, &config, &problems);
-	if (says && !strstr(problems.data, says))
-		print_error("no \"%s\" in:\n%s", says, problems.data);
-	assert_true(!says || strstr(problems.data, says));
+	if (text && !strstr(problems.data, text))
+		print_error("no \"%s\" in:\n%s", text, problems.data);
+	assert_true(!text || strstr(problems.data, text));
 	strbuf_clear(&problems);
 	return wrong;
 }
 
-static void needs_only_the_servers(void **state)
+static void requires_only_the_addresses_of_servers(void **state)
 {
 	(void)state;
-	set_right_environment();
+	set_valid_environment();
 	assert_int_equal(count_problems(NULL), 0);
 }
 
-static void names_every_wrong_variable(void **state)
+static void names_every_invalid_variable(void **state)
 {
 	(void)state;
 	static const struct {
-		const char *name, *value, *says;
+		const char *name, *value, *problem;
 	} cases[] = {
 		{ "PG_URL", "postgresql://[", "PG_URL: libpq cannot read it" },
 		{ "GEOIP_DB", "/does/not/exist", "GEOIP_DB: the file cannot be read" },
@@ -56,17 +58,17 @@ static void names_every_wrong_variable(void **state)
 		{ "OPS_PORT", "65536", "OPS_PORT" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		set_right_environment();
+		set_valid_environment();
 		setenv(cases[i].name, cases[i].value, 1);
-		assert_int_equal(count_problems(cases[i].says), 1);
+		assert_int_equal(count_problems(cases[i].problem), 1);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_only_the_servers),
-		cmocka_unit_test(names_every_wrong_variable),
+		cmocka_unit_test(requires_only_the_addresses_of_servers),
+		cmocka_unit_test(names_every_invalid_variable),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

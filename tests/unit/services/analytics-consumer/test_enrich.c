@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "services/analytics-consumer/enrich.h"
+#include "services/analytics-consumer/facts/enrich.h"
 
 #define DAY 20777
 
@@ -37,7 +37,7 @@ static struct redirect_event click_of_a_human(void)
 	return click;
 }
 
-static void finds_every_fact_about_a_click(void **state)
+static void derives_every_fact_about_a_click(void **state)
 {
 	const struct redirect_event click = click_of_a_human();
 	struct visit visit;
@@ -64,7 +64,7 @@ static void finds_every_fact_about_a_click(void **state)
 	assert_false(visit.event.is_bot);
 	assert_string_equal(visit.event.bot_reason, "");
 	assert_false(visit.event.unique);
-	assert_int_equal(visit.fate, VISIT_NEW);
+	assert_int_equal(visit.disposition, VISIT_NEW);
 	assert_int_equal(visit.day, DAY);
 	assert_int_equal(visit.latency_us, 1500);
 	assert_int_equal(visit.status, 302);
@@ -89,7 +89,7 @@ static void flags_a_bot_with_its_reason(void **state)
 	assert_string_equal(visit.event.bot_reason, "head");
 }
 
-static void takes_a_click_that_says_nothing(void **state)
+static void accepts_a_click_without_any_header(void **state)
 {
 	const struct redirect_event click = { .occurred_at_us = 1, .link_id = 1, .method = REDIRECT_METHOD_GET };
 	struct visit visit;
@@ -103,6 +103,48 @@ static void takes_a_click_that_says_nothing(void **state)
 	assert_string_equal(visit.event.referrer_source, "");
 	assert_false(visit.has_visitor_hash);
 	assert_int_equal(visit.day, 0);
+}
+
+static void finds_utm_source_in_each_query(void **state)
+{
+	static const struct {
+		const char *query, *source;
+	} cases[] = {
+		{ "", "" },
+		{ "utm_source=news", "news" },
+		{ "a=b&utm_source=news%20letter&utm_medium=mail", "news letter" },
+		{ "utm_source=spring+sale", "spring sale" },
+		{ "utm_source=first&utm_source=second", "first" },
+		{ "utm_source=", "" },
+		{ "utm_source", "" },
+		{ "UTM_SOURCE=news", "" },
+		{ "xutm_source=news", "" },
+		{ "utm_source=%zz", "" },
+		{ "utm_source=%00", "" },
+		{ "utm_source=%ff", "" },
+		{ "utm_source=a%0d%0ab", "a??b" },
+		{ "utm_source=%e2%82%ac", "\xe2\x82\xac" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct redirect_event click = click_of_a_human();
+		struct visit visit;
+		snprintf(click.query, sizeof(click.query), "%s", cases[i].query);
+		enrich_click(*state, &click, &visit);
+		assert_string_equal(visit.event.utm_source, cases[i].source);
+	}
+}
+
+static void cuts_a_long_campaign_at_a_character(void **state)
+{
+	struct redirect_event click = click_of_a_human();
+	struct visit visit;
+	char expected[sizeof(visit.event.utm_campaign)];
+	/* The last character of the value needs one byte more than the field has. */
+	memset(expected, 'x', sizeof(expected));
+	expected[sizeof(expected) - 3] = '\0';
+	snprintf(click.query, sizeof(click.query), "utm_campaign=%s%%e2%%82%%ac", expected);
+	enrich_click(*state, &click, &visit);
+	assert_string_equal(visit.event.utm_campaign, expected);
 }
 
 static int set_up(void **state)
@@ -129,9 +171,9 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_every_fact_about_a_click),
-		cmocka_unit_test(flags_a_bot_with_its_reason),
-		cmocka_unit_test(takes_a_click_that_says_nothing),
+		cmocka_unit_test(derives_every_fact_about_a_click),    cmocka_unit_test(flags_a_bot_with_its_reason),
+		cmocka_unit_test(accepts_a_click_without_any_header),  cmocka_unit_test(finds_utm_source_in_each_query),
+		cmocka_unit_test(cuts_a_long_campaign_at_a_character),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

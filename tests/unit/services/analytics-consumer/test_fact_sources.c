@@ -1,4 +1,4 @@
-/* The files of facts change while clicks are enriched. */
+/* GEOIP_DB and UA_REGEXES change while clicks are enriched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +15,16 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/fact_sources.h"
+#include "services/analytics-consumer/facts/fact_sources.h"
 #include "tests/support/test_folder.h"
 
 #define PATH_SIZE (TEST_FOLDER_SIZE + 32)
 #define DEADLINE_US (20 * CLOCK_US_PER_S)
 
-/* Databases that know one network, in this country or that. Making one takes a second. */
+/*
+ * Two databases that place the same network in different countries. Shared, because building one
+ * takes a second.
+ */
 struct databases {
 	char folder[TEST_FOLDER_SIZE];
 	char de[PATH_SIZE];
@@ -35,7 +38,7 @@ struct fixture {
 	char rules[PATH_SIZE];
 	struct metrics *metrics;
 	struct fact_sources *sources;
-	struct visit visit; /* the last one enriched */
+	struct visit visit; /* the last enriched visit */
 };
 
 static void write_file(const char *path, const char *text)
@@ -76,7 +79,7 @@ static void in_folder(const char *folder, const char *name, char out[static PATH
 	snprintf(out, PATH_SIZE, "%s/%s", folder, name);
 }
 
-/* Written in place, if to is there. */
+/* Overwrites an existing file in place. */
 static void copy_file(const char *from, const char *to)
 {
 	static uint8_t bytes[100000];
@@ -153,8 +156,8 @@ static void enrich(struct fixture *f)
 	enrich_click(&sources, &click, &f->visit);
 }
 
-/* Enriches all the time: every answer is the old or the new one. */
-static void await_answer(struct fixture *f, const char *text, const char *old, const char *fresh)
+/* Keeps enriching until text is the new value. Until then it must be the old one. */
+static void await_value(struct fixture *f, const char *text, const char *old, const char *fresh)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_US;
 	for (;;) {
@@ -180,7 +183,7 @@ static void await_metric(struct fixture *f, const char *line)
 	}
 }
 
-static void takes_new_files_while_clicks_are_enriched(void **state)
+static void reloads_changed_files_while_clicks_are_enriched(void **state)
 {
 	struct fixture *f = *state;
 	char fresh[PATH_SIZE];
@@ -191,20 +194,20 @@ static void takes_new_files_while_clicks_are_enriched(void **state)
 	assert_string_equal(f->visit.event.browser, "First");
 	copy_file(f->databases->at, fresh);
 	assert_int_equal(rename(fresh, f->geoip), 0);
-	await_answer(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->visit.event.country, "DE", "AT");
 	write_rules(fresh, "Second");
 	assert_int_equal(rename(fresh, f->rules), 0);
-	await_answer(f, f->visit.event.browser, "First", "Second");
+	await_value(f, f->visit.event.browser, "First", "Second");
 	write_rules(f->rules, "Third");
-	await_answer(f, f->visit.event.browser, "Second", "Third");
+	await_value(f, f->visit.event.browser, "Second", "Third");
 	assert_string_equal(f->visit.event.country, "AT");
 	await_metric(f, "\nwaymark_fact_files_read_total 3\n");
 }
 
-static void keeps_what_it_has_when_new_files_are_broken(void **state)
+static void keeps_the_loaded_files_when_new_ones_are_invalid(void **state)
 {
 	struct fixture *f = *state;
-	write_file(f->geoip, "no database");
+	write_file(f->geoip, "not a database");
 	write_file(f->rules, "user_agent_parsers: [");
 	await_metric(f, "\nwaymark_fact_files_broken 2\n");
 	enrich(f);
@@ -212,15 +215,15 @@ static void keeps_what_it_has_when_new_files_are_broken(void **state)
 	assert_string_equal(f->visit.event.city, "Berlin");
 	assert_string_equal(f->visit.event.browser, "First");
 	copy_file(f->databases->at, f->geoip);
-	await_answer(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->visit.event.country, "DE", "AT");
 	unlink(f->rules);
 	write_rules(f->rules, "Second");
-	await_answer(f, f->visit.event.browser, "First", "Second");
+	await_value(f, f->visit.event.browser, "First", "Second");
 	await_metric(f, "\nwaymark_fact_files_broken 0\n");
 }
 
-/* A copy over a file that is mapped would end the process with SIGBUS. */
-static void survives_that_its_database_is_cut_off_in_place(void **state)
+/* Truncating a memory-mapped file would end the process with SIGBUS. */
+static void survives_truncation_of_its_database_in_place(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(truncate(f->geoip, 0), 0);
@@ -229,32 +232,32 @@ static void survives_that_its_database_is_cut_off_in_place(void **state)
 	assert_string_equal(f->visit.event.country, "DE");
 }
 
-/* Only one of the two reads the database again; both have what it has read. */
-static void lets_others_have_its_database_of_places(void **state)
+/* Only one of the two reloads the database, and both use the result. */
+static void shares_its_geoip_database(void **state)
 {
 	struct fixture *f = *state;
 	const struct fact_sources_config config = { .geoip_db = "/not/looked/at",
 		                                    .ua_regexes = f->rules,
 		                                    .user_agent_cache = 10,
 		                                    .check_ms = 10,
-		                                    .places_of = f->sources };
-	struct fact_sources *others = NULL;
+		                                    .share_geoip_with = f->sources };
+	struct fact_sources *sharing = NULL;
 	struct fact_sources *own = f->sources;
-	assert_int_equal(fact_sources_open(&config, &others), OK);
-	f->sources = others;
+	assert_int_equal(fact_sources_open(&config, &sharing), OK);
+	f->sources = sharing;
 	enrich(f);
 	assert_string_equal(f->visit.event.country, "DE");
 	copy_file(f->databases->at, f->geoip);
-	await_answer(f, f->visit.event.country, "DE", "AT");
+	await_value(f, f->visit.event.country, "DE", "AT");
 	write_rules(f->rules, "Second");
-	await_answer(f, f->visit.event.browser, "First", "Second");
-	fact_sources_close(others);
+	await_value(f, f->visit.event.browser, "First", "Second");
+	fact_sources_close(sharing);
 	f->sources = own;
 	enrich(f);
 	assert_string_equal(f->visit.event.country, "AT");
 }
 
-static void says_which_file_it_cannot_begin_with(void **state)
+static void reports_which_file_cannot_be_loaded(void **state)
 {
 	const struct fixture *f = *state;
 	struct fact_sources *sources = NULL;
@@ -270,11 +273,11 @@ int main(void)
 {
 #define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		WITH_FILES(takes_new_files_while_clicks_are_enriched),
-		WITH_FILES(keeps_what_it_has_when_new_files_are_broken),
-		WITH_FILES(survives_that_its_database_is_cut_off_in_place),
-		WITH_FILES(lets_others_have_its_database_of_places),
-		WITH_FILES(says_which_file_it_cannot_begin_with),
+		WITH_FILES(reloads_changed_files_while_clicks_are_enriched),
+		WITH_FILES(keeps_the_loaded_files_when_new_ones_are_invalid),
+		WITH_FILES(survives_truncation_of_its_database_in_place),
+		WITH_FILES(shares_its_geoip_database),
+		WITH_FILES(reports_which_file_cannot_be_loaded),
 	};
 	return cmocka_run_group_tests(tests, make_databases, remove_databases);
 }

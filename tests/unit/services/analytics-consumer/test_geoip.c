@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/geoip.h"
+#include "services/analytics-consumer/facts/geoip.h"
 
 struct fixture {
 	char folder[32];
@@ -45,14 +45,14 @@ static bool run_builder(struct fixture *f)
 	       status == 0;
 }
 
-/* A database as tools/setup makes it, of a few ranges. */
+/* A small database, built the way tools/setup does. */
 static int set_up(void **state)
 {
 	static struct fixture f;
 	snprintf(f.folder, sizeof(f.folder), "/tmp/geoip-XXXXXX");
 	assert_non_null(mkdtemp(f.folder));
 	snprintf(f.database, sizeof(f.database), "%s/country.mmdb", f.folder);
-	/* 8.8.8.0/24 and 93.184.216.0/24 as numbers, the way tor-geoipdb writes IPv4. */
+	/* 8.8.8.0/24 and 93.184.216.0/24 as numbers: the format of IPv4 in tor-geoipdb. */
 	write_file(f.folder, "v4", "134744064,134744319,US\n1572395008,1572395263,DE\n");
 	write_file(f.folder, "v6", "2a00:1450::,2a00:1450:ffff:ffff:ffff:ffff:ffff:ffff,IE\n");
 	*state = &f;
@@ -71,7 +71,7 @@ static int tear_down(void **state)
 	return rmdir(f->folder);
 }
 
-static void tells_the_country_of_each_network(void **state)
+static void finds_the_country_of_each_network(void **state)
 {
 	const struct fixture *f = *state;
 	static const struct {
@@ -91,7 +91,7 @@ static void tells_the_country_of_each_network(void **state)
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct geoip_place place;
-		geoip_find(f->geoip, cases[i].network, &place);
+		geoip_lookup(f->geoip, cases[i].network, &place);
 		assert_string_equal(place.country, cases[i].country);
 		assert_string_equal(place.city, "");
 	}
@@ -107,7 +107,7 @@ static struct geoip *open_cities(const struct fixture *f, const char *const *row
 	struct geoip *geoip = NULL;
 	snprintf(path, sizeof(path), "%s/city.mmdb", f->folder);
 	for (size_t i = 0; rows[i]; i++)
-		argv[2 + i] = (char *)rows[i]; /* which nobody writes to */
+		argv[2 + i] = (char *)rows[i]; /* posix_spawn does not write to it */
 	assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -120,13 +120,13 @@ static void assert_place(struct geoip *geoip, const char *network, const char *c
 {
 	struct geoip_place place;
 	memset(&place, 0xff, sizeof(place));
-	geoip_find(geoip, network, &place);
+	geoip_lookup(geoip, network, &place);
 	assert_string_equal(place.country, country);
 	assert_string_equal(place.region, region);
 	assert_string_equal(place.city, city);
 }
 
-static void tells_region_and_city_from_a_city_database(void **state)
+static void finds_region_and_city_in_a_city_database(void **state)
 {
 	static const char *const rows[] = { "192.0.2.0/24,DE,BY,M\xc3\xbcnchen",
 		                            "198.51.100.0/24,GB,,London",
@@ -139,7 +139,10 @@ static void tells_region_and_city_from_a_city_database(void **state)
 	struct geoip *geoip = open_cities(*state, rows);
 	assert_place(geoip, "192.0.2.0/24", "DE", "DE-BY", "M\xc3\xbcnchen");
 	assert_place(geoip, "198.51.100.0/24", "GB", "", "London");
-	/* A subdivision belongs to the country it stands in, not to the one that registered the network. */
+	/*
+	 * A subdivision belongs to the located country, not to the country that registered the
+	 * network.
+	 */
 	assert_place(geoip, "203.0.113.0/24", "ZZ", "", "Nowhere");
 	assert_place(geoip, "2001:db8:1::/48", "BR", "BR-SP", "S\xc3\xa3o Paulo");
 	assert_place(geoip, "2001:db8:2::/48", "US", "", "Los Angeles");
@@ -166,7 +169,7 @@ static void refuses_a_database_whose_tree_is_damaged(void **state)
 	char path[64];
 	struct geoip *geoip = NULL;
 	size_t len = read_all(f->database, bytes, sizeof(bytes));
-	/* The tree stands at the beginning. */
+	/* The search tree is at the beginning of the file. */
 	memset(bytes, 0xff, 60);
 	snprintf(path, sizeof(path), "%s/damaged", f->folder);
 	FILE *file = fopen(path, "wb");
@@ -177,18 +180,18 @@ static void refuses_a_database_whose_tree_is_damaged(void **state)
 	assert_null(geoip);
 }
 
-static void knows_nothing_without_a_database(void **state)
+static void finds_no_place_without_a_database(void **state)
 {
 	(void)state;
 	struct geoip *geoip = NULL;
 	struct geoip_place place;
 	assert_int_equal(geoip_open("", NULL, &geoip), OK);
-	geoip_find(geoip, "8.8.8.0/24", &place);
+	geoip_lookup(geoip, "8.8.8.0/24", &place);
 	assert_string_equal(place.country, "");
 	geoip_close(geoip);
 }
 
-static void refuses_a_file_that_is_no_database(void **state)
+static void refuses_a_file_that_is_not_a_database(void **state)
 {
 	const struct fixture *f = *state;
 	char path[64];
@@ -202,11 +205,11 @@ static void refuses_a_file_that_is_no_database(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_the_country_of_each_network),
-		cmocka_unit_test(tells_region_and_city_from_a_city_database),
+		cmocka_unit_test(finds_the_country_of_each_network),
+		cmocka_unit_test(finds_region_and_city_in_a_city_database),
 		cmocka_unit_test(refuses_a_database_whose_tree_is_damaged),
-		cmocka_unit_test(knows_nothing_without_a_database),
-		cmocka_unit_test(refuses_a_file_that_is_no_database),
+		cmocka_unit_test(finds_no_place_without_a_database),
+		cmocka_unit_test(refuses_a_file_that_is_not_a_database),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -5,9 +5,9 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/analytics-consumer/language.h"
+#include "services/analytics-consumer/facts/language.h"
 
-static void tells_the_language_of_each_header(void **state)
+static void finds_the_preferred_language_of_each_header(void **state)
 {
 	(void)state;
 	static const struct {
@@ -48,6 +48,6 @@ static void tells_the_language_of_each_header(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(tells_the_language_of_each_header) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(finds_the_preferred_language_of_each_header) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

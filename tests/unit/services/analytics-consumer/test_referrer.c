@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/referrer.h"
+#include "services/analytics-consumer/facts/referrer.h"
 
-static void tells_the_host_of_each_referrer(void **state)
+static void finds_the_host_of_each_referrer(void **state)
 {
 	(void)state;
 	static const struct {
@@ -52,7 +52,7 @@ static void tells_the_host_of_each_referrer(void **state)
 	}
 }
 
-static void leaves_out_a_host_that_does_not_fit(void **state)
+static void omits_a_host_that_does_not_fit(void **state)
 {
 	(void)state;
 	char referrer[300] = "https://";
@@ -68,8 +68,8 @@ static void leaves_out_a_host_that_does_not_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_the_host_of_each_referrer),
-		cmocka_unit_test(leaves_out_a_host_that_does_not_fit),
+		cmocka_unit_test(finds_the_host_of_each_referrer),
+		cmocka_unit_test(omits_a_host_that_does_not_fit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/analytics-consumer/referrer_source.h"
+#include "services/analytics-consumer/facts/referrer_source.h"
 
 struct host_case {
 	const char *host, *source;
@@ -19,7 +19,7 @@ static void assert_sources(const struct host_case *cases, size_t count)
 		assert_string_equal(referrer_source_of(cases[i].host), cases[i].source);
 }
 
-static void names_who_stands_behind_a_host(void **state)
+static void names_the_site_of_a_host(void **state)
 {
 	(void)state;
 	static const struct host_case cases[] = {
@@ -41,7 +41,7 @@ static void names_who_stands_behind_a_host(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void prefers_the_longer_name(void **state)
+static void prefers_the_more_specific_host(void **state)
 {
 	(void)state;
 	static const struct host_case cases[] = {
@@ -80,7 +80,7 @@ static void knows_brands_in_every_country(void **state)
 	assert_sources(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-static void is_not_taken_in_by_look_alikes(void **state)
+static void ignores_similar_hosts(void **state)
 {
 	(void)state;
 	static const struct host_case cases[] = {
@@ -108,11 +108,11 @@ static void is_not_taken_in_by_look_alikes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_who_stands_behind_a_host),
-		cmocka_unit_test(prefers_the_longer_name),
+		cmocka_unit_test(names_the_site_of_a_host),
+		cmocka_unit_test(prefers_the_more_specific_host),
 		cmocka_unit_test(knows_apps),
 		cmocka_unit_test(knows_brands_in_every_country),
-		cmocka_unit_test(is_not_taken_in_by_look_alikes),
+		cmocka_unit_test(ignores_similar_hosts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

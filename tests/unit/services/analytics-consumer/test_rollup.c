@@ -11,7 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/analytics-consumer/rollup.h"
+#include "services/analytics-consumer/storage/rollup.h"
 
 /* 2026-11-20T22:00:00Z */
 #define EVENING (INT64_C(1795212000) * CLOCK_US_PER_S)
@@ -48,7 +48,7 @@ static void assert_counts(const struct rollup_row *row, int humans, int bots, in
 	assert_int_equal(row->uniques, uniques);
 }
 
-static void gives_no_rows_for_no_visits(void **state)
+static void returns_no_rows_without_visits(void **state)
 {
 	(void)state;
 	struct rollup *rollup = rollup_new(1);
@@ -58,7 +58,7 @@ static void gives_no_rows_for_no_visits(void **state)
 	rollup_free(rollup);
 }
 
-static void adds_totals_up_by_quarters_of_an_hour(void **state)
+static void sums_totals_per_quarter_of_an_hour(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, ""), visit_at(1, EVENING + 15 * MINUTE - 1, ""),
@@ -74,7 +74,7 @@ static void adds_totals_up_by_quarters_of_an_hour(void **state)
 	rollup_free(rollup);
 }
 
-static void adds_values_up_by_hours_and_days(void **state)
+static void sums_values_per_hour_and_day(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, "DE"),        visit_at(1, EVENING + HOUR - 1, "DE"),
@@ -99,7 +99,7 @@ static void adds_values_up_by_hours_and_days(void **state)
 	rollup_free(rollup);
 }
 
-static void adds_up_by_days_only_as_far_as_asked(void **state)
+static void sums_days_only_up_to_the_given_one(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING - DAY_LENGTH, "DE"), visit_at(1, EVENING, "DE"),
@@ -118,7 +118,7 @@ static void adds_up_by_days_only_as_far_as_asked(void **state)
 
 #define PUT(member, text) snprintf((member), sizeof(member), "%s", (text))
 
-static void knows_each_dimension_and_stores_nothing_of_what_is_unknown(void **state)
+static void covers_each_dimension_and_has_no_rows_for_unknown_values(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "") };
@@ -149,12 +149,12 @@ static void knows_each_dimension_and_stores_nothing_of_what_is_unknown(void **st
 	rollup_free(rollup);
 }
 
-static void leaves_out_what_does_not_count(void **state)
+static void leaves_out_visits_that_do_not_count(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE"), visit_at(1, EVENING, "DE") };
-	visits[0].fate = VISIT_REPEAT;
-	visits[1].fate = VISIT_COUNTED_BEFORE;
+	visits[0].disposition = VISIT_DUPLICATE;
+	visits[1].disposition = VISIT_ALREADY_COUNTED;
 	struct rollup *rollup = rollup_new(3);
 	struct rollup_sums sums = rollup_sum(rollup, visits, 3);
 	assert_counts(find(&sums.quarters, 1, EVENING, ROLLUP_TOTAL, ""), 1, 0, 0);
@@ -190,7 +190,7 @@ static void assert_sums(const struct rollup_rows *in, int64_t visits)
 	assert_int_equal(sums[ROLLUP_CITY], 0);
 }
 
-static void sums_to_the_visits_in_every_dimension_and_in_one_order(void **state)
+static void sums_to_all_visits_in_every_dimension_and_in_key_order(void **state)
 {
 	(void)state;
 	enum { VISITS = 5000 };
@@ -202,7 +202,7 @@ static void sums_to_the_visits_in_every_dimension_and_in_one_order(void **state)
 		snprintf(visits[i].event.referrer_host, sizeof(visits[i].event.referrer_host), "host-%d", i);
 	}
 	struct rollup *rollup = rollup_new(VISITS);
-	/* The second time from used tables. */
+	/* The second run reuses the tables. */
 	for (int again = 0; again < 2; again++) {
 		struct rollup_sums sums = rollup_sum(rollup, visits, VISITS);
 		assert_ordered(&sums.quarters);
@@ -221,13 +221,13 @@ static void sums_to_the_visits_in_every_dimension_and_in_one_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_no_rows_for_no_visits),
-		cmocka_unit_test(adds_totals_up_by_quarters_of_an_hour),
-		cmocka_unit_test(adds_values_up_by_hours_and_days),
-		cmocka_unit_test(adds_up_by_days_only_as_far_as_asked),
-		cmocka_unit_test(knows_each_dimension_and_stores_nothing_of_what_is_unknown),
-		cmocka_unit_test(leaves_out_what_does_not_count),
-		cmocka_unit_test(sums_to_the_visits_in_every_dimension_and_in_one_order),
+		cmocka_unit_test(returns_no_rows_without_visits),
+		cmocka_unit_test(sums_totals_per_quarter_of_an_hour),
+		cmocka_unit_test(sums_values_per_hour_and_day),
+		cmocka_unit_test(sums_days_only_up_to_the_given_one),
+		cmocka_unit_test(covers_each_dimension_and_has_no_rows_for_unknown_values),
+		cmocka_unit_test(leaves_out_visits_that_do_not_count),
+		cmocka_unit_test(sums_to_all_visits_in_every_dimension_and_in_key_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/clicks/redirect_event.h"
-#include "services/analytics-consumer/user_agent.h"
+#include "services/analytics-consumer/facts/user_agent.h"
 
 #define RULES "/usr/share/uap-core/regexes.yaml"
 
@@ -67,20 +67,20 @@ static void assert_case(struct user_agent_parser *parser, const struct agent_cas
 	assert_string_equal(found.bot_reason, c->bot_reason);
 }
 
-static void tells_browser_system_and_device(void **state)
+static void finds_browser_system_and_device(void **state)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_case(*state, &cases[i]);
 }
 
-static void tells_the_same_from_memory(void **state)
+static void finds_the_same_in_the_cache(void **state)
 {
-	/* The cache holds fewer than there are, so some come from it and some anew. */
+	/* The cache is smaller than the list, so some results are cached and some are not. */
 	for (int round = 0; round < 3; round++)
-		tells_browser_system_and_device(state);
+		finds_browser_system_and_device(state);
 }
 
-static void tells_versions(void **state)
+static void finds_versions(void **state)
 {
 	static const struct {
 		const char *text, *browser_version, *os_version;
@@ -92,7 +92,7 @@ static void tells_versions(void **state)
 		  "Version/17.5 Mobile/15E148 Safari/604.1",
 		  "17.5", "17.5.1" },
 		{ "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0", "127.0", "" },
-		{ "nobody knows", "", "" },
+		{ "unknown agent", "", "" },
 	};
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		struct user_agent found;
@@ -102,7 +102,7 @@ static void tells_versions(void **state)
 	}
 }
 
-static void takes_the_longest_text(void **state)
+static void accepts_the_longest_text(void **state)
 {
 	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
 	struct user_agent first, second;
@@ -114,7 +114,7 @@ static void takes_the_longest_text(void **state)
 	assert_string_equal(second.browser, "Other");
 }
 
-static void says_why_it_cannot_begin(void **state)
+static void reports_why_it_cannot_load_its_rules(void **state)
 {
 	(void)state;
 	struct user_agent_parser *parser = NULL;
@@ -139,11 +139,11 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_browser_system_and_device),
-		cmocka_unit_test(tells_the_same_from_memory),
-		cmocka_unit_test(tells_versions),
-		cmocka_unit_test(takes_the_longest_text),
-		cmocka_unit_test(says_why_it_cannot_begin),
+		cmocka_unit_test(finds_browser_system_and_device),
+		cmocka_unit_test(finds_the_same_in_the_cache),
+		cmocka_unit_test(finds_versions),
+		cmocka_unit_test(accepts_the_longest_text),
+		cmocka_unit_test(reports_why_it_cannot_load_its_rules),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

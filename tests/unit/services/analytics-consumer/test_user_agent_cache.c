@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "services/analytics-consumer/user_agent_cache.h"
+#include "services/analytics-consumer/facts/user_agent_cache.h"
 
 static void put(struct user_agent_cache *cache, int number)
 {
@@ -30,7 +30,7 @@ static bool has(struct user_agent_cache *cache, int number)
 	return value != NULL;
 }
 
-static void remembers_what_was_put(void **state)
+static void returns_what_was_put(void **state)
 {
 	(void)state;
 	struct user_agent_cache *cache = user_agent_cache_new(4);
@@ -43,7 +43,7 @@ static void remembers_what_was_put(void **state)
 	user_agent_cache_free(cache);
 }
 
-static void forgets_what_was_used_longest_ago(void **state)
+static void evicts_the_least_recently_used_entry(void **state)
 {
 	(void)state;
 	struct user_agent_cache *cache = user_agent_cache_new(3);
@@ -60,7 +60,7 @@ static void forgets_what_was_used_longest_ago(void **state)
 	user_agent_cache_free(cache);
 }
 
-static void forgets_everything_when_told(void **state)
+static void is_empty_after_clear(void **state)
 {
 	(void)state;
 	struct user_agent_cache *cache = user_agent_cache_new(3);
@@ -75,7 +75,7 @@ static void forgets_everything_when_told(void **state)
 	user_agent_cache_free(cache);
 }
 
-static void works_with_room_for_one(void **state)
+static void works_with_a_capacity_of_one(void **state)
 {
 	(void)state;
 	struct user_agent_cache *cache = user_agent_cache_new(1);
@@ -87,18 +87,18 @@ static void works_with_room_for_one(void **state)
 	user_agent_cache_free(cache);
 }
 
-static void keeps_the_newest_of_very_many(void **state)
+static void keeps_the_newest_of_many_entries(void **state)
 {
 	(void)state;
-	enum { ROOM = 1000, MANY = 50000 };
-	struct user_agent_cache *cache = user_agent_cache_new(ROOM);
-	for (int i = 0; i < MANY; i++)
+	enum { CAPACITY = 1000, ENTRIES = 50000 };
+	struct user_agent_cache *cache = user_agent_cache_new(CAPACITY);
+	for (int i = 0; i < ENTRIES; i++)
 		put(cache, i);
 	int kept = 0;
-	for (int i = 0; i < MANY; i++)
+	for (int i = 0; i < ENTRIES; i++)
 		kept += has(cache, i);
-	assert_int_equal(kept, ROOM);
-	for (int i = MANY - ROOM; i < MANY; i++)
+	assert_int_equal(kept, CAPACITY);
+	for (int i = ENTRIES - CAPACITY; i < ENTRIES; i++)
 		assert_true(has(cache, i));
 	user_agent_cache_free(cache);
 }
@@ -106,9 +106,11 @@ static void keeps_the_newest_of_very_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(remembers_what_was_put),        cmocka_unit_test(forgets_what_was_used_longest_ago),
-		cmocka_unit_test(forgets_everything_when_told),  cmocka_unit_test(works_with_room_for_one),
-		cmocka_unit_test(keeps_the_newest_of_very_many),
+		cmocka_unit_test(returns_what_was_put),
+		cmocka_unit_test(evicts_the_least_recently_used_entry),
+		cmocka_unit_test(is_empty_after_clear),
+		cmocka_unit_test(works_with_a_capacity_of_one),
+		cmocka_unit_test(keeps_the_newest_of_many_entries),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * uap-core's own tests against our reading of its rules: at least 99.9 % of the browsers, systems and devices must come
- * out as they say. Every miss is printed.
+ * Runs uap-core's own tests against our implementation of its rules. At least 99.9 % of the
+ * browsers, systems and devices must match. Prints the first misses.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/user_agent_rules.h"
-#include "services/analytics-consumer/yaml_records.h"
+#include "services/analytics-consumer/facts/user_agent_rules.h"
+#include "services/analytics-consumer/facts/yaml_records.h"
 
 #define CORPUS "/usr/share/uap-core"
 #define MISSES_PER_10000_MAX 10
@@ -69,18 +69,18 @@ static void try_file(struct corpus *corpus, const char *path)
 	strbuf_clear(&problem);
 }
 
-static void judge(void **state, const char *what, enum user_agent_rules_list list, const char *const *files)
+static void run_corpus(void **state, const char *what, enum user_agent_rules_list list, const char *const *files)
 {
 	struct corpus corpus = { .rules = *state, .list = list };
 	for (size_t i = 0; files[i]; i++)
 		try_file(&corpus, files[i]);
-	printf("uap-core %s: %zu of %zu right (%.3f %%)\n", what, corpus.cases - corpus.misses, corpus.cases,
+	printf("uap-core %s: %zu of %zu correct (%.3f %%)\n", what, corpus.cases - corpus.misses, corpus.cases,
 	       100.0 * (double)(corpus.cases - corpus.misses) / (double)corpus.cases);
 	assert_true(corpus.cases > 100);
 	assert_true(corpus.misses * 10000 <= corpus.cases * MISSES_PER_10000_MAX);
 }
 
-static void tells_browsers_as_the_corpus_says(void **state)
+static void finds_the_browsers_of_the_corpus(void **state)
 {
 	static const char *const files[] = { CORPUS "/tests/test_ua.yaml",
 		                             CORPUS "/test_resources/firefox_user_agent_strings.yaml",
@@ -88,20 +88,20 @@ static void tells_browsers_as_the_corpus_says(void **state)
 		                             CORPUS "/test_resources/pgts_browser_list.yaml",
 		                             CORPUS "/test_resources/podcasting_user_agent_strings.yaml",
 		                             NULL };
-	judge(state, "browsers", USER_AGENT_RULES_BROWSER, files);
+	run_corpus(state, "browsers", USER_AGENT_RULES_BROWSER, files);
 }
 
-static void tells_systems_as_the_corpus_says(void **state)
+static void finds_the_systems_of_the_corpus(void **state)
 {
 	static const char *const files[] = { CORPUS "/tests/test_os.yaml",
 		                             CORPUS "/test_resources/additional_os_tests.yaml", NULL };
-	judge(state, "systems", USER_AGENT_RULES_OS, files);
+	run_corpus(state, "systems", USER_AGENT_RULES_OS, files);
 }
 
-static void tells_devices_as_the_corpus_says(void **state)
+static void finds_the_devices_of_the_corpus(void **state)
 {
 	static const char *const files[] = { CORPUS "/tests/test_device.yaml", NULL };
-	judge(state, "devices", USER_AGENT_RULES_DEVICE, files);
+	run_corpus(state, "devices", USER_AGENT_RULES_DEVICE, files);
 }
 
 static int load_rules(void **state)
@@ -130,9 +130,9 @@ int main(void)
 		return 0;
 	}
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_browsers_as_the_corpus_says),
-		cmocka_unit_test(tells_systems_as_the_corpus_says),
-		cmocka_unit_test(tells_devices_as_the_corpus_says),
+		cmocka_unit_test(finds_the_browsers_of_the_corpus),
+		cmocka_unit_test(finds_the_systems_of_the_corpus),
+		cmocka_unit_test(finds_the_devices_of_the_corpus),
 	};
 	return cmocka_run_group_tests(tests, load_rules, free_rules);
 }

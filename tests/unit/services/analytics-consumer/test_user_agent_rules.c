@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/analytics-consumer/user_agent_rules.h"
+#include "services/analytics-consumer/facts/user_agent_rules.h"
 
 #define REST "os_parsers:\n  - regex: 'none'\ndevice_parsers:\n  - regex: 'none'\n"
 
-/* Rules from the text of a file; problem is left to the caller. */
+/* Loads rules from a text. The caller clears problem. */
 static enum err load(const char *text, struct user_agent_rules **out, struct strbuf *problem)
 {
 	char path[] = "/tmp/rules-XXXXXX";
@@ -50,20 +50,20 @@ static void assert_fields(const char *rules_text, const char *text, const char *
 	user_agent_rules_free(rules);
 }
 
-static void takes_the_first_rule_that_matches(void **state)
+static void uses_the_first_rule_that_matches(void **state)
 {
 	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n  - regex: '(A)/(\\d)'\n" REST, "A/1 B/2", "B",
 	              "2");
 }
 
-static void says_other_when_none_matches(void **state)
+static void returns_other_when_no_rule_matches(void **state)
 {
 	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(B)/(\\d)'\n" REST, "A/1", "Other", "");
 }
 
-static void says_other_when_the_family_comes_out_empty(void **state)
+static void returns_other_when_the_family_is_empty(void **state)
 {
 	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: 'A(x?)/(\\d)'\n" REST, "A/1", "Other", "1");
@@ -77,7 +77,7 @@ static void inserts_groups_into_replacements(void **state)
 	              "A-b/7", "A and b!", "v7");
 }
 
-static void leaves_a_dollar_without_number_alone(void **state)
+static void keeps_a_dollar_without_a_group_number(void **state)
 {
 	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(A)'\n    family_replacement: '$ $0 $x $'\n" REST, "A",
@@ -90,7 +90,7 @@ static void trims_results(void **state)
 	assert_fields("user_agent_parsers:\n  - regex: 'A( +x +)/(\\d?)'\n" REST, "A  x  /", "x", "");
 }
 
-static void matches_case_unless_told_otherwise(void **state)
+static void is_case_sensitive_without_the_flag_i(void **state)
 {
 	(void)state;
 	assert_fields("user_agent_parsers:\n  - regex: '(abc)'\n" REST, "ABC", "Other", "");
@@ -110,7 +110,7 @@ static void cuts_a_long_field_at_a_character(void **state)
 	assert_fields("user_agent_parsers:\n  - regex: '^(.*)$'\n" REST, text, family, "");
 }
 
-static void gives_up_on_a_text_that_backtracks_for_ever(void **state)
+static void skips_a_rule_that_exceeds_the_backtracking_limit(void **state)
 {
 	(void)state;
 	char text[400];
@@ -119,14 +119,14 @@ static void gives_up_on_a_text_that_backtracks_for_ever(void **state)
 	assert_fields("user_agent_parsers:\n  - regex: '^((?:a+)+)+b'\n  - regex: '(a)'\n" REST, text, "a", "");
 }
 
-static void refuses_rules_that_cannot_be_used(void **state)
+static void refuses_invalid_rules(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *text, *problem;
 	} cases[] = {
 		{ "user_agent_parsers:\n  - regex: '(A'\n" REST, "line 2: missing closing parenthesis" },
-		{ "user_agent_parsers:\n  - family_replacement: 'A'\n" REST, "line 2: a rule without regex" },
+		{ "user_agent_parsers:\n  - family_replacement: 'A'\n" REST, "line 2: the rule has no regex" },
 		{ REST, "no rules in user_agent_parsers" },
 		{ "", "no rules in user_agent_parsers" },
 		{ "- a\n- b\n", "line 1: not a mapping of lists of flat records" },
@@ -147,16 +147,16 @@ static void refuses_rules_that_cannot_be_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_the_first_rule_that_matches),
-		cmocka_unit_test(says_other_when_none_matches),
-		cmocka_unit_test(says_other_when_the_family_comes_out_empty),
+		cmocka_unit_test(uses_the_first_rule_that_matches),
+		cmocka_unit_test(returns_other_when_no_rule_matches),
+		cmocka_unit_test(returns_other_when_the_family_is_empty),
 		cmocka_unit_test(inserts_groups_into_replacements),
-		cmocka_unit_test(leaves_a_dollar_without_number_alone),
+		cmocka_unit_test(keeps_a_dollar_without_a_group_number),
 		cmocka_unit_test(trims_results),
-		cmocka_unit_test(matches_case_unless_told_otherwise),
+		cmocka_unit_test(is_case_sensitive_without_the_flag_i),
 		cmocka_unit_test(cuts_a_long_field_at_a_character),
-		cmocka_unit_test(gives_up_on_a_text_that_backtracks_for_ever),
-		cmocka_unit_test(refuses_rules_that_cannot_be_used),
+		cmocka_unit_test(skips_a_rule_that_exceeds_the_backtracking_limit),
+		cmocka_unit_test(refuses_invalid_rules),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

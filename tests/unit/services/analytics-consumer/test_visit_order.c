@@ -5,7 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/analytics-consumer/visit_order.h"
+#include "services/analytics-consumer/storage/visit_order.h"
 
 static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint8_t event)
 {
@@ -15,7 +15,7 @@ static struct visit visit_of(int32_t day, int64_t link_id, uint8_t visitor, uint
 		               .visitor_hash = { visitor } };
 }
 
-static void puts_visits_in_the_order_of_day_link_visitor_and_event(void **state)
+static void sorts_visits_by_day_link_visitor_and_event(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_of(2, 1, 1, 1), visit_of(1, 2, 1, 2), visit_of(1, 1, 200, 3),
@@ -30,28 +30,28 @@ static void puts_visits_in_the_order_of_day_link_visitor_and_event(void **state)
 	visit_order_clear(&order);
 }
 
-static void leaves_out_what_does_not_count(void **state)
+static void leaves_out_visits_that_do_not_count(void **state)
 {
 	(void)state;
 	struct visit visits[] = { visit_of(1, 1, 1, 9), visit_of(1, 1, 1, 3), visit_of(1, 1, 1, 9),
 		                  visit_of(1, 1, 1, 4), visit_of(1, 1, 1, 5) };
-	visits[3].fate = VISIT_REPEAT;
-	visits[4].fate = VISIT_COUNTED_BEFORE;
+	visits[3].disposition = VISIT_DUPLICATE;
+	visits[4].disposition = VISIT_ALREADY_COUNTED;
 	struct visit_order order;
 	visit_order_init(&order, 5);
 	visit_order_sort(&order, visits, 5);
 	assert_int_equal(order.count, 2);
 	assert_ptr_equal(order.visits[0], &visits[1]);
 	assert_ptr_equal(order.visits[1], &visits[0]);
-	assert_int_equal(visits[2].fate, VISIT_REPEAT);
-	visits[1].fate = VISIT_REPEAT;
-	visit_order_drop_repeats(&order);
+	assert_int_equal(visits[2].disposition, VISIT_DUPLICATE);
+	visits[1].disposition = VISIT_DUPLICATE;
+	visit_order_drop_duplicates(&order);
 	assert_int_equal(order.count, 1);
 	assert_ptr_equal(order.visits[0], &visits[0]);
 	visit_order_clear(&order);
 }
 
-static void takes_nobody_for_the_same_visitor_as_somebody(void **state)
+static void compares_visitors_by_day_link_and_hash(void **state)
 {
 	(void)state;
 	struct visit left = visit_of(1, 1, 7, 1);
@@ -71,9 +71,9 @@ static void takes_nobody_for_the_same_visitor_as_somebody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(puts_visits_in_the_order_of_day_link_visitor_and_event),
-		cmocka_unit_test(leaves_out_what_does_not_count),
-		cmocka_unit_test(takes_nobody_for_the_same_visitor_as_somebody),
+		cmocka_unit_test(sorts_visits_by_day_link_visitor_and_event),
+		cmocka_unit_test(leaves_out_visits_that_do_not_count),
+		cmocka_unit_test(compares_visitors_by_day_link_and_hash),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,250 @@
+#include "services/analytics-consumer/facts/bot.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* All words are in lower case: the header is converted to lower case before the search. */
+
+/* Match anywhere in the header. */
+static const char *const preview_agents[] = {
+	"bingpreview",
+	"bluesky cardyb",
+	"discordbot",
+	"embedly",
+	"facebookcatalog",
+	"facebookexternalhit",
+	"facebot",
+	"flipboardproxy",
+	"google web preview",
+	"google-pagerenderer",
+	"iframely",
+	"kakaotalk-scrap",
+	"line-poker",
+	"linkedinbot",
+	"mastodon/",
+	"matrix-media-repo",
+	"meta-externalfetcher",
+	"microsoftpreview",
+	"pinterest/0.",
+	"pinterestbot",
+	"quora link preview",
+	"redditbot",
+	"skypeuripreview",
+	"slack-imgproxy",
+	"slackbot-linkexpanding",
+	"snap url preview",
+	"synapse (bot;",
+	"telegrambot",
+	"tumblr/",
+	"twitterbot",
+	"vkshare",
+	"whatsapp/",
+	"zoombot",
+	NULL,
+};
+
+/* Match at the beginning of the header. */
+static const char *const libraries[] = {
+	"aiohttp/",
+	"akka-http",
+	"apache-httpclient",
+	"apachebench",
+	"axios/",
+	"curl/",
+	"dart/",
+	"faraday",
+	"go-http-client",
+	"got (",
+	"got/",
+	"guzzlehttp",
+	"hackney",
+	"http_request",
+	"httparty",
+	"httpie/",
+	"httpx/",
+	"hyper/",
+	"insomnia",
+	"jakarta",
+	"java-http-client",
+	"java/",
+	"k6/",
+	"libcurl",
+	"libwww-perl",
+	"lua-resty-http",
+	"lwp::",
+	"microsoft url control",
+	"netty",
+	"node-fetch",
+	"node.js",
+	"okhttp",
+	"php/",
+	"postmanruntime",
+	"powershell",
+	"python-",
+	"python/",
+	"reqwest",
+	"rest-client",
+	"restsharp",
+	"ruby",
+	"scrapy/",
+	"siege/",
+	"superagent",
+	"undici",
+	"vert.x",
+	"wget/",
+	"winhttp",
+	"wrk/",
+	NULL,
+};
+
+/*
+ * Match anywhere in the header. Agents listed here by their full name otherwise send the header of
+ * a browser.
+ */
+static const char *const crawler_words[] = {
+	"archiver",
+	"checker",
+	"crawl",
+	"cookiehub",
+	"datadogsynthetics",
+	"fetcher",
+	"google-",
+	"google favicon",
+	"googleother",
+	"googleimageproxy",
+	"gtmetrix",
+	"headless",
+	"http://",
+	"https://",
+	"httpclient",
+	"httrack",
+	"ips-agent",
+	"like gecko,",
+	"like gecko;",
+	"lighthouse",
+	"mediapartners",
+	"monitor",
+	"newrelic",
+	"nikto",
+	"openvas",
+	"phantomjs",
+	"pingdom",
+	"playwright",
+	"ptst/",
+	"puppeteer",
+	"scanner",
+	"scanning",
+	"scraper",
+	"selenium",
+	"silktide",
+	"siteimprove",
+	"slurp",
+	"spider",
+	"synthetics",
+	"thousandeyes",
+	"validator",
+	"zgrab",
+	NULL,
+};
+
+/* Headers of browsers begin like this. */
+static const char *const browsers[] = {
+	"amaya/", "dillo/", "elinks", "links ", "lynx/", "mozilla/", "netsurf/", "opera", "ucweb/", "w3m/", NULL,
+};
+
+static bool has_any(const char *text, const char *const *words)
+{
+	for (size_t i = 0; words[i]; i++) {
+		if (strstr(text, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool begins_with_any(const char *text, const char *const *beginnings)
+{
+	for (size_t i = 0; beginnings[i]; i++) {
+		if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "SomeBot/1.0" and "robots", but neither "Cubot" (a brand of telephones) nor "botany". */
+static bool contains_bot(const char *text)
+{
+	for (const char *at = text; (at = strstr(at, "bot")); at += 3) {
+		const char *end = at + 3;
+		end += *end == 's';
+		bool is_cubot = at - text >= 2 && strncmp(at - 2, "cu", 2) == 0;
+		if (!is_cubot && !isalpha((unsigned char)*end))
+			return true;
+	}
+	return false;
+}
+
+/* "example.com" and "example.com/about", but not "com.example.app". */
+static bool contains_site(const char *text)
+{
+	for (const char *at = text; (at = strstr(at, ".com")); at += 4) {
+		if (at > text && isalnum((unsigned char)at[-1]) && !isalnum((unsigned char)at[4]) && at[4] != '.')
+			return true;
+	}
+	return false;
+}
+
+/* "me@example.com", but not "android@150.0". */
+static bool contains_mail_address(const char *text)
+{
+	const char *at = strchr(text, '@');
+	return at && isalpha((unsigned char)at[1]);
+}
+
+static bool is_crawler(const char *text, enum device_class device)
+{
+	if (has_any(text, crawler_words) || contains_bot(text) || contains_site(text) || contains_mail_address(text))
+		return true;
+	return device == DEVICE_CLASS_OTHER && strstr(text, "(compatible;") && !strstr(text, "msie");
+}
+
+/* "SomeApp/1.0". Software for people names at least its operating system. */
+static bool names_no_system(const char *text, enum device_class device)
+{
+	return device == DEVICE_CLASS_OTHER && text[0] != '\0' && !begins_with_any(text, browsers);
+}
+
+static void make_lower(const char *text, char out[static REDIRECT_EVENT_USER_AGENT_MAX + 1])
+{
+	size_t len = 0;
+	for (; len < REDIRECT_EVENT_USER_AGENT_MAX && text[len] != '\0'; len++)
+		out[len] = (char)tolower((unsigned char)text[len]);
+	out[len] = '\0';
+}
+
+const char *bot_agent_reason(const char *user_agent, enum device_class device)
+{
+	char text[REDIRECT_EVENT_USER_AGENT_MAX + 1];
+	make_lower(user_agent, text);
+	if (has_any(text, preview_agents))
+		return "link_preview";
+	if (device == DEVICE_CLASS_BOT)
+		return "crawler";
+	if (begins_with_any(text, libraries))
+		return "http_library";
+	if (is_crawler(text, device))
+		return "crawler";
+	if (names_no_system(text, device))
+		return "http_library";
+	return text[0] == '\0' ? "empty_agent" : "";
+}
+
+const char *bot_reason(const struct redirect_event *event, const struct user_agent *agent)
+{
+	if (agent->bot_reason[0] != '\0')
+		return agent->bot_reason;
+	if (event->prefetch)
+		return "prefetch";
+	return event->method == REDIRECT_METHOD_HEAD ? "head" : "";
+}

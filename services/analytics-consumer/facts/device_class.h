@@ -1,0 +1,21 @@
+/*
+ * Pure. Classifies the visitor's device into the few classes that statistics count.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_DEVICE_CLASS_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_DEVICE_CLASS_H
+
+enum device_class {
+	DEVICE_CLASS_OTHER, /* television, console, watch, program or unknown */
+	DEVICE_CLASS_DESKTOP,
+	DEVICE_CLASS_MOBILE,
+	DEVICE_CLASS_TABLET,
+	DEVICE_CLASS_BOT,
+};
+
+/* user_agent: the whole header. os, device: the families that uap-core's rules found in it. */
+enum device_class device_class_of(const char *user_agent, const char *os, const char *device);
+
+/* The name in the database and in events: "desktop", "mobile", "tablet", "bot" or "other". */
+const char *device_class_name(enum device_class device);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * One thread at a time. Derives every fact about a click: place, browser, device, bot, referrer,
+ * language and campaign. A new fact needs one line here, a file of its own and a column.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_ENRICH_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_ENRICH_H
+
+#include "lib/clicks/redirect_event.h"
+#include "services/analytics-consumer/facts/geoip.h"
+#include "services/analytics-consumer/facts/user_agent.h"
+#include "services/analytics-consumer/facts/visit.h"
+
+/* The sources of facts; borrowed. */
+struct enrich_sources {
+	struct user_agent_parser *user_agents;
+	struct geoip *geoip;
+};
+
+/*
+ * Fills out. event.unique stays false, because only the store can decide it; disposition is
+ * VISIT_NEW.
+ */
+void enrich_click(const struct enrich_sources *sources, const struct redirect_event *click, struct visit *out);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * One thread at a time, because matching uses a shared buffer. The rules of uap-core's
+ * regexes.yaml, applied as in its specification (docs/specification.md of ua-parser/uap-core,
+ * version 0.2): the first matching rule of a list wins; replacements may insert $1 to $9; results
+ * are trimmed; without a match the family is "Other".
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_USER_AGENT_RULES_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/strbuf.h"
+
+#define USER_AGENT_RULES_FIELDS_MAX 5
+#define USER_AGENT_RULES_FIELD_SIZE 256
+
+enum user_agent_rules_list {
+	USER_AGENT_RULES_BROWSER, /* fields: family, major, minor, patch */
+	USER_AGENT_RULES_OS,      /* family, major, minor, patch, patch minor */
+	USER_AGENT_RULES_DEVICE,  /* family, brand, model */
+	USER_AGENT_RULES_LISTS,
+};
+
+/* A field that the rule does not set is "". A longer field is cut at a character boundary. */
+struct user_agent_match {
+	char fields[USER_AGENT_RULES_FIELDS_MAX][USER_AGENT_RULES_FIELD_SIZE];
+};
+
+struct user_agent_rules;
+
+/*
+ * Compiles every rule of the file. ERR_NOT_FOUND, ERR_INVALID: the file cannot be read, or a rule
+ * cannot be compiled; problem says why.
+ */
+enum err user_agent_rules_load(const char *path, struct user_agent_rules **out, struct strbuf *problem) MUST_CHECK;
+void user_agent_rules_free(struct user_agent_rules *rules);
+/* The number of rules in all lists. */
+size_t user_agent_rules_count(const struct user_agent_rules *rules);
+
+/* text: valid UTF-8. A rule that exceeds the backtracking limit does not match. */
+void user_agent_rules_match(struct user_agent_rules *rules, enum user_agent_rules_list list, const char *text,
+                            size_t len, struct user_agent_match *out);
+
+#endif

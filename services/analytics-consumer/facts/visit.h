@@ -1,0 +1,36 @@
+/*
+ * Pure. One click with every fact derived from it. The visit is stored in visit_log, and its event
+ * is sent to integrations. A value without pointers.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_VISIT_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_FACTS_VISIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/digest.h"
+#include "lib/base/trace_context.h"
+#include "lib/clicks/redirect_event.h"
+#include "lib/clicks/visit_event.h"
+#include "lib/net/client_ip.h"
+
+enum visit_disposition {
+	VISIT_NEW,            /* is counted */
+	VISIT_DUPLICATE,      /* its event_id is already counted: dropped */
+	VISIT_ALREADY_COUNTED /* its offset is already stored: read again only to be published again */
+};
+
+struct visit {
+	struct visit_event event;
+	enum visit_disposition disposition;
+	char traceparent[TRACE_CONTEXT_SIZE]; /* "": the click has no trace */
+	int32_t day;                          /* UTC day of event.occurred_at_us, since 1970-01-01 */
+	int32_t latency_us;
+	int16_t status;
+	bool has_visitor_hash;
+	uint8_t visitor_hash[DIGEST_SIZE];
+	char client_network[CLIENT_IP_NETWORK_SIZE];
+	char served_from[REDIRECT_EVENT_REGION_MAX + 1]; /* REGION of the redirector */
+};
+
+#endif

@@ -1,0 +1,244 @@
+#include "services/analytics-consumer/ingest/assignment.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "services/analytics-consumer/storage/offset_store.h"
+
+#define FLUSH_ON_REVOKE_MS 2000
+#define REJOIN_INTERVAL_MS 10000
+#define OFFSET_UNKNOWN (-1)
+
+void assignment_clear(struct assignment *a)
+{
+	offsets_clear(&a->offsets);
+}
+
+static void update_gauges(struct assignment *a)
+{
+	size_t halted = offsets_halted_count(&a->offsets);
+	atomic_store(&a->halted_count, halted);
+	ingest_metrics_set(&a->metrics->halted, (int64_t)halted);
+	ingest_metrics_set(&a->metrics->partitions, (int64_t)a->offsets.count);
+}
+
+static void note_change(struct assignment *a)
+{
+	a->changed_us = clock_steady_us(a->clock);
+	update_gauges(a);
+}
+
+void assignment_discard_batch(struct assignment *a)
+{
+	batch_reset(a->batch);
+	offsets_begin_batch(&a->offsets);
+}
+
+/* --- assigned and revoked --- */
+
+/* With a known fingerprint, starts one record early to verify that this record is still there. */
+static int64_t start_offset(const struct offsets_partition *p)
+{
+	if (p->halt_reason != OFFSETS_NOT_HALTED)
+		return KAFKA_CONSUMER_NOWHERE;
+	if (p->stored == 0)
+		return KAFKA_CONSUMER_BEGINNING;
+	return p->fingerprint != 0 && p->published == p->stored ? p->stored - 1 : p->published;
+}
+
+static void log_halted(const struct assignment *a, const struct offsets_partition *p, int64_t first, int64_t end)
+{
+	log_error(a->log, "partition_stranded", LOG_INT("partition", p->partition),
+	          LOG_INT("next_offset", p->next_stored), LOG_TEXT("reason", offsets_halt_reason_name(p->halt_reason)),
+	          LOG_INT("first_offset", first), LOG_INT("end_offset", end));
+}
+
+static void start_assignment(struct assignment *a, const struct offsets_partition *rows, size_t count)
+{
+	batch_reset(a->batch);
+	offsets_assign(&a->offsets, rows, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct offsets_partition *p = &a->offsets.partitions[i];
+		if (p->halt_reason != OFFSETS_NOT_HALTED)
+			log_halted(a, p, OFFSET_UNKNOWN, OFFSET_UNKNOWN);
+	}
+	note_change(a);
+}
+
+static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	struct assignment *a = ctx;
+	struct pg_conn *conn = NULL;
+	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_take(a->pool, &conn) : ERR_LIMIT;
+	if (err != OK)
+		return err;
+	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
+	err = offset_store_read(conn, a->topic, partitions, count, rows);
+	pg_pool_give(a->pool, conn);
+	for (size_t i = 0; err == OK && i < count; i++)
+		offsets[i] = start_offset(&rows[i]);
+	if (err == OK)
+		start_assignment(a, rows, count);
+	free(rows);
+	return err;
+}
+
+void assignment_mark_published(struct assignment *a, int64_t as_of_us)
+{
+	struct pg_conn *conn = NULL;
+	if (a->offsets.count == 0 || pg_pool_take(a->pool, &conn) != OK)
+		return;
+	enum err err = offset_store_mark_published(conn, a->topic, &a->offsets, as_of_us);
+	if (err != OK)
+		log_warning(a->log, "published_not_marked", LOG_TEXT("result", err_name(err)));
+	pg_pool_give(a->pool, conn);
+}
+
+static void on_revoked(void *ctx, bool lost)
+{
+	struct assignment *a = ctx;
+	assignment_discard_batch(a);
+	if (!lost && visit_publisher_flush(a->publisher, FLUSH_ON_REVOKE_MS) == OK)
+		assignment_mark_published(a, 0);
+	offsets_clear(&a->offsets);
+	note_change(a);
+}
+
+/* Only sets a mark: assignment_check_ranges looks up what the topic has after the poll. */
+static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
+{
+	(void)offset;
+	struct assignment *a = ctx;
+	struct offsets_partition *p = offsets_find(&a->offsets, partition);
+	if (p)
+		p->is_out_of_range = true;
+}
+
+const struct kafka_consumer_events assignment_events = {
+	.assigned = on_assigned,
+	.revoked = on_revoked,
+	.stranded = on_out_of_range,
+};
+
+/* --- offsets that do not exist any more --- */
+
+static void halt(struct assignment *a, struct offsets_partition *p, enum offsets_halt_reason reason, int64_t first,
+                 int64_t end)
+{
+	p->halt_reason = reason;
+	p->is_halt_recorded = false;
+	log_halted(a, p, first, end);
+	update_gauges(a);
+	if (kafka_consumer_stop(a->consumer, p->partition) != OK)
+		assignment_rejoin(a);
+}
+
+bool assignment_accepts(struct assignment *a, struct offsets_partition *p, const struct kafka_message *message)
+{
+	if (p->halt_reason != OFFSETS_NOT_HALTED)
+		return false;
+	if (!p->is_unverified || message->offset < p->stored - 1)
+		return true;
+	p->is_unverified = false;
+	if (message->offset == p->stored - 1 && kafka_message_print(message) == p->fingerprint)
+		return message->offset >= p->published;
+	int64_t first = OFFSET_UNKNOWN;
+	int64_t end = OFFSET_UNKNOWN;
+	/* For the log only: the partition is halted either way. */
+	(void)(kafka_consumer_ends(a->consumer, p->partition, &first, &end) == OK);
+	halt(a, p, OFFSETS_ANOTHER_RECORD, first, end);
+	return false;
+}
+
+static enum err continue_from(struct assignment *a, struct offsets_partition *p, int64_t first)
+{
+	/*
+	 * Retention removed the record before the next one in due time. The range of offsets is all
+	 * that can be verified.
+	 */
+	if (first >= p->next_stored)
+		p->is_unverified = false;
+	if (p->next_published < p->stored && p->next_published < first)
+		log_error(a->log, "visits_cannot_be_published_again", LOG_INT("partition", p->partition),
+		          LOG_INT("first_offset", first), LOG_INT("next_offset", p->stored));
+	int64_t from = p->next_published > first ? p->next_published : first;
+	if (p->is_unverified && from >= p->stored)
+		from = p->stored - 1;
+	return kafka_consumer_seek(a->consumer, p->partition, from);
+}
+
+static enum err check_range(struct assignment *a, struct offsets_partition *p)
+{
+	int64_t first = 0;
+	int64_t end = 0;
+	enum err err = kafka_consumer_ends(a->consumer, p->partition, &first, &end);
+	if (err != OK)
+		return err;
+	if (end < p->next_stored)
+		halt(a, p, OFFSETS_TOPIC_ENDS_BEFORE, first, end);
+	else if (first > p->next_stored && p->next_stored > 0)
+		halt(a, p, OFFSETS_REMOVED_BY_RETENTION, first, end);
+	else
+		err = continue_from(a, p, first);
+	return err;
+}
+
+void assignment_check_ranges(struct assignment *a)
+{
+	for (size_t i = 0; i < a->offsets.count; i++) {
+		struct offsets_partition *p = &a->offsets.partitions[i];
+		if (!p->is_out_of_range || p->halt_reason != OFFSETS_NOT_HALTED)
+			continue;
+		p->is_out_of_range = false;
+		if (check_range(a, p) != OK) {
+			assignment_rejoin(a);
+			return;
+		}
+	}
+}
+
+bool assignment_has_unrecorded_halt(const struct assignment *a)
+{
+	for (size_t i = 0; i < a->offsets.count; i++) {
+		const struct offsets_partition *p = &a->offsets.partitions[i];
+		if (p->halt_reason != OFFSETS_NOT_HALTED && !p->is_halt_recorded)
+			return true;
+	}
+	return false;
+}
+
+void assignment_record_halts(struct assignment *a)
+{
+	struct pg_conn *conn = NULL;
+	if (pg_pool_take(a->pool, &conn) != OK)
+		return;
+	for (size_t i = 0; i < a->offsets.count; i++) {
+		struct offsets_partition *p = &a->offsets.partitions[i];
+		if (p->halt_reason != OFFSETS_NOT_HALTED && !p->is_halt_recorded)
+			p->is_halt_recorded = offset_store_halt(conn, a->topic, p) == OK;
+	}
+	pg_pool_give(a->pool, conn);
+}
+
+/* --- disagreement with the group --- */
+
+void assignment_drop(struct assignment *a)
+{
+	assignment_discard_batch(a);
+	offsets_clear(&a->offsets);
+	note_change(a);
+}
+
+void assignment_rejoin(struct assignment *a)
+{
+	assignment_drop(a);
+	kafka_consumer_rejoin(a->consumer);
+}
+
+void assignment_handle_stray(struct assignment *a, int32_t partition)
+{
+	if (clock_steady_us(a->clock) - a->changed_us < REJOIN_INTERVAL_MS * CLOCK_US_PER_MS)
+		return;
+	log_warning(a->log, "rejoining_again", LOG_INT("partition", partition));
+	assignment_rejoin(a);
+}

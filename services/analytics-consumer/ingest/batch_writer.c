@@ -1,0 +1,235 @@
+#include "services/analytics-consumer/ingest/batch_writer.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/base/entropy.h"
+#include "lib/base/mem.h"
+#include "lib/base/trace_context.h"
+
+#define FLUSH_STEP_MS 200
+#define PAUSE_FIRST_MS 50
+#define PAUSE_MAX_MS 5000
+#define REFUSED_PAUSE_MS 1000
+#define QUEUE_PAUSE_MS 1
+
+struct batch_writer {
+	struct batch_writer_config config;
+	struct batch batch;
+	struct offsets offsets;    /* of the batch: where its partitions start and where it takes them */
+	struct background *thread; /* NULL when no batch is being written */
+	enum err result;           /* owned by the thread until is_over */
+	int64_t published_seen;
+	atomic_bool is_over;
+	atomic_bool retries_cancelled;
+	atomic_bool is_refused;
+	atomic_bool is_waiting_for_dead_letters;
+};
+
+struct batch_writer *batch_writer_new(const struct batch_writer_config *config)
+{
+	struct batch_writer *w = mem_zero(sizeof(*w));
+	w->config = *config;
+	batch_init(&w->batch, config->batch_events, config->topic, config->dead_letter_topic);
+	return w;
+}
+
+void batch_writer_free(struct batch_writer *w)
+{
+	if (!w)
+		return;
+	batch_clear(&w->batch);
+	offsets_clear(&w->offsets);
+	free(w);
+}
+
+/*
+ * False when there must be no further attempt. The pause ends early when the loop's thread is asked
+ * to end.
+ */
+static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
+{
+	return !background_wait_ms(w->config.background, pause_ms) && !atomic_load(&w->retries_cancelled);
+}
+
+enum err batch_writer_flush(struct batch_writer *w)
+{
+	enum err err;
+	do {
+		err = visit_publisher_flush(w->config.publisher, FLUSH_STEP_MS);
+		int64_t acked = visit_publisher_acked(w->config.publisher);
+		metrics_add(w->config.metrics->visits_published, acked - w->published_seen);
+		w->published_seen = acked;
+	} while (err == ERR_UNAVAILABLE && pause_before_retry(w, 0));
+	if (err == ERR_INTERNAL) {
+		log_error(w->config.log, "visits_refused");
+		(void)pause_before_retry(w, REFUSED_PAUSE_MS);
+	}
+	return err;
+}
+
+static bool is_transient(enum err err)
+{
+	return err == ERR_UNAVAILABLE || err == ERR_LIMIT;
+}
+
+/*
+ * Kafka may work and still refuse dead letters: their topic is missing, or the consumer may not
+ * write to it.
+ */
+static void note_dead_letters(struct batch_writer *w)
+{
+	size_t overdue = dead_letter_list_overdue(w->batch.dead_letters);
+	atomic_store(&w->is_waiting_for_dead_letters, overdue > 0);
+	if (overdue > 0)
+		log_error(w->config.log, "dead_letters_refused", LOG_TEXT("topic", w->config.dead_letter_topic),
+		          LOG_INT("count", overdue));
+}
+
+/* Retries until the batch is stored or fenced, or retries are cancelled. */
+static enum err store(struct batch_writer *w)
+{
+	int64_t next_pause_ms = PAUSE_FIRST_MS;
+	/*
+	 * The commit marks everything before this batch as published, so those visits must be
+	 * acknowledged first.
+	 */
+	enum err err = batch_writer_flush(w);
+	if (err != OK)
+		return err;
+	for (;;) {
+		err = visit_store_add(w->config.store, &w->batch, &w->offsets);
+		note_dead_letters(w);
+		atomic_store(&w->is_refused, err != OK && err != ERR_CONFLICT && !is_transient(err));
+		if (err == OK || err == ERR_CONFLICT)
+			return err;
+		metrics_add(w->config.metrics->batches_retried, 1);
+		if (!is_transient(err))
+			log_error(w->config.log, "batch_refused", LOG_TEXT("result", err_name(err)));
+		if (!pause_before_retry(w, next_pause_ms))
+			return err;
+		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
+	}
+}
+
+static void log_traced(const struct batch_writer *w, const struct visit *visit, int64_t delay_us)
+{
+	char trace_id[TRACE_CONTEXT_ID_SIZE];
+	char event_id[ENTROPY_UUID_TEXT_SIZE];
+	trace_context_id(visit->traceparent, trace_id);
+	entropy_uuid_format(visit->event.event_id, event_id);
+	log_info(w->config.log, "visit_counted", LOG_TEXT("trace_id", trace_id), LOG_TEXT("event_id", event_id),
+	         LOG_INT("link_id", visit->event.link_id), LOG_INT("delay_ms", delay_us / CLOCK_US_PER_MS));
+}
+
+static void note_visits(struct batch_writer *w, int64_t now_us)
+{
+	for (size_t i = 0; i < w->batch.count; i++) {
+		const struct visit *visit = &w->batch.visits[i];
+		if (visit->disposition != VISIT_NEW)
+			continue;
+		int64_t delay_us = now_us - visit->event.occurred_at_us;
+		metrics_observe(w->config.metrics->delay_seconds, (double)delay_us / (double)CLOCK_US_PER_S);
+		if (trace_context_is_sampled(visit->traceparent))
+			log_traced(w, visit, delay_us);
+	}
+}
+
+static void note_stored(struct batch_writer *w, int64_t began_us)
+{
+	const struct ingest_metrics *metrics = w->config.metrics;
+	const struct clock *clock = w->config.clock;
+	int64_t now_us = clock_now_us(clock);
+	struct batch_sums sums = batch_sum(&w->batch);
+	metrics_add(metrics->humans, sums.humans);
+	metrics_add(metrics->bots, sums.bots);
+	metrics_add(metrics->duplicates, sums.duplicates);
+	metrics_add(metrics->poisoned, sums.poisoned);
+	metrics_add(metrics->batches, 1);
+	metrics_observe(metrics->batch_seconds, (double)(clock_steady_us(clock) - began_us) / (double)CLOCK_US_PER_S);
+	metrics_observe(metrics->batch_events, (double)w->batch.records);
+	metrics_set(metrics->last_counted, now_us / CLOCK_US_PER_S);
+	note_visits(w, now_us);
+	if (sums.poisoned > 0)
+		log_warning(w->config.log, "messages_poisoned", LOG_INT("count", sums.poisoned));
+}
+
+/*
+ * Hands all visits to Kafka. If retries are cancelled before, the partition's next owner publishes
+ * the rest.
+ */
+static enum err publish(struct batch_writer *w)
+{
+	size_t done = 0;
+	enum err err;
+	do {
+		err = visit_publisher_send(w->config.publisher, w->batch.visits, w->batch.count, &done);
+	} while (err == ERR_LIMIT && pause_before_retry(w, QUEUE_PAUSE_MS));
+	if (err != OK && err != ERR_LIMIT)
+		log_error(w->config.log, "visit_refused", LOG_TEXT("result", err_name(err)));
+	return err;
+}
+
+static void run(void *ctx)
+{
+	struct batch_writer *w = ctx;
+	int64_t began_us = clock_steady_us(w->config.clock);
+	enum err err = store(w);
+	if (err == OK) {
+		note_stored(w, began_us);
+		err = publish(w);
+	} else if (err == ERR_CONFLICT) {
+		metrics_add(w->config.metrics->batches_fenced, 1);
+		log_warning(w->config.log, "batch_fenced", LOG_INT("records", w->batch.records));
+	}
+	w->result = err;
+	atomic_store(&w->is_over, true);
+}
+
+void batch_writer_start(struct batch_writer *w, struct batch *batch, struct offsets *offsets)
+{
+	struct batch empty = w->batch;
+	w->batch = *batch;
+	*batch = empty;
+	offsets_hand_over(offsets, &w->offsets);
+	atomic_store(&w->is_over, false);
+	w->thread = background_new();
+	background_start(w->thread, "store", run, w);
+}
+
+bool batch_writer_is_busy(const struct batch_writer *w)
+{
+	return w->thread && !atomic_load(&w->is_over);
+}
+
+void batch_writer_cancel_retries(struct batch_writer *w)
+{
+	atomic_store(&w->retries_cancelled, true);
+}
+
+enum err batch_writer_finish(struct batch_writer *w)
+{
+	if (!w->thread)
+		return OK;
+	background_free(w->thread);
+	w->thread = NULL;
+	atomic_store(&w->retries_cancelled, false);
+	atomic_store(&w->is_waiting_for_dead_letters, false);
+	batch_reset(&w->batch);
+	return w->result;
+}
+
+const struct offsets *batch_writer_offsets(const struct batch_writer *w)
+{
+	return &w->offsets;
+}
+
+bool batch_writer_is_refused(const struct batch_writer *w)
+{
+	return atomic_load(&w->is_refused);
+}
+
+bool batch_writer_is_waiting_for_dead_letters(const struct batch_writer *w)
+{
+	return atomic_load(&w->is_waiting_for_dead_letters);
+}

@@ -1,0 +1,447 @@
+#include "services/analytics-consumer/ingest/ingest.h"
+
+#include <stdatomic.h>
+
+#include "lib/base/background.h"
+#include "lib/base/mem.h"
+#include "lib/net/kafka_consumer.h"
+#include "lib/net/kafka_producer.h"
+#include "services/analytics-consumer/ingest/assignment.h"
+#include "services/analytics-consumer/ingest/batch_writer.h"
+#include "services/analytics-consumer/ingest/ingest_metrics.h"
+#include "services/analytics-consumer/publish/delivery.h"
+#include "services/analytics-consumer/publish/visit_publisher.h"
+#include "services/analytics-consumer/storage/batch.h"
+#include "services/analytics-consumer/storage/visit_store.h"
+
+#define IDLE_POLL_MS 100
+/*
+ * Longer than a fetch takes after an assignment. Before that, the known end of a partition may be
+ * outdated.
+ */
+#define MARK_INTERVAL_MS 1000
+/*
+ * Fetches wait for up to half a second. A click may have reached Kafka since the last fetch, so
+ * as_of must stay behind the present.
+ */
+#define AS_OF_MARGIN_US CLOCK_US_PER_S
+#define RENEW_PAUSE_MS 5000
+/* A batch whose time is over keeps filling while the previous one is still being written. */
+#define BUSY_POLL_MS 5
+#define QUEUE_MAX 100000
+#define QUEUE_BYTES_MAX ((size_t)64 * 1024 * 1024)
+#define LINGER_MS 5
+
+/* The states of the loop. Each step names the next state; run has the only switch. */
+enum state {
+	STATE_GATHER,         /* poll records into the batch; the previous batch may be being written */
+	STATE_WRITE,          /* hand the gathered batch to the writer */
+	STATE_RECORD_HALTS,   /* record newly halted partitions in the store */
+	STATE_MARK_CAUGHT_UP, /* mark partitions without waiting records as counted up to now */
+	STATE_REJOIN,         /* a write failed: the offsets are uncertain */
+	STATE_RENEW_CONSUMER, /* librdkafka's consumer failed for good */
+	STATE_END,            /* finish the last write */
+	STATE_ENDED,
+};
+
+struct ingest {
+	struct ingest_config config;
+	struct ingest_metrics metrics;
+	struct kafka_consumer *consumer;
+	struct kafka_producer *producer;
+	struct visit_publisher *publisher;
+	struct visit_store *store;
+	struct batch batch;
+	struct assignment assignment;
+	struct batch_writer *writer;
+	bool is_writing;      /* a batch was started and its result was not taken yet */
+	int64_t marked_us;    /* steady; the last STATE_MARK_CAUGHT_UP that was due */
+	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated */
+	atomic_bool kafka_reachable;
+
+	struct background *background;
+};
+
+static int64_t steady_us(const struct ingest *in)
+{
+	return clock_steady_us(in->config.clock);
+}
+
+static enum state gather_or_end(const struct ingest *in)
+{
+	return background_is_ending(in->background) ? STATE_END : STATE_GATHER;
+}
+
+/* --- the end of a write --- */
+
+/*
+ * Waits until the writer is idle. False when its batch failed: then the assigned partitions and the
+ * batch being gathered are dropped too.
+ */
+static bool finish_write(struct ingest *in)
+{
+	if (!in->is_writing)
+		return true;
+	in->is_writing = false;
+	if (batch_writer_finish(in->writer) != OK) {
+		assignment_drop(&in->assignment);
+		return false;
+	}
+	const struct offsets *written = batch_writer_offsets(in->writer);
+	for (size_t i = 0; i < written->count; i++) {
+		const struct offsets_partition *p = &written->partitions[i];
+		if (offsets_has_advanced(p))
+			kafka_consumer_report_progress(in->consumer, p->partition, p->next_stored);
+	}
+	return true;
+}
+
+/* Before the assignment changes, no batch of the old one may be in the middle of a write. */
+static void interrupt_write(struct ingest *in)
+{
+	if (in->is_writing)
+		batch_writer_cancel_retries(in->writer);
+	(void)finish_write(in);
+}
+
+/* --- events of the consumer, during a poll --- */
+
+static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+{
+	struct ingest *in = ctx;
+	interrupt_write(in);
+	return assignment_events.assigned(&in->assignment, partitions, count, offsets);
+}
+
+static void on_revoked(void *ctx, bool lost)
+{
+	struct ingest *in = ctx;
+	interrupt_write(in);
+	assignment_events.revoked(&in->assignment, lost);
+}
+
+static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
+{
+	struct ingest *in = ctx;
+	assignment_events.stranded(&in->assignment, partition, offset);
+}
+
+static enum err make_consumer(struct ingest *in)
+{
+	const struct kafka_consumer_config config = {
+		.kafka = in->config.kafka,
+		.group = in->config.group,
+		.topic = in->config.topic,
+		.session_timeout_ms = in->config.session_timeout_ms,
+		.events = { .assigned = on_assigned, .revoked = on_revoked, .stranded = on_out_of_range },
+		.ctx = in,
+		.log = in->config.log,
+		.metrics = NULL,
+	};
+	enum err err = kafka_consumer_new(&config, &in->consumer);
+	in->assignment.consumer = in->consumer;
+	return err;
+}
+
+/* --- the states --- */
+
+static enum err poll_once(struct ingest *in, int64_t timeout_ms)
+{
+	struct kafka_message message;
+	enum err err = kafka_consumer_poll(in->consumer, timeout_ms, &message);
+	atomic_store(&in->kafka_reachable, err == OK || kafka_consumer_is_reachable(in->consumer));
+	if (err == OK) {
+		struct offsets_partition *p = offsets_find(&in->assignment.offsets, message.partition);
+		metrics_add(in->metrics.events_read, 1);
+		if (p && assignment_accepts(&in->assignment, p, &message))
+			batch_add(&in->batch, &in->config.sources, &message, p, clock_now_us(in->config.clock));
+		else if (!p)
+			assignment_handle_stray(&in->assignment, message.partition);
+	}
+	assignment_check_ranges(&in->assignment);
+	return err;
+}
+
+/*
+ * Polls until the batch is full, or nothing comes and the batch is empty, or batch_ms have passed
+ * since the batch's first record and the writer is idle.
+ */
+static enum state gather(struct ingest *in)
+{
+	int64_t deadline_us = 0;
+	while (!batch_is_full(&in->batch) && !background_is_ending(in->background)) {
+		int64_t left_ms = IDLE_POLL_MS;
+		if (!batch_is_empty(&in->batch)) {
+			int64_t now_us = steady_us(in);
+			if (deadline_us == 0)
+				deadline_us = now_us + in->config.batch_ms * CLOCK_US_PER_MS;
+			left_ms = (deadline_us - now_us) / CLOCK_US_PER_MS;
+			if (left_ms <= 0 && !batch_writer_is_busy(in->writer))
+				break;
+			if (left_ms <= 0)
+				left_ms = BUSY_POLL_MS;
+		}
+		enum err err = poll_once(in, left_ms);
+		if (err == ERR_INTERNAL)
+			return STATE_RENEW_CONSUMER;
+		if (err != OK && batch_is_empty(&in->batch))
+			break;
+	}
+	ingest_metrics_set(&in->metrics.lag, kafka_consumer_lag(in->consumer));
+	return STATE_WRITE;
+}
+
+static enum state write_batch(struct ingest *in)
+{
+	bool has_batch = !batch_is_empty(&in->batch);
+	if (!has_batch && batch_writer_is_busy(in->writer))
+		return STATE_RECORD_HALTS;
+	if (!finish_write(in))
+		return STATE_REJOIN;
+	if (!has_batch)
+		return STATE_RECORD_HALTS;
+	if (in->validated_us != in->assignment.changed_us) {
+		in->validated_us = in->assignment.changed_us;
+		visit_store_invalidate(in->store);
+	}
+	batch_writer_start(in->writer, &in->batch, &in->assignment.offsets);
+	in->is_writing = true;
+	return STATE_RECORD_HALTS;
+}
+
+/* After STATE_WRITE, so that everything read before the halt is counted first. */
+static enum state record_halts(struct ingest *in)
+{
+	if (!assignment_has_unrecorded_halt(&in->assignment))
+		return STATE_MARK_CAUGHT_UP;
+	if (!finish_write(in))
+		return STATE_REJOIN;
+	assignment_record_halts(&in->assignment);
+	return STATE_MARK_CAUGHT_UP;
+}
+
+static bool find_caught_up(struct ingest *in)
+{
+	struct offsets *offsets = &in->assignment.offsets;
+	bool any = false;
+	for (size_t i = 0; i < offsets->count; i++) {
+		struct offsets_partition *p = &offsets->partitions[i];
+		bool is_at_end = kafka_consumer_partition_lag(in->consumer, p->partition) == 0;
+		p->caught_up = is_at_end && !p->is_unverified;
+		/*
+		 * At the end, the record before the next one should have arrived. Looks up why it
+		 * has not.
+		 */
+		p->is_out_of_range = p->is_out_of_range || (is_at_end && p->is_unverified);
+		any = any || p->caught_up;
+	}
+	return any;
+}
+
+static bool is_mark_due(const struct ingest *in, int64_t now_us)
+{
+	int64_t since_us = in->marked_us > in->assignment.changed_us ? in->marked_us : in->assignment.changed_us;
+	return now_us - since_us >= MARK_INTERVAL_MS * CLOCK_US_PER_MS && atomic_load(&in->kafka_reachable);
+}
+
+/*
+ * Once everything polled is stored, marks the partitions in which nothing else waits, however busy
+ * the others are. Statistics can then distinguish "no clicks" from "not counted yet".
+ */
+static enum state mark_caught_up(struct ingest *in)
+{
+	int64_t now_us = steady_us(in);
+	if (!is_mark_due(in, now_us))
+		return gather_or_end(in);
+	if (!finish_write(in))
+		return STATE_REJOIN;
+	in->marked_us = now_us;
+	int64_t as_of_us = clock_now_us(in->config.clock) - AS_OF_MARGIN_US;
+	if (!find_caught_up(in))
+		return gather_or_end(in);
+	enum err err = batch_writer_flush(in->writer);
+	if (err == OK)
+		assignment_mark_published(&in->assignment, as_of_us);
+	else if (err == ERR_INTERNAL)
+		assignment_rejoin(&in->assignment);
+	return gather_or_end(in);
+}
+
+static enum state rejoin(struct ingest *in)
+{
+	if (!background_is_ending(in->background))
+		kafka_consumer_rejoin(in->consumer);
+	return gather_or_end(in);
+}
+
+/* The new consumer starts from the stored offsets. */
+static enum state renew_consumer(struct ingest *in)
+{
+	interrupt_write(in);
+	atomic_store(&in->kafka_reachable, false);
+	kafka_consumer_free(in->consumer);
+	in->consumer = NULL;
+	assignment_discard_batch(&in->assignment);
+	while (make_consumer(in) != OK && !background_wait_ms(in->background, RENEW_PAUSE_MS))
+		continue;
+	return gather_or_end(in);
+}
+
+/*
+ *   GATHER ──► WRITE ──► RECORD_HALTS ──► MARK_CAUGHT_UP ──► GATHER, or END
+ *      │         └────────────┴───────────────┴─ a write failed ──► REJOIN ──► GATHER, or END
+ *      └─ the consumer failed ──► RENEW_CONSUMER ──► GATHER, or END
+ */
+static void run(void *ctx)
+{
+	struct ingest *in = ctx;
+	enum state state = gather_or_end(in);
+	while (state != STATE_ENDED) {
+		switch (state) {
+		case STATE_GATHER:
+			state = gather(in);
+			break;
+		case STATE_WRITE:
+			state = write_batch(in);
+			break;
+		case STATE_RECORD_HALTS:
+			state = record_halts(in);
+			break;
+		case STATE_MARK_CAUGHT_UP:
+			state = mark_caught_up(in);
+			break;
+		case STATE_REJOIN:
+			state = rejoin(in);
+			break;
+		case STATE_RENEW_CONSUMER:
+			state = renew_consumer(in);
+			break;
+		case STATE_END:
+			(void)finish_write(in);
+			state = STATE_ENDED;
+			break;
+		case STATE_ENDED:
+			break;
+		}
+	}
+}
+
+/* --- start and stop --- */
+
+static enum err make_producer(struct ingest *in)
+{
+	const struct kafka_producer_config config = {
+		.kafka = in->config.kafka,
+		.topics = { in->config.visits_topic, in->config.dead_letter_topic },
+		.queue_max = QUEUE_MAX,
+		.queue_bytes_max = QUEUE_BYTES_MAX,
+		.linger_ms = LINGER_MS,
+		.message_timeout_ms = 0,
+		.delivered = delivery_done,
+		.log = in->config.log,
+		.metrics = in->config.metrics,
+	};
+	return kafka_producer_new(&config, &in->producer);
+}
+
+static enum err make_parts(struct ingest *in)
+{
+	const struct ingest_config *config = &in->config;
+	in->background = background_new();
+	ingest_metrics_register(&in->metrics, config->metrics);
+	batch_init(&in->batch, config->batch_events, config->topic, config->dead_letter_topic);
+	enum err err = make_producer(in);
+	if (err != OK)
+		return err;
+	in->publisher = visit_publisher_new(in->producer, config->visits_topic);
+	const struct visit_store_config store = { .pool = config->pool,
+		                                  .producer = in->producer,
+		                                  .topic = config->topic,
+		                                  .visits_max = config->batch_events,
+		                                  .log = config->log };
+	in->store = visit_store_new(&store);
+	const struct batch_writer_config writer = { .batch_events = config->batch_events,
+		                                    .topic = config->topic,
+		                                    .dead_letter_topic = config->dead_letter_topic,
+		                                    .store = in->store,
+		                                    .publisher = in->publisher,
+		                                    .background = in->background,
+		                                    .metrics = &in->metrics,
+		                                    .clock = config->clock,
+		                                    .log = config->log };
+	in->writer = batch_writer_new(&writer);
+	in->assignment = (struct assignment){ .pool = config->pool,
+		                              .topic = config->topic,
+		                              .publisher = in->publisher,
+		                              .batch = &in->batch,
+		                              .metrics = &in->metrics,
+		                              .clock = config->clock,
+		                              .log = config->log };
+	return make_consumer(in);
+}
+
+static void free_parts(struct ingest *in)
+{
+	/* Leaving the group gives the partitions back, which still needs everything else. */
+	kafka_consumer_free(in->consumer);
+	kafka_producer_free(in->producer);
+	batch_writer_free(in->writer);
+	visit_publisher_free(in->publisher);
+	visit_store_free(in->store);
+	assignment_clear(&in->assignment);
+	batch_clear(&in->batch);
+	background_free(in->background);
+	free(in);
+}
+
+enum err ingest_start(const struct ingest_config *config, struct ingest **out)
+{
+	struct ingest *in = mem_zero(sizeof(*in));
+	in->config = *config;
+	enum err err = make_parts(in);
+	if (err != OK) {
+		free_parts(in);
+		return err;
+	}
+	background_start(in->background, "ingest", run, in);
+	*out = in;
+	return OK;
+}
+
+void ingest_end(struct ingest *ingest)
+{
+	if (ingest)
+		background_ask_to_end(ingest->background);
+}
+
+void ingest_stop(struct ingest *ingest)
+{
+	if (!ingest)
+		return;
+	background_end(ingest->background);
+	free_parts(ingest);
+}
+
+bool ingest_kafka_is_reachable(void *ctx)
+{
+	const struct ingest *in = ctx;
+	return atomic_load(&in->kafka_reachable);
+}
+
+bool ingest_has_no_halted_partition(void *ctx)
+{
+	const struct ingest *in = ctx;
+	return atomic_load(&in->assignment.halted_count) == 0;
+}
+
+bool ingest_can_store(void *ctx)
+{
+	const struct ingest *in = ctx;
+	return !batch_writer_is_refused(in->writer);
+}
+
+bool ingest_can_send_dead_letters(void *ctx)
+{
+	const struct ingest *in = ctx;
+	return !batch_writer_is_waiting_for_dead_letters(in->writer);
+}

@@ -1,0 +1,53 @@
+/*
+ * One thread at a time. The clicks that are stored in one transaction: at most visits_max records.
+ * Each record is decoded, validated and enriched as it is polled. A record that is not a valid
+ * click becomes a dead letter of the batch. Memory is allocated once, by batch_init.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_BATCH_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/net/kafka_consumer.h"
+#include "services/analytics-consumer/facts/enrich.h"
+#include "services/analytics-consumer/publish/dead_letter.h"
+#include "services/analytics-consumer/storage/offsets.h"
+
+struct batch {
+	size_t visits_max;
+	size_t records; /* added so far, poison messages included */
+	size_t count;
+	struct visit *visits; /* in order of arrival */
+	struct dead_letter_list *dead_letters;
+	bool in_doubt; /* a COMMIT was sent and not answered: the batch may be stored */
+};
+
+/* topic and dead_letter_topic are borrowed. */
+void batch_init(struct batch *batch, size_t visits_max, const char *topic, const char *dead_letter_topic);
+void batch_clear(struct batch *batch);
+/* Empties the batch and keeps its memory. */
+void batch_reset(struct batch *batch);
+
+/*
+ * Adds message and extends the offsets of partition over it. now_us caps partition->as_of_us, so
+ * that a click dated in the future does not make the counts look newer than they are.
+ */
+void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
+               struct offsets_partition *partition, int64_t now_us);
+
+bool batch_is_empty(const struct batch *batch);
+bool batch_is_full(const struct batch *batch);
+
+struct batch_sums {
+	int64_t humans;
+	int64_t bots;
+	int64_t duplicates;
+	int64_t poisoned;
+};
+
+/* What was counted when the batch was stored. */
+struct batch_sums batch_sum(const struct batch *batch);
+
+#endif

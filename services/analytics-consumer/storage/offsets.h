@@ -1,0 +1,95 @@
+/*
+ * One thread at a time. The partitions assigned to a consumer: how far each one has been stored,
+ * and how far the batch being gathered extends it.
+ *
+ * `stored` is the offset that this process last stored, or read when it got the partition. It is
+ * never the offset of the batch's first record, because offsets have gaps. Two consumers that both
+ * claim a partition therefore agree on at most one next step, and the fence (offset_store.h) lets
+ * only one of them take it.
+ *
+ * A partition that has never been counted has `stored` 0 and starts at the oldest record of the
+ * topic.
+ *
+ * An offset does not prove that the topic is still the same: a recreated topic has other records at
+ * the same offsets. The store therefore keeps a fingerprint (kafka_message.h) of the record before
+ * `stored`. A consumer reads on only after it has seen that record again.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_OFFSETS_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_OFFSETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OFFSETS_PARTITIONS_MAX 4096
+
+/* Why a partition is halted: it is not read until an operator has decided what to do. */
+enum offsets_halt_reason {
+	OFFSETS_NOT_HALTED,
+	OFFSETS_HALTED_EARLIER,       /* the store already has the halt and its reason */
+	OFFSETS_TOPIC_ENDS_BEFORE,    /* the topic ends before `stored`: recreated, or its end was lost */
+	OFFSETS_REMOVED_BY_RETENTION, /* the topic begins after `stored`: retention removed records not yet counted */
+	OFFSETS_ANOTHER_RECORD,       /* the record before `stored` is not the one counted: the topic was recreated */
+};
+
+struct offsets_partition {
+	int32_t partition;
+	int64_t stored;           /* the next offset to count */
+	int64_t fingerprint;      /* of the record before stored; 0 = unknown */
+	int64_t published;        /* the visits of all records before it were handed to Kafka */
+	int64_t first;            /* the batch's first offset; -1 = the batch has none */
+	int64_t next_stored;      /* what stored becomes when the batch is stored */
+	int64_t next_fingerprint; /* what fingerprint becomes then */
+	int64_t next_published;   /* what published becomes when the batch is published; may be below stored */
+	int64_t as_of_us;         /* the batch's newest click; 0 = none */
+	bool caught_up;           /* at the last look nothing was waiting, neither in Kafka nor in the batch */
+	bool is_unverified;       /* the record before stored has not been seen since the partition was assigned */
+	bool is_out_of_range;     /* Kafka lacks the offset to read next; assignment_check_ranges decides */
+	bool is_halt_recorded;    /* in the store */
+	enum offsets_halt_reason halt_reason;
+};
+
+struct offsets {
+	size_t count;
+	struct offsets_partition *partitions; /* in ascending order of partition */
+};
+
+/*
+ * Replaces all partitions by count others, in any order. Reads partition, stored, fingerprint,
+ * published and halt_reason of each.
+ */
+void offsets_assign(struct offsets *offsets, const struct offsets_partition *partitions, size_t count);
+/* Removes all partitions and frees them. An empty struct offsets is { 0 }. */
+void offsets_clear(struct offsets *offsets);
+
+/* NULL when the partition is not assigned. */
+struct offsets_partition *offsets_find(struct offsets *offsets, int32_t partition);
+
+/* Extends the batch over the record at offset. fingerprint: of that record, or 0. */
+void offsets_extend(struct offsets_partition *partition, int64_t offset, int64_t fingerprint);
+/* True for a record that has been counted. It is read again only to be published again. */
+bool offsets_is_counted(const struct offsets_partition *partition, int64_t offset);
+/* True when storing the batch changes stored. */
+bool offsets_has_advanced(const struct offsets_partition *partition);
+bool offsets_any_advanced(const struct offsets *offsets);
+
+/* The batch was stored: stored and fingerprint take their next values. */
+void offsets_mark_stored(struct offsets *offsets);
+/* The batch's visits were handed to Kafka: published takes its next value. */
+void offsets_mark_published(struct offsets *offsets);
+/* True when every stored visit has been handed to Kafka. */
+bool offsets_is_published(const struct offsets_partition *partition);
+/*
+ * Hands the batch to a writer: batch becomes a copy of offsets. offsets continues with the next
+ * batch as if this one had been stored and published. Frees what batch held before.
+ */
+void offsets_hand_over(struct offsets *offsets, struct offsets *batch);
+/* Begins the next batch. A batch that was not marked as stored is discarded. */
+void offsets_begin_batch(struct offsets *offsets);
+
+size_t offsets_halted_count(const struct offsets *offsets);
+
+/* The name of a halt reason in the log and in the store. */
+const char *offsets_halt_reason_name(enum offsets_halt_reason reason);
+
+#endif

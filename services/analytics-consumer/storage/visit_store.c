@@ -1,0 +1,208 @@
+#include "services/analytics-consumer/storage/visit_store.h"
+
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/analytics-consumer/storage/offset_store.h"
+#include "services/analytics-consumer/storage/rollup.h"
+#include "services/analytics-consumer/storage/rollup_store.h"
+#include "services/analytics-consumer/storage/statistics_aggregate.h"
+#include "services/analytics-consumer/storage/unique_visitors.h"
+#include "services/analytics-consumer/storage/visit_log_store.h"
+
+/*
+ * After a batch with duplicates, this many batches search the log for duplicates before they
+ * insert.
+ */
+#define DUPLICATE_CHECK_BATCHES 100
+/*
+ * One for a visitor wrongly taken as new, one for a duplicate, one for a commit of another owner in
+ * between.
+ */
+#define ATTEMPTS_MAX 3
+/* Short, because the transaction holds the fence's locks while it waits. */
+#define DEAD_LETTERS_TIMEOUT_MS 3000
+
+struct visit_store {
+	struct visit_store_config config;
+	struct visit_order order;
+	struct visit_log_store *visit_log;
+	struct unique_visitors *visitors;
+	struct rollup *rollup;
+	struct rollup_store *rollups;
+	struct statistics_aggregate *aggregate;
+	unsigned duplicate_checks_left; /* batches */
+};
+
+struct visit_store *visit_store_new(const struct visit_store_config *config)
+{
+	struct visit_store *store = mem_zero(sizeof(*store));
+	store->config = *config;
+	visit_order_init(&store->order, config->visits_max);
+	store->visit_log = visit_log_store_new(config->visits_max);
+	store->visitors = unique_visitors_new(config->visits_max);
+	store->rollup = rollup_new(config->visits_max);
+	store->rollups = rollup_store_new(config->visits_max);
+	store->aggregate = statistics_aggregate_new(config->visits_max);
+	return store;
+}
+
+void visit_store_free(struct visit_store *store)
+{
+	if (!store)
+		return;
+	visit_order_clear(&store->order);
+	visit_log_store_free(store->visit_log);
+	unique_visitors_free(store->visitors);
+	rollup_free(store->rollup);
+	rollup_store_free(store->rollups);
+	statistics_aggregate_free(store->aggregate);
+	free(store);
+}
+
+static enum err add_sums(struct visit_store *store, struct pg_conn *conn, const struct batch *batch)
+{
+	struct rollup_sums sums = rollup_sum(store->rollup, batch->visits, batch->count);
+	enum err err = rollup_store_add(store->rollups, conn, store->rollup, &sums);
+	if (err != OK)
+		return err;
+	size_t rows = 0;
+	const struct statistics *deltas = statistics_aggregate_sum(store->aggregate, &store->order, &rows);
+	return statistics_store_add(conn, deltas, rows);
+}
+
+/* How a transaction ended. */
+enum outcome {
+	OUTCOME_STORED,
+	OUTCOME_FENCED,
+	OUTCOME_ASSUMPTION_WRONG, /* a duplicate, or a visitor wrongly taken as new: repeat it with checks */
+	OUTCOME_FAILED,           /* err says why */
+};
+
+/* After an insert: makes the next attempt check what this one assumed. */
+static enum outcome check_insert(struct visit_store *store, const struct pg_conn *conn, enum err err)
+{
+	if (err == OK)
+		return OUTCOME_STORED;
+	if (err != ERR_CONFLICT)
+		return OUTCOME_FAILED;
+	bool is_duplicate = visit_log_store_hit_duplicate(conn);
+	if (is_duplicate)
+		store->duplicate_checks_left = DUPLICATE_CHECK_BATCHES;
+	log_debug(store->config.log, is_duplicate ? "duplicate_event_found" : "known_visitor_found");
+	unique_visitors_resume_lookups(store->visitors);
+	return OUTCOME_ASSUMPTION_WRONG;
+}
+
+/* Everything between BEGIN and COMMIT. */
+static enum outcome add_all(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                            const struct offsets *offsets, enum err *err)
+{
+	*err = offset_store_advance(conn, store->config.topic, offsets);
+	if (*err == ERR_CONFLICT)
+		return OUTCOME_FENCED;
+	if (*err == OK)
+		*err = dead_letter_list_send(batch->dead_letters, store->config.producer, DEAD_LETTERS_TIMEOUT_MS);
+	visit_order_sort(&store->order, batch->visits, batch->count);
+	if (*err == OK && store->duplicate_checks_left > 0)
+		*err = visit_log_store_drop_duplicates(store->visit_log, conn, &store->order);
+	if (*err == OK)
+		*err = unique_visitors_find(store->visitors, store->visit_log, conn, &store->order);
+	if (*err != OK)
+		return OUTCOME_FAILED;
+	*err = visit_log_store_insert(store->visit_log, conn, &store->order);
+	enum outcome outcome = check_insert(store, conn, *err);
+	if (outcome != OUTCOME_STORED)
+		return outcome;
+	*err = add_sums(store, conn, batch);
+	return *err == OK ? OUTCOME_STORED : OUTCOME_FAILED;
+}
+
+static enum outcome transact(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                             const struct offsets *offsets, enum err *err)
+{
+	*err = pg_conn_begin(conn);
+	if (*err != OK)
+		return OUTCOME_FAILED;
+	enum outcome outcome = add_all(store, conn, batch, offsets, err);
+	if (outcome != OUTCOME_STORED) {
+		pg_conn_rollback(conn);
+		return outcome;
+	}
+	*err = pg_conn_commit(conn);
+	batch->in_doubt = *err == ERR_UNAVAILABLE;
+	return *err == OK ? OUTCOME_STORED : OUTCOME_FAILED;
+}
+
+/* True when a commit of this batch that had no answer did store it. */
+static enum err was_stored(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                           const struct offsets *offsets, bool *out)
+{
+	enum offset_store_outcome outcome = OFFSET_STORE_NOT_STORED;
+	*out = false;
+	if (!batch->in_doubt)
+		return OK;
+	enum err err = offset_store_find_outcome(conn, store->config.topic, offsets, &outcome);
+	if (err != OK || outcome != OFFSET_STORE_STORED)
+		return err;
+	log_info(store->config.log, "batch_in_doubt_was_stored");
+	batch->in_doubt = false;
+	*out = true;
+	return OK;
+}
+
+static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct batch *batch,
+                        const struct offsets *offsets)
+{
+	bool is_stored = false;
+	enum err err = was_stored(store, conn, batch, offsets, &is_stored);
+	if (err != OK || is_stored)
+		return err;
+	enum outcome outcome = OUTCOME_ASSUMPTION_WRONG;
+	for (int attempt = 0; outcome == OUTCOME_ASSUMPTION_WRONG && attempt < ATTEMPTS_MAX; attempt++)
+		outcome = transact(store, conn, batch, offsets, &err);
+	switch (outcome) {
+	case OUTCOME_STORED:
+		store->duplicate_checks_left -= store->duplicate_checks_left > 0;
+		unique_visitors_commit(store->visitors);
+		return OK;
+	case OUTCOME_FENCED:
+		unique_visitors_invalidate(store->visitors);
+		/* A commit in doubt may have arrived only now, and is what fenced this attempt. */
+		err = was_stored(store, conn, batch, offsets, &is_stored);
+		return err == OK && !is_stored ? ERR_CONFLICT : err;
+	case OUTCOME_ASSUMPTION_WRONG:
+	case OUTCOME_FAILED:
+		break;
+	}
+	/* Any other conflict is with an unknown writer, and passes. */
+	return err == ERR_CONFLICT ? ERR_LIMIT : err;
+}
+
+/* After a lock timeout: the consumer that holds the lock may be frozen. */
+static void terminate_frozen(const struct visit_store *store, struct pg_conn *conn)
+{
+	int64_t terminated = 0;
+	if (pg_conn_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK && terminated > 0)
+		log_warning(store->config.log, "frozen_consumers_terminated", LOG_INT("count", terminated));
+}
+
+void visit_store_invalidate(struct visit_store *store)
+{
+	unique_visitors_invalidate(store->visitors);
+}
+
+enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets)
+{
+	struct pg_conn *conn = NULL;
+	enum err err = pg_pool_take(store->config.pool, &conn);
+	if (err != OK)
+		return err;
+	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
+	if (err == OK && offsets_any_advanced(offsets))
+		err = add_new(store, conn, batch, offsets);
+	if (err == ERR_LIMIT)
+		terminate_frozen(store, conn);
+	pg_pool_give(store->config.pool, conn);
+	return err;
+}

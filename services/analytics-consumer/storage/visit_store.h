@@ -1,0 +1,59 @@
+/*
+ * One thread at a time. Stores a batch in one PostgreSQL transaction, all or nothing:
+ *
+ *   1. fence         each partition's offset advances from where the batch expects it
+ *   2. dead letters  Kafka acknowledges them before an offset that passes them can be committed
+ *   3. visitors      decides which visits are unique; an index of the visit log enforces it
+ *   4. visit_log     the primary key rejects duplicates
+ *   5. roll-ups      of the visits that are not duplicates
+ *   6. statistics    per link and for the platform; last, because its row is contended most
+ *
+ * All consumers insert rows in the same order, so they cannot deadlock. Except for the visit log,
+ * every statement reaches the server whole before it acts. A frozen consumer therefore holds its
+ * locks no longer than idle_in_transaction_session_timeout. A consumer that freezes while it sends
+ * the visit log is terminated, after the same time, by a consumer that waits for it.
+ */
+#ifndef WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H
+#define WAYMARK_SERVICES_ANALYTICS_CONSUMER_STORAGE_VISIT_STORE_H
+
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/net/kafka_producer.h"
+#include "lib/net/pg_pool.h"
+#include "services/analytics-consumer/storage/batch.h"
+#include "services/analytics-consumer/storage/offsets.h"
+
+struct visit_store;
+
+struct visit_store_config {
+	struct pg_pool *pool;
+	struct kafka_producer *producer; /* for dead letters */
+	const char *topic;
+	size_t visits_max;
+	const struct log *log;
+};
+
+struct visit_store *visit_store_new(const struct visit_store_config *config);
+void visit_store_free(struct visit_store *store);
+
+/*
+ * Forgets what earlier batches taught about visitors. Call it when partitions were assigned anew.
+ */
+void visit_store_invalidate(struct visit_store *store);
+
+/*
+ * Stores the batch. offsets is not changed.
+ *
+ *   - OK: the batch is stored exactly once. Each visit has its disposition and event.unique. Visits
+ *     that were already counted have their event from the log.
+ *   - ERR_CONFLICT: fenced, another owner is active. Nothing of the batch is stored: discard it and
+ *     rejoin.
+ *   - ERR_UNAVAILABLE, ERR_LIMIT: not stored, or unknown if batch->in_doubt. Try the same batch
+ *     again; the next call first finds out what happened.
+ *   - Anything else: PostgreSQL refuses the batch, which is a bug (logged).
+ */
+enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets) MUST_CHECK;
+
+#endif

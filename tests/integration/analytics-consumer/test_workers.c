@@ -1,0 +1,150 @@
+/* Several workers in one process behave like one consumer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "services/analytics-consumer/ingest/workers.h"
+#include "tests/integration/analytics-consumer/world.h"
+#include "tests/support/test_folder.h"
+
+#define WORKERS 3
+
+static struct workers *start_workers_with(struct world *fixture, size_t count, struct metrics *metrics,
+                                          const char *geoip_db)
+{
+	struct workers_config config = { .count = count,
+		                         .ingest = fixture->config,
+		                         .facts = { .geoip_db = geoip_db,
+		                                    .ua_regexes = "/usr/share/uap-core/regexes.yaml",
+		                                    .user_agent_cache = 100,
+		                                    .check_ms = 60000,
+		                                    .log = fixture->backend->log } };
+	struct workers *workers = NULL;
+	config.ingest.pool = world_pool(fixture);
+	config.ingest.metrics = metrics;
+	assert_int_equal(workers_start(&config, &workers), OK);
+	return workers;
+}
+
+static struct workers *start_workers(struct world *fixture, size_t count, struct metrics *metrics)
+{
+	return start_workers_with(fixture, count, metrics, "");
+}
+
+static void produce_clicks(struct world *fixture, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct redirect_event click = world_click(1 + i % 17, (uint32_t)i);
+		world_produce(fixture, &click);
+	}
+	world_flush(fixture);
+}
+
+struct share {
+	struct metrics *metrics;
+	const struct world *fixture;
+};
+
+static bool all_have_partitions(void *ctx)
+{
+	const struct share *share = ctx;
+	return net_fixture_logged(share->fixture->backend, "kafka_partitions_assigned") >= WORKERS &&
+	       net_fixture_metric(share->metrics, "waymark_partitions_assigned") == WORLD_PARTITIONS;
+}
+
+static void count_every_click_once(void **state)
+{
+	struct world *fixture = *state;
+	struct metrics *metrics = metrics_new();
+	struct share share = { metrics, fixture };
+	world_make_topics(fixture);
+	struct workers *workers = start_workers(fixture, WORKERS, metrics);
+	net_fixture_wait(all_have_partitions, &share, WORLD_DEADLINE_MS);
+	produce_clicks(fixture, 3000);
+	world_await_counted(fixture, 3000);
+	world_assert_books(fixture, 3000);
+	assert_true(workers_reach_kafka(workers));
+	assert_true(workers_have_no_halted_partition(workers));
+	assert_true(workers_can_store(workers));
+	workers_stop(workers);
+	assert_int_equal(net_fixture_metric(metrics, "waymark_events_read_total"), 3000);
+	assert_int_equal(net_fixture_metric(metrics, "waymark_partitions_assigned"), 0);
+	metrics_free(metrics);
+}
+
+static bool has_halted_partition(void *ctx)
+{
+	return !workers_have_no_halted_partition(ctx);
+}
+
+static void report_a_halted_partition_of_one_worker(void **state)
+{
+	struct world *fixture = *state;
+	world_make_topics(fixture);
+	char sql[256];
+	snprintf(sql, sizeof(sql),
+	         "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000000)",
+	         fixture->redirects);
+	test_database_run(fixture->database, sql);
+	struct workers *workers = start_workers(fixture, 2, NULL);
+	net_fixture_wait(has_halted_partition, workers, WORLD_DEADLINE_MS);
+	workers_stop(workers);
+}
+
+static void build_database(char *path)
+{
+	char program[] = "tests/support/build-city-database";
+	char row[] = "203.0.113.0/24,DE,BE,Berlin";
+	char *const argv[] = { program, path, row, NULL };
+	pid_t pid = 0;
+	int status = -1;
+	assert_int_equal(posix_spawn(&pid, argv[0], NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A city database takes 66 MB of memory, so the workers share one copy. */
+static void share_one_geoip_database(void **state)
+{
+	struct world *fixture = *state;
+	char folder[TEST_FOLDER_SIZE], path[TEST_FOLDER_SIZE + 16];
+	world_make_topics(fixture);
+	test_folder_make(folder);
+	snprintf(path, sizeof(path), "%s/city.mmdb", folder);
+	build_database(path);
+	struct workers *workers = start_workers_with(fixture, WORKERS, NULL, path);
+	assert_int_equal(net_fixture_logged(fixture->backend, "\"geoip_database_read\""), 1);
+	produce_clicks(fixture, 100);
+	world_await_counted(fixture, 100);
+	workers_stop(workers);
+	test_folder_remove(folder);
+}
+
+static void are_limited_in_number(void **state)
+{
+	struct world *fixture = *state;
+	const struct workers_config config = { .count = WORKERS_MAX + 1, .ingest = fixture->config };
+	struct workers *workers = NULL;
+	assert_int_equal(workers_start(&config, &workers), ERR_INVALID);
+	assert_null(workers);
+}
+
+int main(void)
+{
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(count_every_click_once),
+		WITH_FIXTURE(report_a_halted_partition_of_one_worker),
+		WITH_FIXTURE(share_one_geoip_database),
+		WITH_FIXTURE(are_limited_in_number),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

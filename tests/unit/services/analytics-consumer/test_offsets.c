@@ -1,0 +1,201 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/analytics-consumer/storage/offsets.h"
+
+/* Partition 3 is stored up to 100 and published up to 90. Partition 1 has never been counted. */
+static int set_up(void **state)
+{
+	static struct offsets offsets;
+	const struct offsets_partition rows[] = {
+		{ .partition = 3, .stored = 100, .fingerprint = 5099, .published = 90 },
+		{ .partition = 1, .stored = 0, .published = 0 },
+	};
+	offsets = (struct offsets){ 0 };
+	offsets_assign(&offsets, rows, 2);
+	*state = &offsets;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	offsets_clear(*state);
+	return 0;
+}
+
+static void finds_only_assigned_partitions(void **state)
+{
+	assert_int_equal(offsets_find(*state, 1)->partition, 1);
+	assert_int_equal(offsets_find(*state, 3)->stored, 100);
+	assert_null(offsets_find(*state, 0));
+	assert_null(offsets_find(*state, 2));
+	offsets_clear(*state);
+	assert_null(offsets_find(*state, 1));
+}
+
+static void does_not_advance_without_records(void **state)
+{
+	assert_false(offsets_any_advanced(*state));
+}
+
+static void advances_past_the_last_record_over_gaps(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 3);
+	offsets_extend(p, 100, 5000 + 100);
+	offsets_extend(p, 107, 5000 + 107);
+	assert_int_equal(p->next_stored, 108);
+	assert_int_equal(p->stored, 100);
+	assert_int_equal(p->first, 100);
+	assert_true(offsets_any_advanced(*state));
+}
+
+static void does_not_advance_over_counted_records(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 3);
+	assert_true(offsets_is_counted(p, 90));
+	assert_true(offsets_is_counted(p, 99));
+	assert_false(offsets_is_counted(p, 100));
+	offsets_extend(p, 90, 5000 + 90);
+	offsets_extend(p, 91, 5000 + 91);
+	assert_int_equal(p->next_stored, 100);
+	assert_false(offsets_any_advanced(*state));
+}
+
+static void counts_every_record_of_a_new_partition(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 1);
+	assert_false(offsets_is_counted(p, 0));
+	offsets_extend(p, 57, 5000 + 57);
+	assert_true(offsets_has_advanced(p));
+	assert_int_equal(p->first, 57);
+	assert_int_equal(p->next_stored, 58);
+}
+
+static void takes_over_the_offsets_of_a_stored_batch(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 1);
+	offsets_extend(p, 57, 5000 + 57);
+	p->as_of_us = 5;
+	offsets_mark_stored(*state);
+	offsets_mark_published(*state);
+	offsets_begin_batch(*state);
+	assert_int_equal(p->stored, 58);
+	assert_int_equal(p->published, 58);
+	assert_int_equal(p->next_stored, 58);
+	assert_int_equal(p->as_of_us, 0);
+	assert_int_equal(p->first, -1);
+	assert_int_equal(offsets_find(*state, 3)->stored, 100);
+	assert_false(offsets_any_advanced(*state));
+}
+
+static void keeps_the_fingerprint_of_the_last_record(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 3);
+	assert_true(p->is_unverified);
+	assert_false(offsets_find(*state, 1)->is_unverified);
+	/* A record that is read again does not change the end. */
+	offsets_extend(p, 95, 5095);
+	assert_int_equal(p->next_fingerprint, 5099);
+	offsets_extend(p, 104, 5104);
+	offsets_extend(p, 103, 5103);
+	offsets_begin_batch(*state);
+	assert_int_equal(p->next_fingerprint, 5099);
+	offsets_extend(p, 104, 5104);
+	offsets_mark_stored(*state);
+	assert_int_equal(p->fingerprint, 5104);
+}
+
+static void discards_a_batch_that_was_not_stored(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 3);
+	offsets_extend(p, 100, 5000 + 100);
+	p->as_of_us = 5;
+	offsets_begin_batch(*state);
+	assert_int_equal(p->stored, 100);
+	assert_int_equal(p->next_stored, 100);
+	assert_int_equal(p->as_of_us, 0);
+	assert_false(offsets_any_advanced(*state));
+}
+
+static void is_published_only_when_every_counted_visit_is(void **state)
+{
+	struct offsets_partition *p = offsets_find(*state, 3);
+	assert_false(offsets_is_published(p));
+	/* A batch with some of the already counted visits. */
+	offsets_extend(p, 90, 5000 + 90);
+	offsets_extend(p, 94, 5000 + 94);
+	offsets_mark_stored(*state);
+	assert_int_equal(p->published, 90);
+	offsets_mark_published(*state);
+	offsets_begin_batch(*state);
+	assert_int_equal(p->published, 95);
+	assert_int_equal(p->stored, 100);
+	assert_false(offsets_is_published(p));
+	/* A batch with the rest and new visits: stored, but not handed over. */
+	offsets_extend(p, 99, 5000 + 99);
+	offsets_extend(p, 105, 5000 + 105);
+	offsets_mark_stored(*state);
+	assert_int_equal(p->stored, 106);
+	assert_false(offsets_is_published(p));
+	offsets_mark_published(*state);
+	assert_true(offsets_is_published(p));
+}
+
+static void continues_as_if_the_handed_over_batch_were_stored(void **state)
+{
+	struct offsets batch = { 0 };
+	struct offsets_partition *p = offsets_find(*state, 3);
+	offsets_extend(p, 100, 5000 + 100);
+	offsets_extend(p, 105, 5000 + 105);
+	p->as_of_us = 5;
+	offsets_hand_over(*state, &batch);
+	const struct offsets_partition *handed = offsets_find(&batch, 3);
+	assert_int_equal(handed->stored, 100);
+	assert_int_equal(handed->published, 90);
+	assert_int_equal(handed->first, 100);
+	assert_int_equal(handed->next_stored, 106);
+	assert_int_equal(handed->as_of_us, 5);
+	assert_int_equal(p->stored, 106);
+	assert_int_equal(p->published, 106);
+	assert_int_equal(p->as_of_us, 0);
+	assert_false(offsets_any_advanced(*state));
+	/* The next batch starts where this one ends, also in partitions that did not advance. */
+	offsets_extend(p, 110, 5000 + 110);
+	offsets_hand_over(*state, &batch);
+	handed = offsets_find(&batch, 3);
+	assert_int_equal(handed->stored, 106);
+	assert_int_equal(handed->next_stored, 111);
+	assert_int_equal(batch.count, ((struct offsets *)*state)->count);
+	offsets_clear(&batch);
+}
+
+static void counts_halted_partitions(void **state)
+{
+	assert_int_equal(offsets_halted_count(*state), 0);
+	offsets_find(*state, 3)->halt_reason = OFFSETS_TOPIC_ENDS_BEFORE;
+	offsets_begin_batch(*state);
+	assert_int_equal(offsets_halted_count(*state), 1);
+}
+
+int main(void)
+{
+#define WITH_TWO_PARTITIONS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		WITH_TWO_PARTITIONS(finds_only_assigned_partitions),
+		WITH_TWO_PARTITIONS(does_not_advance_without_records),
+		WITH_TWO_PARTITIONS(advances_past_the_last_record_over_gaps),
+		WITH_TWO_PARTITIONS(does_not_advance_over_counted_records),
+		WITH_TWO_PARTITIONS(counts_every_record_of_a_new_partition),
+		WITH_TWO_PARTITIONS(takes_over_the_offsets_of_a_stored_batch),
+		WITH_TWO_PARTITIONS(keeps_the_fingerprint_of_the_last_record),
+		WITH_TWO_PARTITIONS(discards_a_batch_that_was_not_stored),
+		WITH_TWO_PARTITIONS(is_published_only_when_every_counted_visit_is),
+		WITH_TWO_PARTITIONS(continues_as_if_the_handed_over_batch_were_stored),
+		WITH_TWO_PARTITIONS(counts_halted_partitions),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

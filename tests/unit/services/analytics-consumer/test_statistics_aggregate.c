@@ -1,0 +1,82 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "services/analytics-consumer/storage/statistics_aggregate.h"
+
+static struct visit visit_of(int64_t link_id, int64_t at_us, int32_t latency_us)
+{
+	return (struct visit){ .event = { .event_id = { (uint8_t)at_us }, .link_id = link_id, .occurred_at_us = at_us },
+		               .latency_us = latency_us };
+}
+
+static const struct statistics *sum(struct statistics_aggregate *aggregate, struct visit *visits, size_t count,
+                                    size_t *rows)
+{
+	struct visit_order order;
+	visit_order_init(&order, count);
+	visit_order_sort(&order, visits, count);
+	const struct statistics *sums = statistics_aggregate_sum(aggregate, &order, rows);
+	visit_order_clear(&order);
+	return sums;
+}
+
+static void returns_no_rows_without_visits(void **state)
+{
+	(void)state;
+	struct visit duplicate = visit_of(1, 1, 1);
+	duplicate.disposition = VISIT_DUPLICATE;
+	struct statistics_aggregate *aggregate = statistics_aggregate_new(1);
+	size_t rows = 1;
+	sum(aggregate, &duplicate, 1, &rows);
+	assert_int_equal(rows, 0);
+	statistics_aggregate_free(aggregate);
+}
+
+static void adds_up_visits_per_link_and_for_the_platform(void **state)
+{
+	(void)state;
+	struct visit visits[] = { visit_of(7, 50, 2000), visit_of(3, 70, 1000), visit_of(7, 60, 4000),
+		                  visit_of(7, 99, 9000), visit_of(7, 98, 9000), visit_of(3, 10, 3000) };
+	visits[0].event.unique = true;
+	visits[1].event.unique = true;
+	visits[2].event.is_bot = true;
+	visits[3].disposition = VISIT_DUPLICATE;
+	visits[4].disposition = VISIT_ALREADY_COUNTED;
+	visits[4].event.unique = true;
+	struct statistics_aggregate *aggregate = statistics_aggregate_new(6);
+	size_t rows = 0;
+	const struct statistics *sums = sum(aggregate, visits, 6, &rows);
+	assert_int_equal(rows, 3);
+	assert_int_equal(sums[0].link_id, STATISTICS_STORE_PLATFORM);
+	assert_int_equal(sums[0].visit_count, 3);
+	assert_int_equal(sums[0].bot_count, 1);
+	assert_int_equal(sums[0].unique_visitors, 2);
+	assert_int_equal(sums[0].last_visited_at_us, 70);
+	assert_int_equal(sums[0].latency_ms.n, 4);
+	assert_true(fabs(sums[0].latency_ms.mean - 2.5) < 1e-12);
+	assert_true(fabs(sums[0].latency_ms.m2 - 5.0) < 1e-12);
+	assert_int_equal(sums[1].link_id, 3);
+	assert_int_equal(sums[1].visit_count, 2);
+	assert_int_equal(sums[1].last_visited_at_us, 70);
+	assert_int_equal(sums[2].link_id, 7);
+	assert_int_equal(sums[2].visit_count, 1);
+	assert_int_equal(sums[2].bot_count, 1);
+	assert_int_equal(sums[2].last_visited_at_us, 60);
+	assert_int_equal(sums[2].latency_ms.n, 2);
+	statistics_aggregate_free(aggregate);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(returns_no_rows_without_visits),
+		cmocka_unit_test(adds_up_visits_per_link_and_for_the_platform),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "services/analytics-consumer/storage/visitor_cache.h"
+
+static struct visit visit_of(int32_t day, int64_t link_id, uint64_t visitor)
+{
+	struct visit visit = { .event = { .link_id = link_id }, .day = day, .has_visitor_hash = true };
+	memcpy(visit.visitor_hash, &visitor, sizeof(visitor));
+	return visit;
+}
+
+static bool contains(const struct visitor_cache *cache, int32_t day, int64_t link_id, uint64_t visitor)
+{
+	struct visit visit = visit_of(day, link_id, visitor);
+	return visitor_cache_contains(cache, &visit);
+}
+
+static void add(struct visitor_cache *cache, int32_t day, int64_t link_id, uint64_t visitor)
+{
+	struct visit visit = visit_of(day, link_id, visitor);
+	visitor_cache_add(cache, &visit);
+}
+
+static void contains_a_visitor_per_link_and_day(void **state)
+{
+	(void)state;
+	struct visitor_cache *cache = visitor_cache_new(100);
+	assert_false(contains(cache, 1, 1, 1));
+	add(cache, 1, 1, 1);
+	assert_true(contains(cache, 1, 1, 1));
+	assert_false(contains(cache, 2, 1, 1));
+	assert_false(contains(cache, 1, 2, 1));
+	assert_false(contains(cache, 1, 1, 2));
+	visitor_cache_clear(cache);
+	assert_false(contains(cache, 1, 1, 1));
+	visitor_cache_free(cache);
+}
+
+static void distinguishes_a_million_visitors(void **state)
+{
+	(void)state;
+	struct visitor_cache *cache = visitor_cache_new(1000000);
+	for (uint64_t visitor = 0; visitor < 1000000; visitor++) {
+		assert_false(contains(cache, 20000, (int64_t)(visitor % 10), visitor / 10));
+		add(cache, 20000, (int64_t)(visitor % 10), visitor / 10);
+	}
+	for (uint64_t visitor = 0; visitor < 1000000; visitor++)
+		assert_true(contains(cache, 20000, (int64_t)(visitor % 10), visitor / 10));
+	visitor_cache_free(cache);
+}
+
+static void keeps_recent_visitors_and_drops_old_ones(void **state)
+{
+	(void)state;
+	struct visitor_cache *cache = visitor_cache_new(100);
+	for (uint64_t visitor = 0; visitor < 1000; visitor++) {
+		add(cache, 1, 1, visitor);
+		add(cache, 1, 1, visitor);
+	}
+	for (uint64_t visitor = 900; visitor < 1000; visitor++)
+		assert_true(contains(cache, 1, 1, visitor));
+	for (uint64_t visitor = 0; visitor < 800; visitor++)
+		assert_false(contains(cache, 1, 1, visitor));
+	visitor_cache_free(cache);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contains_a_visitor_per_link_and_day),
+		cmocka_unit_test(distinguishes_a_million_visitors),
+		cmocka_unit_test(keeps_recent_visitors_and_drops_old_ones),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
