@@ -1,42 +1,42 @@
 #include "services/janitor/task_metrics.h"
 
-/* Series of one name are registered one after the other. */
+/* All series of one metric must be registered one after the other, hence one loop per metric. */
 void task_metrics_register(struct metrics *metrics, const struct task *tasks, size_t count, struct task_metrics *out)
 {
 	for (size_t i = 0; i < count; i++)
-		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total", "Runs that this janitor did.",
+		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total", "Runs of the task by this janitor, successful or not.",
 		                              tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].skips = metrics_counter(metrics, "waymark_janitor_skips_total",
-		                               "Runs left to another janitor that has the lock.", tasks[i].labels);
+		                               "Runs skipped because another janitor held the lock or had just run the task.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].failures = metrics_counter(metrics, "waymark_janitor_failures_total",
-		                                  "Runs that failed; they are tried again soon.", tasks[i].labels);
+		                                  "Runs that failed. A failed task is retried within seconds.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].rows = metrics_counter(metrics, "waymark_janitor_rows_changed_total",
-		                              "Links, salts, visitors and partitions made, changed or removed.",
+		                              "Rows and partitions that the task created, changed or removed.",
 		                              tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].last_success =
 			metrics_gauge(metrics, "waymark_janitor_last_success_timestamp_seconds",
-		                      "When this janitor's last successful run began; 0 = none yet.", tasks[i].labels);
+		                      "Start of this janitor's last successful run; 0 = none yet.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
-		                                 "1 while this janitor does the task.", tasks[i].labels);
+		                                 "1 while this janitor holds the lock and runs the task.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		metrics_set(metrics_gauge(metrics, "waymark_janitor_period_seconds",
-		                          "From the start of a run to the start of the next.", tasks[i].labels),
+		                          "Configured time from the start of a run to the start of the next.", tasks[i].labels),
 		            tasks[i].times.period_s);
 }
 
 void task_metrics_count(const struct task_metrics *metrics, enum task_outcome outcome, int64_t rows,
-                        int64_t began_at_us)
+                        int64_t started_at_us)
 {
 	metrics_add(metrics->rows, rows);
 	switch (outcome) {
 	case TASK_DONE:
 		metrics_add(metrics->runs, 1);
-		metrics_set(metrics->last_success, began_at_us / CLOCK_US_PER_S);
+		metrics_set(metrics->last_success, started_at_us / CLOCK_US_PER_S);
 		break;
 	case TASK_SKIPPED:
 		metrics_add(metrics->skips, 1);
@@ -45,7 +45,7 @@ void task_metrics_count(const struct task_metrics *metrics, enum task_outcome ou
 		metrics_add(metrics->runs, 1);
 		metrics_add(metrics->failures, 1);
 		break;
-	case TASK_AWAY:
+	case TASK_UNREACHABLE:
 		break;
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * Safe from any thread. What operators see of one task: waymark_janitor_… with the label task.
+ * Safe from any thread. The metrics waymark_janitor_* of each task, with the label task.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_TASK_METRICS_H
 #define WAYMARK_SERVICES_JANITOR_TASK_METRICS_H
@@ -16,11 +16,11 @@ struct task_metrics {
 	struct metric *lock_held;
 };
 
-/* One of out for each task. */
+/* Fills one element of out per task. */
 void task_metrics_register(struct metrics *metrics, const struct task *tasks, size_t count, struct task_metrics *out);
 
-/* After a run: rows that it changed, and when it began (wall time). */
+/* Counts a run: its outcome, the rows that it changed, and its start (wall time). */
 void task_metrics_count(const struct task_metrics *metrics, enum task_outcome outcome, int64_t rows,
-                        int64_t began_at_us);
+                        int64_t started_at_us);
 
 #endif

@@ -25,11 +25,11 @@ int janitor_fixture_set_up(void **state);
 int janitor_fixture_tear_down(void **state);
 
 /* Another run over another connection and lock. */
-struct run janitor_fixture_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
+struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
                                int64_t at_most_ms);
 
 /* Does a task, which must succeed; gives the rows that it changed. */
-int64_t janitor_fixture_do(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed));
+int64_t janitor_fixture_run_task(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed));
 
 /* 2,500 links; columns: state, state_since, expires_at. */
 void janitor_fixture_add_links(struct janitor_fixture *f, const char *columns);

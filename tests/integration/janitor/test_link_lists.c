@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "services/janitor/link_lists.h"
+#include "services/janitor/links/link_lists.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
 static int64_t count_in_order(struct janitor_fixture *f)
@@ -32,10 +32,10 @@ static void brings_the_order_of_links_up_to_their_statistics(void **state)
 	for (int i = 0; i < 3; i++) {
 		count_visits(f);
 		assert_int_equal(count_in_order(f), 0);
-		assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
+		assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 2500);
 		assert_int_equal(count_in_order(f), 2500);
 	}
-	assert_int_equal(janitor_fixture_do(f, link_lists_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 0);
 }
 
 static void walks_through_all_statistics_when_changes_were_not_noted(void **state)
@@ -45,7 +45,7 @@ static void walks_through_all_statistics_when_changes_were_not_noted(void **stat
 	test_database_run(f->db, "UPDATE link_ranking_sweep SET is_behind = true");
 	count_visits(f);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics_changes"), 0);
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(count_in_order(f), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking_sweep "
 	                                          "WHERE NOT is_behind AND next_link IS NULL"),
@@ -60,7 +60,7 @@ static void sorts_new_links_into_the_index_of_searches(void **state)
 	test_database_run(f->db, "CREATE EXTENSION pageinspect");
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	assert_true(test_database_ask(f->db, pending) > 0);
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, pending), 0);
 }
 
@@ -85,10 +85,10 @@ static int64_t links_with(struct janitor_fixture *f, const char *trigram)
 static void knows_from_a_sample_what_many_links_have(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 0);
 	add_links_of_one_kind(f);
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 6000);
 	assert_int_equal(links_with(f, "exa"), 6000);
 	assert_in_range(links_with(f, "dom"), 30, 90);
@@ -99,16 +99,16 @@ static void samples_again_when_links_have_doubled_or_after_an_hour(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_links_of_one_kind(f);
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	test_database_run(f->db, "DELETE FROM link_search_trigrams");
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(links_with(f, "exa"), 0);
 	test_database_run(f->db, "UPDATE link_search_count SET links = 3000");
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(links_with(f, "exa"), 6000);
 	test_database_run(f->db, "DELETE FROM link_search_trigrams");
 	test_database_run(f->db, "UPDATE link_search_count SET counted_at = counted_at - interval '1 hour'");
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(links_with(f, "exa"), 6000);
 }
 
@@ -118,7 +118,7 @@ static void counts_no_link_of_those_that_are_gone(void **state)
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	count_visits(f);
 	test_database_run(f->db, "DELETE FROM links WHERE id % 2 = 0");
-	assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
+	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking"), 1250);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = -1"),
 	                 1250);
@@ -136,7 +136,7 @@ static void adds_up_what_counts_the_links_of_owners_who_never_ask(void **state)
 	static const char crowded[] = "SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id >= 0 "
 				      "GROUP BY owner_id HAVING count(*) > 64) AS crowded_ones";
 	for (int i = 0; i < 100 && test_database_ask(f->db, crowded) > 0; i++)
-		janitor_fixture_do(f, link_lists_run);
+		janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, crowded), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = 0"),
 	                 30000);
@@ -156,7 +156,7 @@ static void finds_the_fullest_among_many_owners(void **state)
 	static const char rows[] = "SELECT count(*) FROM link_counts WHERE owner_id = 0";
 	assert_int_equal(test_database_ask(f->db, rows), 200);
 	for (int i = 0; i < 500 && test_database_ask(f->db, rows) > 64; i++)
-		janitor_fixture_do(f, link_lists_run);
+		janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, rows), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_counts WHERE owner_id = 0"), 200);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id >= 0"), 199801);

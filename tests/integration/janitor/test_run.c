@@ -7,9 +7,9 @@
 
 #include <pthread.h>
 
-#include "services/janitor/expiry.h"
-#include "services/janitor/partitions.h"
-#include "services/janitor/salts.h"
+#include "services/janitor/links/expiry.h"
+#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
 /* The lock runs out, somebody else takes it: the first holder wakes up in front of a closed door. */
@@ -22,7 +22,7 @@ static void changes_nothing_once_its_lock_has_passed_to_another(void **state)
 	struct pg_conn *conn = test_database_connect(f->db, "waymark_janitor");
 	/* The same name of the holder: only the fence tells them apart. */
 	assert_int_equal(fenced_lock_init(&other, "test", "this"), OK);
-	struct run fresh = janitor_fixture_run(f, conn, &other, 60000);
+	struct run fresh = janitor_fixture_new_run(f, conn, &other, 60000);
 	assert_int_equal(run_start(&fresh), OK);
 
 	int64_t changed = 0;
@@ -90,7 +90,7 @@ static void *contend(void *arg)
 	struct fenced_lock lock;
 	if (fenced_lock_init(&lock, "contended", "the same name") != OK)
 		return NULL;
-	struct run run = janitor_fixture_run(c->f, c->conn, &lock, RUN_AT_MOST_MS_MIN);
+	struct run run = janitor_fixture_new_run(c->f, c->conn, &lock, RUN_AT_MOST_MS_MIN);
 	int64_t deadline_us = clock_steady_us(clock_system()) + 20 * CLOCK_US_PER_S;
 	while (c->batches < 20 && !c->overlapped && clock_steady_us(clock_system()) < deadline_us) {
 		if (run_start(&run) != OK)

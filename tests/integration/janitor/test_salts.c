@@ -5,8 +5,8 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/janitor/partitions.h"
-#include "services/janitor/salts.h"
+#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
 /* Days since 1970 of the oldest and of the newest salt. */
@@ -20,12 +20,12 @@ static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 static void keeps_salts_for_today_and_two_days_ahead_over_a_week(void **state)
 {
 	struct janitor_fixture *f = *state;
-	assert_int_equal(janitor_fixture_do(f, salts_run), 3);
+	assert_int_equal(janitor_fixture_run_task(f, salts_run), 3);
 	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 2);
-	assert_int_equal(janitor_fixture_do(f, salts_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, salts_run), 0);
 	for (int32_t day = JANITOR_FIXTURE_DAY + 1; day <= JANITOR_FIXTURE_DAY + 7; day++) {
 		clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-		assert_int_equal(janitor_fixture_do(f, salts_run), 2);
+		assert_int_equal(janitor_fixture_run_task(f, salts_run), 2);
 		assert_salts(f, day, day + 2);
 	}
 }
@@ -33,25 +33,25 @@ static void keeps_salts_for_today_and_two_days_ahead_over_a_week(void **state)
 static void deletes_a_salt_on_the_day_after_when_no_clock_can_need_it(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	/* Half past midnight, and then one o'clock. */
 	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR + CLOCK_US_PER_HOUR / 2);
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 3);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_HOUR / 2);
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY + 1, JANITOR_FIXTURE_DAY + 3);
 }
 
 static void makes_up_for_days_in_which_no_janitor_ran(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, salts_run);
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, salts_run);
+	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_DAY);
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY + 30, JANITOR_FIXTURE_DAY + 32);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include "services/janitor/task.h"
 #include "tests/integration/janitor/janitor_fixture.h"
-#include "tests/integration/janitor/lock_rivals.h"
+#include "tests/integration/janitor/lock_contention.h"
 
 /*
  * The cases of ShedLock's own tests, asked of our lock, each under ShedLock's name for it (in our spelling). One case
@@ -116,7 +116,7 @@ static void should_be_able_to_lock_right_after_unlock(void **state)
 
 static void fuzz_test_should_pass(void **state)
 {
-	lock_rivals_compete(*state, LOCK_RIVALS_PLAIN);
+	lock_contention_run(*state, LOCK_CONTENTION_PLAIN);
 }
 
 static void should_lock_at_least_for(void **state)
@@ -225,7 +225,7 @@ static void should_create_lock_if_record_already_exists(void **state)
 
 static void fuzz_test_should_work_with_transaction(void **state)
 {
-	lock_rivals_compete(*state, LOCK_RIVALS_IN_A_TRANSACTION);
+	lock_contention_run(*state, LOCK_CONTENTION_IN_A_TRANSACTION);
 }
 
 static void should_not_fail_if_key_name_too_long(void **state)
@@ -287,7 +287,7 @@ static void batch_after(struct janitor_fixture *f, struct run *run, int64_t ms, 
 static struct run started(struct janitor_fixture *f, struct fenced_lock *lock)
 {
 	assert_int_equal(fenced_lock_init(lock, "shed", "me"), OK);
-	struct run run = janitor_fixture_run(f, f->conn, lock, 60000);
+	struct run run = janitor_fixture_new_run(f, f->conn, lock, 60000);
 	assert_int_equal(run_start(&run), OK);
 	return run;
 }
@@ -337,7 +337,7 @@ static void should_cancel_if_can_not_extend(void **state)
 static void should_fail_for_short_lock_at_most_for(void **state)
 {
 	struct janitor_fixture *f = *state;
-	struct run run = janitor_fixture_run(f, f->conn, &f->lock, RUN_AT_MOST_MS_MIN - 1);
+	struct run run = janitor_fixture_new_run(f, f->conn, &f->lock, RUN_AT_MOST_MS_MIN - 1);
 	assert_int_equal(run_start(&run), ERR_INVALID);
 }
 
@@ -345,7 +345,7 @@ static void should_fail_for_short_lock_at_most_for(void **state)
 
 static void keep_alive_fuzz_test_should_pass(void **state)
 {
-	lock_rivals_compete(*state, LOCK_RIVALS_KEPT_ALIVE);
+	lock_contention_run(*state, LOCK_CONTENTION_KEPT_ALIVE);
 }
 
 /* --- LockConfigurationTest --- */
@@ -353,7 +353,7 @@ static void keep_alive_fuzz_test_should_pass(void **state)
 static void lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until(void **state)
 {
 	struct janitor_fixture *f = *state;
-	struct run run = janitor_fixture_run(f, f->conn, &f->lock, 5000);
+	struct run run = janitor_fixture_new_run(f, f->conn, &f->lock, 5000);
 	run.at_least_ms = 5001;
 	assert_int_equal(run_start(&run), ERR_INVALID);
 	assert_int_equal(fenced_lock_release(&f->lock, f->conn, 0), OK);

@@ -51,7 +51,7 @@ static void has_the_documented_defaults(void **state)
 	assert_int_equal(config.retention.after_midnight_s, 10800);
 	assert_int_equal(config.salts_keep_s, 86400);
 	assert_int_equal(config.visit_log_keep_days, 400);
-	assert_int_equal(config.clock_difference_max_s, 21600);
+	assert_int_equal(config.clock_skew_max_s, 21600);
 	assert_int_equal(config.lock_at_least_s, 600);
 	assert_int_equal(config.lock_at_most_s, 840);
 	assert_false(config.destination_checks);

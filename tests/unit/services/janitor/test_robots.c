@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/janitor/robots.h"
+#include "services/janitor/destinations/robots.h"
 
 static int64_t delay(const char *text)
 {

@@ -94,7 +94,7 @@ static void tries_again_soon_after_a_failure_but_not_before_its_period(void **st
 {
 	(void)state;
 	assert_int_equal(task_delay_ms(&slow, TASK_FAILED), 5000);
-	assert_int_equal(task_delay_ms(&slow, TASK_AWAY), 1000);
+	assert_int_equal(task_delay_ms(&slow, TASK_UNREACHABLE), 1000);
 	assert_int_equal(task_delay_ms(&hasty, TASK_FAILED), 1000);
 }
 
