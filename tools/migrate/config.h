@@ -1,5 +1,5 @@
 /*
- * Pure. The variables of the migration runner.
+ * Pure. The environment variables of the migration runner.
  */
 #ifndef WAYMARK_TOOLS_MIGRATE_CONFIG_H
 #define WAYMARK_TOOLS_MIGRATE_CONFIG_H
@@ -14,7 +14,6 @@ struct config {
 	int64_t wait_s;
 };
 
-/* Name, summary, variables and checks, for program_start. */
 extern const struct program config_program;
 
 #endif

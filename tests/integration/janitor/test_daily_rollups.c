@@ -1,4 +1,4 @@
-/* Days are finished by the janitor while consumers count: their roll-ups say what the visit log says, at every moment. */
+/* Daily roll-ups while consumers count clicks: at every moment they agree with the visit log. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,15 +17,15 @@
 
 #define A_DAY_AND_AN_HOUR (CLOCK_US_PER_DAY + CLOCK_US_PER_HOUR)
 
-/* It is midnight, and nothing was counted of the day that begins or is finished of it. */
-static int begin_a_day(void **state)
+/* Starts at midnight, with no clicks counted and no day rolled up. */
+static int start_a_day(void **state)
 {
 	struct time_fixture *t = *state;
 	char sql[256];
 	assert_int_equal(world_reset((void **)&t->world), 0);
 	owner_close(&t->owner);
 	owner_open(&t->owner, t->world, 0);
-	t->offset = t->clicks = t->at_hand = 0;
+	t->offset = t->clicks = t->in_batch = 0;
 	t->config.daily_rollups_delay_s = 3600;
 	time_fixture_advance(t, CLOCK_US_PER_DAY - clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY);
 	snprintf(sql, sizeof(sql),
@@ -36,7 +36,7 @@ static int begin_a_day(void **state)
 	return 0;
 }
 
-/* How many days before the clock's there are of which not all is finished. */
+/* The number of past days that are not completely rolled up. */
 static int64_t days_behind(struct time_fixture *t)
 {
 	char sql[128];
@@ -52,7 +52,7 @@ static void count_clicks(struct time_fixture *t, int32_t day, int clicks)
 	time_fixture_store(t);
 }
 
-static void assert_books(struct time_fixture *t)
+static void assert_consistent(struct time_fixture *t)
 {
 	time_fixture_assert_counted(t);
 	books_assert_equal(t->world->database);
@@ -61,7 +61,7 @@ static void assert_books(struct time_fixture *t)
 static const char count_days[] =
 	"SELECT (SELECT count(*) FROM visit_rollup_day) + (SELECT count(*) FROM visit_total_day)";
 
-static void finishes_a_day_once_it_has_been_over_for_long_enough(void **state)
+static void rolls_up_a_day_after_the_configured_delay(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -77,10 +77,10 @@ static void finishes_a_day_once_it_has_been_over_for_long_enough(void **state)
 	assert_int_equal(
 		time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE dimension = 'referrer'"),
 		100);
-	assert_books(t);
+	assert_consistent(t);
 }
 
-static void counts_clicks_that_come_late_into_finished_days(void **state)
+static void adds_late_clicks_to_days_already_rolled_up(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -91,18 +91,18 @@ static void counts_clicks_that_come_late_into_finished_days(void **state)
 	count_clicks(t, day - 100, 7);
 	count_clicks(t, day + 1, 11);
 	assert_int_equal(time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), 50);
-	/* A day before there were totals has none, and its values. */
+	/* A day before totals_since has values, but no totals. */
 	assert_int_equal(
 		time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day WHERE dimension = 'referrer'"),
 		57);
-	assert_books(t);
+	assert_consistent(t);
 	time_fixture_advance(t, CLOCK_US_PER_DAY);
 	time_fixture_run(t, daily_rollups_run);
 	assert_int_equal(time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), 61);
-	assert_books(t);
+	assert_consistent(t);
 }
 
-static void catches_up_with_all_days_that_it_was_away(void **state)
+static void catches_up_after_days_without_a_janitor(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -112,11 +112,11 @@ static void catches_up_with_all_days_that_it_was_away(void **state)
 	time_fixture_run(t, daily_rollups_run);
 	assert_int_equal(days_behind(t), 0);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(DISTINCT day) FROM visit_total_day"), 5);
-	assert_books(t);
+	assert_consistent(t);
 }
 
-/* What a consumer of before has written, a part of the day. */
-static void makes_anew_what_stands_in_a_day_that_is_not_finished(void **state)
+/* A part of the day is there already. */
+static void replaces_existing_rows_of_a_day_that_is_not_rolled_up(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -126,10 +126,10 @@ static void makes_anew_what_stands_in_a_day_that_is_not_finished(void **state)
 	                                      "WHERE link_id < 4 GROUP BY 1, 2, 4");
 	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
 	time_fixture_run(t, daily_rollups_run);
-	assert_books(t);
+	assert_consistent(t);
 }
 
-/* --- a link that is too much for one batch --- */
+/* --- a link with too many rows for one batch --- */
 
 static void add_many_values(struct time_fixture *t, int32_t day)
 {
@@ -149,24 +149,24 @@ static const char differences_of_days_and_hours[] =
 	"WHERE finished_days_have(f, link_id, day, dimension, value) AND NOT EXISTS (SELECT FROM visit_rollup_day AS d "
 	"WHERE (d.link_id, d.day, d.dimension, d.value, d.humans) = (h.link_id, h.day, h.dimension, h.value, h.humans))";
 
-/* Every step leaves a place up to which all is there, and late clicks are counted on either side of it. */
-static void goes_on_in_the_middle_of_a_link(void **state)
+/* Every step stores the position that it has reached. Late clicks are counted before and after it. */
+static void continues_in_the_middle_of_a_link(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
 	char sql[128];
-	int64_t steps = 0, places = 0;
+	int64_t steps = 0, positions = 0;
 	count_clicks(t, day, 50);
 	add_many_values(t, day);
 	snprintf(sql, sizeof(sql), "SELECT finished_days_advance(date '1970-01-01' + %d, 0, 5, 5)", day);
 	while (time_fixture_ask(t, sql) > 0) {
 		steps++;
-		places += time_fixture_ask(t, "SELECT count(done_value) FROM finished_days WHERE done_value <> ''");
+		positions += time_fixture_ask(t, "SELECT count(done_value) FROM finished_days WHERE done_value <> ''");
 		count_clicks(t, day, 5);
 		assert_int_equal(time_fixture_ask(t, differences_of_days_and_hours), 0);
 	}
-	print_message("%lld steps, %lld of them ended within a dimension\n", (long long)steps, (long long)places);
-	assert_true(places > 30);
+	print_message("%lld steps, %lld of them ended within a dimension\n", (long long)steps, (long long)positions);
+	assert_true(positions > 30);
 	assert_int_equal(time_fixture_ask(t, "SELECT count(*) FROM visit_rollup_day WHERE value LIKE 'value-%'"),
 	                 903);
 	assert_int_equal(
@@ -175,7 +175,7 @@ static void goes_on_in_the_middle_of_a_link(void **state)
 	assert_int_equal(time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), t->clicks);
 }
 
-static void does_not_mistake_the_next_link_for_one_that_was_purged_half_way(void **state)
+static void starts_the_next_link_from_its_beginning_after_a_purge_half_way(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -194,9 +194,9 @@ static void does_not_mistake_the_next_link_for_one_that_was_purged_half_way(void
 	                              "WHERE link_id > 3 AND dimension = 'referrer'"));
 }
 
-/* --- at the same time --- */
+/* --- concurrency --- */
 
-static void waits_for_who_counts_clicks_of_the_day_and_gives_up_in_time(void **state)
+static void gives_up_in_time_while_a_consumer_counts_clicks_of_the_day(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -216,7 +216,7 @@ static void waits_for_who_counts_clicks_of_the_day_and_gives_up_in_time(void **s
 	assert_int_equal(days_behind(t), 0);
 }
 
-static void does_not_wait_for_who_counts_clicks_of_other_days(void **state)
+static void does_not_wait_for_consumers_that_count_clicks_of_other_days(void **state)
 {
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
@@ -233,20 +233,20 @@ static void does_not_wait_for_who_counts_clicks_of_other_days(void **state)
 	assert_int_equal(pg_conn_commit(t->reader), OK);
 }
 
-struct finisher {
+struct roller {
 	struct time_fixture *t;
 	int32_t last_day;
-	atomic_bool is_over;
+	atomic_bool is_stopped;
 	int64_t steps;
 };
 
-static void *finish(void *arg)
+static void *roll_up(void *arg)
 {
-	struct finisher *f = arg;
+	struct roller *f = arg;
 	struct pg_conn *conn = test_database_connect(f->t->world->database, "waymark_janitor");
 	char sql[128];
 	snprintf(sql, sizeof(sql), "SELECT finished_days_advance(date '1970-01-01' + %d, 0, 20, 3)", f->last_day);
-	while (!atomic_load(&f->is_over)) {
+	while (!atomic_load(&f->is_stopped)) {
 		int64_t done = 0;
 		assert_int_equal(pg_conn_query_int(conn, sql, NULL, &done), OK);
 		f->steps += done > 0;
@@ -255,16 +255,16 @@ static void *finish(void *arg)
 	return NULL;
 }
 
-static void loses_and_doubles_nothing_while_clicks_of_the_day_are_counted(void **state)
+static void counts_every_click_once_while_clicks_of_the_day_arrive(void **state)
 {
 	enum { DAYS = 8, BATCHES = 40 };
 	struct time_fixture *t = *state;
 	int32_t day = time_fixture_today(t);
 	for (int i = 0; i < DAYS; i++)
 		count_clicks(t, day + i, 60);
-	struct finisher finisher = { .t = t, .last_day = day + DAYS - 1 };
+	struct roller roller = { .t = t, .last_day = day + DAYS - 1 };
 	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, finish, &finisher), 0);
+	assert_int_equal(pthread_create(&thread, NULL, roll_up, &roller), 0);
 	for (int i = 0; i < BATCHES; i++) {
 		for (int j = 0; j < DAYS; j++)
 			(void)time_fixture_click(t, day + (i + j) % DAYS);
@@ -272,26 +272,26 @@ static void loses_and_doubles_nothing_while_clicks_of_the_day_are_counted(void *
 	}
 	test_database_await(t->world->database, "SELECT (next_day - totals_since)::int FROM finished_days", DAYS,
 	                    AWAIT_MS);
-	atomic_store(&finisher.is_over, true);
+	atomic_store(&roller.is_stopped, true);
 	pthread_join(thread, NULL);
-	print_message("%lld steps while %d batches were counted\n", (long long)finisher.steps, BATCHES);
+	print_message("%lld steps while %d batches were counted\n", (long long)roller.steps, BATCHES);
 	assert_int_equal(time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_total_day"), t->clicks);
-	assert_books(t);
+	assert_consistent(t);
 }
 
 int main(void)
 {
-#define ANEW(test) cmocka_unit_test_setup(test, begin_a_day)
+#define TEST(test) cmocka_unit_test_setup(test, start_a_day)
 	const struct CMUnitTest tests[] = {
-		ANEW(finishes_a_day_once_it_has_been_over_for_long_enough),
-		ANEW(counts_clicks_that_come_late_into_finished_days),
-		ANEW(catches_up_with_all_days_that_it_was_away),
-		ANEW(makes_anew_what_stands_in_a_day_that_is_not_finished),
-		ANEW(goes_on_in_the_middle_of_a_link),
-		ANEW(does_not_mistake_the_next_link_for_one_that_was_purged_half_way),
-		ANEW(waits_for_who_counts_clicks_of_the_day_and_gives_up_in_time),
-		ANEW(does_not_wait_for_who_counts_clicks_of_other_days),
-		ANEW(loses_and_doubles_nothing_while_clicks_of_the_day_are_counted),
+		TEST(rolls_up_a_day_after_the_configured_delay),
+		TEST(adds_late_clicks_to_days_already_rolled_up),
+		TEST(catches_up_after_days_without_a_janitor),
+		TEST(replaces_existing_rows_of_a_day_that_is_not_rolled_up),
+		TEST(continues_in_the_middle_of_a_link),
+		TEST(starts_the_next_link_from_its_beginning_after_a_purge_half_way),
+		TEST(gives_up_in_time_while_a_consumer_counts_clicks_of_the_day),
+		TEST(does_not_wait_for_consumers_that_count_clicks_of_other_days),
+		TEST(counts_every_click_once_while_clicks_of_the_day_arrive),
 	};
 	return cmocka_run_group_tests(tests, time_fixture_set_up, time_fixture_tear_down);
 }

@@ -1,4 +1,4 @@
-/* The default partition is sorted while a consumer goes on counting: nothing lost, doubled or held up. */
+/* Sorting the default partition while a consumer counts clicks: no click is lost, counted twice or delayed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,17 +15,17 @@
 #include "tests/integration/janitor/time_fixture.h"
 
 #define ROUNDS 3
-#define OF_TODAY 6500 /* more than can be moved while writers wait */
+#define OF_TODAY 6500 /* more than the janitor moves without sorting */
 #define OF_YESTERDAY 500
 #define TOO_NEW 10
 #define OF_A_ROUND (OF_TODAY + OF_YESTERDAY + TOO_NEW)
 #define FRESH 40   /* clicks in a batch */
-#define REPEATS 10 /* of rows that were there before */
+#define REPEATS 10 /* of rows that were stored before */
 #define STALL_MAX_MS 3000
 #define DEADLINE_MS 60000
-#define ATTEMPTS 40 /* of the janitor, when it gives way to the consumer */
+#define ATTEMPTS 40 /* of the janitor, which gives up when the consumer holds the locks */
 
-/* Counts batches until it is told to end; after each it looks at the whole log. */
+/* Counts batches until stop is set, and checks the size of the log after each. */
 struct feeder {
 	struct time_fixture *t;
 	struct pg_conn *reader;
@@ -33,15 +33,15 @@ struct feeder {
 	atomic_bool stop;
 	atomic_int batches;
 	enum err err;
-	enum err janitor; /* what its run came to */
-	int there;        /* rows that nobody counted */
+	enum err janitor; /* the result of the janitor's run */
+	int there;        /* rows inserted directly, which the consumer did not count */
 	int64_t fresh;
-	int64_t wrong_looks; /* at which the log had more or fewer rows than were counted */
+	int64_t wrong_sizes; /* checks at which the log did not have the expected number of rows */
 	int64_t longest_us;
 	uint32_t next_repeat;
 };
 
-static void give_id_of_a_row(struct redirect_event *click, uint32_t i)
+static void set_id_of_a_row(struct redirect_event *click, uint32_t i)
 {
 	memset(click->event_id, 0, sizeof(click->event_id));
 	for (size_t byte = 0; byte < sizeof(i); byte++)
@@ -56,11 +56,11 @@ static void take_batch(struct feeder *f)
 		click = world_click(1 + i % 5, i);
 		click.occurred_at_us = now_us;
 		if (i >= FRESH)
-			give_id_of_a_row(&click,
+			set_id_of_a_row(&click,
 			                 1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
 		owner_take(&f->t->owner, 0, f->t->offset++, &click);
 	}
-	/* The last one twice. */
+	/* The last click twice. */
 	owner_take(&f->t->owner, 0, f->t->offset++, &click);
 }
 
@@ -86,7 +86,7 @@ static void *feed(void *arg)
 		f->fresh += batch_sum(&f->t->owner.batch).humans;
 		owner_go_on(&f->t->owner);
 		if (f->err == OK && count_log(f) != f->there + f->fresh)
-			f->wrong_looks++;
+			f->wrong_sizes++;
 		atomic_fetch_add(&f->batches, 1);
 	}
 	return NULL;
@@ -112,7 +112,7 @@ static void add_rows(struct feeder *f, int count, int days_from_today)
 	f->there += count;
 }
 
-/* ERR_LIMIT: the consumer was in the way for longer than the janitor waits. */
+/* ERR_LIMIT: the consumer held the locks for longer than the janitor waits. */
 static enum err begin_sorting(struct pg_conn *conn, const struct partition_store_window *window)
 {
 	enum err err = pg_conn_begin(conn);
@@ -124,7 +124,7 @@ static enum err begin_sorting(struct pg_conn *conn, const struct partition_store
 	return err;
 }
 
-/* As kill -9 in the middle of the copying leaves it. */
+/* Leaves the state of a janitor that was killed while copying. */
 static enum err sort_halfway(struct feeder *f)
 {
 	int32_t today = time_fixture_today(f->t);
@@ -141,7 +141,7 @@ static enum err sort_halfway(struct feeder *f)
 	return err;
 }
 
-/* As often as it gives way to the consumer. */
+/* Retries while the consumer holds the locks. */
 static enum err run_until_done(struct time_fixture *t)
 {
 	int64_t changed = 0;
@@ -151,7 +151,7 @@ static enum err run_until_done(struct time_fixture *t)
 	return err;
 }
 
-/* Nothing may be asserted while the feeder runs. Gives how many rows were noted at the least. */
+/* Asserts nothing while the feeder thread runs. Returns the number of rows noted for catching up. */
 static int64_t sort_beside_feeder(struct feeder *f)
 {
 	assert_int_equal(pthread_create(&f->thread, NULL, feed, f), 0);
@@ -187,12 +187,12 @@ static void assert_sorted(struct feeder *f)
 	pg_result_free(rows);
 }
 
-static void sorts_a_crowded_default_partition_while_clicks_and_repeats_come_in(void **state)
+static void sorts_a_large_default_partition_while_clicks_and_repeats_arrive(void **state)
 {
 	struct time_fixture *t = *state;
 	struct feeder f = { .t = t, .reader = test_database_connect(t->world->database, NULL) };
 	for (int round = 0; round < ROUNDS; round++) {
-		/* So far that the days ahead are over. */
+		/* Beyond the days that already have a partition. */
 		time_fixture_advance(t, (PARTITIONS_AHEAD_DAYS + 2) * CLOCK_US_PER_DAY);
 		add_rows(&f, OF_TODAY, 0);
 		add_rows(&f, OF_YESTERDAY, -1);
@@ -201,7 +201,7 @@ static void sorts_a_crowded_default_partition_while_clicks_and_repeats_come_in(v
 		assert_int_equal(f.err, OK);
 		assert_int_equal(f.janitor, OK);
 		assert_true(noted >= 3 * FRESH);
-		assert_int_equal(f.wrong_looks, 0);
+		assert_int_equal(f.wrong_sizes, 0);
 		assert_sorted(&f);
 	}
 	assert_int_equal(f.fresh, (int64_t)FRESH * atomic_load(&f.batches));
@@ -216,7 +216,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(sorts_a_crowded_default_partition_while_clicks_and_repeats_come_in),
+		TEST(sorts_a_large_default_partition_while_clicks_and_repeats_arrive),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
-/* Days since 1970 of the oldest and of the newest salt. */
+/* first and last: days since 1970-01-01. */
 static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 {
 	assert_int_equal(test_database_ask(f->db, "SELECT min(day) - DATE '1970-01-01' FROM visitor_salts"), first);
@@ -17,7 +17,7 @@ static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), last - first + 1);
 }
 
-static void keeps_salts_for_today_and_two_days_ahead_over_a_week(void **state)
+static void keeps_salts_for_today_and_two_days_ahead(void **state)
 {
 	struct janitor_fixture *f = *state;
 	assert_int_equal(janitor_fixture_run_task(f, salts_run), 3);
@@ -30,11 +30,11 @@ static void keeps_salts_for_today_and_two_days_ahead_over_a_week(void **state)
 	}
 }
 
-static void deletes_a_salt_on_the_day_after_when_no_clock_can_need_it(void **state)
+static void deletes_a_salt_after_its_retention(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, salts_run);
-	/* Half past midnight, and then one o'clock. */
+	/* 00:30, and then 01:00. */
 	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR + CLOCK_US_PER_HOUR / 2);
 	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 3);
@@ -43,7 +43,7 @@ static void deletes_a_salt_on_the_day_after_when_no_clock_can_need_it(void **sta
 	assert_salts(f, JANITOR_FIXTURE_DAY + 1, JANITOR_FIXTURE_DAY + 3);
 }
 
-static void makes_up_for_days_in_which_no_janitor_ran(void **state)
+static void catches_up_after_days_without_a_janitor(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_run_task(f, salts_run);
@@ -58,9 +58,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(keeps_salts_for_today_and_two_days_ahead_over_a_week),
-		TEST(deletes_a_salt_on_the_day_after_when_no_clock_can_need_it),
-		TEST(makes_up_for_days_in_which_no_janitor_ran),
+		TEST(keeps_salts_for_today_and_two_days_ahead),
+		TEST(deletes_a_salt_after_its_retention),
+		TEST(catches_up_after_days_without_a_janitor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

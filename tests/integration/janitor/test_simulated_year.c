@@ -1,4 +1,4 @@
-/* A year of partitions, salts and retention, in seconds: only the clock is made up. */
+/* A year of partitions, salts and retention within seconds, on a fake clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,25 +16,25 @@
 #include "tests/integration/janitor/time_fixture.h"
 
 #define YEAR 366
-#define AWAY_FROM 100 /* the janitor: 31 days, and later 3 */
+#define AWAY_FROM 100 /* no janitor runs for 31 days, and later for 3 */
 #define AWAY_UNTIL 131
 #define AWAY_AGAIN_FROM 200
 #define AWAY_AGAIN_UNTIL 203
-#define CROWDED 130 /* the last day without it has more clicks than can be moved while writers wait */
+#define CROWDED 130 /* the last day without a janitor has more clicks than it moves without sorting */
 #define CROWD 7000
 
 #define FIRST_DAY (TIME_FIXTURE_START - 500)
-#define DAYS 5000 /* from then on, for which clicks are remembered */
+#define DAYS 5000 /* from FIRST_DAY on, for which clicks are counted */
 
 #define TOO_LATE (TIME_FIXTURE_KEEP_DAYS + 1)
-#define AHEAD 20 /* a redirector whose clock is so many days ahead */
+#define AHEAD 20 /* days by which the clock of a redirector is ahead */
 #define FAR_AHEAD 3650
 
 struct year {
 	struct time_fixture *t;
-	int64_t *clicks; /* by day, since FIRST_DAY */
+	int64_t *clicks; /* per day, from FIRST_DAY on */
 	struct redirect_event last;
-	struct redirect_event stray; /* the last that had no partition */
+	struct redirect_event stray; /* the last click without a partition */
 	int64_t repeats;
 };
 
@@ -50,7 +50,7 @@ static void repeat(struct year *y, const struct redirect_event *event)
 	y->repeats++;
 }
 
-/* What redirectors send on a day: most of it fresh, some late, some twice, some from clocks that are wrong. */
+/* The clicks of a day: most are fresh, some late, some repeated, some dated by a wrong clock. */
 static void send_clicks(struct year *y, int n)
 {
 	int32_t today = time_fixture_today(y->t);
@@ -105,7 +105,7 @@ static int64_t ask_of_today(struct year *y, const char *sql)
 
 static void assert_partitions(struct year *y)
 {
-	/* Names and bounds agree, as each row is where its name says. */
+	/* Names and bounds of partitions agree. */
 	assert_int_equal(
 		ask_of_today(y, "SELECT count(*) FROM generate_series($1::date, $1::date + 7, interval '1 day') AS day "
 	                        "WHERE to_regclass('visit_log_' || to_char(day, 'YYYYMMDD')) IS NULL"),
@@ -115,7 +115,7 @@ static void assert_partitions(struct year *y)
 	                     "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^visit_log_[0-9]{8}$' "
 	                     "AND to_date(right(relname, 8), 'YYYYMMDD') < $1::date - 30"),
 		0);
-	/* What has no partition is too new for one. */
+	/* Rows without a partition are of the future. */
 	assert_int_equal(ask_of_today(y, "SELECT count(*) FROM visit_log_default WHERE day <= $1::date + 7"), 0);
 }
 
@@ -124,7 +124,7 @@ static void assert_log(struct year *y)
 	assert_int_equal(time_fixture_ask(y->t, "SELECT count(*) FROM visit_log"), clicks_kept(y));
 }
 
-/* From yesterday to the day after tomorrow, and each the same for as long as it is there. */
+/* Salts exist from yesterday to the day after tomorrow, and never change. */
 static void assert_salts(struct year *y, bool yesterday)
 {
 	assert_int_equal(ask_of_today(y, "SELECT min(day) - $1::date FROM visitor_salts"), yesterday ? -1 : 0);
@@ -137,7 +137,7 @@ static void assert_salts(struct year *y, bool yesterday)
 	                 0);
 }
 
-static void do_tasks(struct year *y)
+static void run_tasks(struct year *y)
 {
 	time_fixture_run(y->t, salts_run);
 	time_fixture_run(y->t, partitions_run);
@@ -149,17 +149,17 @@ static bool is_away(int n)
 	return (n >= AWAY_FROM && n < AWAY_UNTIL) || (n >= AWAY_AGAIN_FROM && n < AWAY_AGAIN_UNTIL);
 }
 
-static void live_a_day(struct year *y, int n)
+static void simulate_day(struct year *y, int n)
 {
 	if (!is_away(n)) {
-		do_tasks(y);
+		run_tasks(y);
 		assert_salts(y, n > 0 && n != AWAY_UNTIL && n != AWAY_AGAIN_UNTIL);
 	}
 	send_clicks(y, n);
 	if (n == CROWDED)
 		send_crowd(y);
 	if (!is_away(n)) {
-		/* The hour after: what strayed has a place. */
+		/* An hour later, strays are in their partitions. */
 		time_fixture_run(y->t, partitions_run);
 		assert_partitions(y);
 		if (n % 5 == 0 || n == AWAY_UNTIL)
@@ -167,19 +167,19 @@ static void live_a_day(struct year *y, int n)
 	}
 }
 
-/* No two days at the same hour. */
+/* Each day has another hour. */
 static int64_t until_next_day_us(int n)
 {
 	return CLOCK_US_PER_DAY + (n % 24 == 23 ? -23 : 1) * CLOCK_US_PER_HOUR;
 }
 
-static void keeps_its_calendar_through_a_year_and_a_month_without_janitor(void **state)
+static void keeps_partitions_and_salts_through_a_year_with_a_month_without_janitor(void **state)
 {
 	struct year y = { .t = *state, .clicks = mem_array(DAYS, sizeof(int64_t)) };
 	memset(y.clicks, 0, DAYS * sizeof(int64_t));
 	test_database_run(y.t->world->database, "CREATE TABLE salts_seen (day date PRIMARY KEY, salt bytea)");
 	for (int n = 0; n < YEAR; n++) {
-		live_a_day(&y, n);
+		simulate_day(&y, n);
 		if (n == AWAY_UNTIL - 1)
 			assert_true(time_fixture_ask(y.t, "SELECT count(*) FROM visit_log_default") > CROWD);
 		if (n == AWAY_UNTIL)
@@ -187,12 +187,12 @@ static void keeps_its_calendar_through_a_year_and_a_month_without_janitor(void *
 		time_fixture_advance(y.t, until_next_day_us(n));
 	}
 	time_fixture_assert_counted(y.t);
-	do_tasks(&y);
+	run_tasks(&y);
 	assert_log(&y);
 	assert_int_equal(time_fixture_ask(y.t, "SELECT count(DISTINCT event_id) FROM visit_log"),
 	                 time_fixture_ask(y.t, "SELECT count(*) FROM visit_log"));
 	assert_int_equal(time_fixture_ask(y.t, "SELECT count(*) FROM visit_log_unsorted"), 0);
-	print_message("time travel: %d days, %lld clicks counted once, %lld repeats dropped, %lld rows kept\n", YEAR,
+	print_message("simulated year: %d days, %lld clicks counted once, %lld repeats dropped, %lld rows kept\n", YEAR,
 	              (long long)y.t->clicks, (long long)y.repeats, (long long)clicks_kept(&y));
 	free(y.clicks);
 }
@@ -201,7 +201,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, time_fixture_set_up, time_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(keeps_its_calendar_through_a_year_and_a_month_without_janitor),
+		TEST(keeps_partitions_and_salts_through_a_year_with_a_month_without_janitor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

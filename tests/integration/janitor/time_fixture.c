@@ -20,18 +20,18 @@ int time_fixture_set_up(void **state)
 	owner_open(&t->owner, t->world, 0);
 	clock_fake_init(&t->clock, TIME_FIXTURE_START * CLOCK_US_PER_DAY);
 	t->config = (struct config){ .salts_keep_s = 86400, .visit_log_keep_days = TIME_FIXTURE_KEEP_DAYS };
-	/* A year has thousands of commits, and no test here cuts the power. */
+	/* A simulated year has thousands of commits, and durability does not matter here. */
 	test_database_run(t->world->database,
 	                  "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', "
 	                  "current_database()); END $$");
-	/* Those that are clicked, lest their statistics be forgotten. */
+	/* The clicked links must exist, or retention deletes their statistics. */
 	test_database_run(t->world->database, "INSERT INTO links (slug, link_type, original_url, expires_at) "
 	                                      "SELECT 'link-' || i, 'TEMPORARY', 'https://example.com/', "
 	                                      "clock_timestamp() FROM generate_series(1, 5) AS i");
 	t->shutdown = shutdown_new();
 	t->conn = test_database_connect(t->world->database, "waymark_janitor");
 	t->reader = test_database_connect(t->world->database, NULL);
-	assert_int_equal(fenced_lock_init(&t->lock, "test", "traveller"), OK);
+	assert_int_equal(fenced_lock_init(&t->lock, "test", "time fixture"), OK);
 	t->run = (struct run){ .config = &t->config,
 		               .clock = &t->clock.clock,
 		               .shutdown = t->shutdown,
@@ -60,7 +60,7 @@ int32_t time_fixture_today(const struct time_fixture *t)
 	return clock_utc_day(clock_now_us(&t->clock.clock));
 }
 
-/* The lock lives by PostgreSQL's clock, for which hardly any time passes: it need not be extended. */
+/* The lock follows PostgreSQL's clock, on which little time passes, so it is never extended. */
 void time_fixture_advance(struct time_fixture *t, int64_t by_us)
 {
 	clock_fake_advance(&t->clock, by_us);
@@ -74,7 +74,7 @@ struct redirect_event time_fixture_click(struct time_fixture *t, int32_t day)
 	click.occurred_at_us = day * CLOCK_US_PER_DAY + into_day_us;
 	owner_take(&t->owner, 0, t->offset++, &click);
 	t->clicks++;
-	t->at_hand++;
+	t->in_batch++;
 	return click;
 }
 
@@ -86,9 +86,9 @@ void time_fixture_repeat(struct time_fixture *t, const struct redirect_event *cl
 void time_fixture_store(struct time_fixture *t)
 {
 	assert_int_equal(owner_store(&t->owner), OK);
-	assert_int_equal(batch_sum(&t->owner.batch).humans, t->at_hand);
+	assert_int_equal(batch_sum(&t->owner.batch).humans, t->in_batch);
 	owner_go_on(&t->owner);
-	t->at_hand = 0;
+	t->in_batch = 0;
 }
 
 int64_t time_fixture_run(struct time_fixture *t, enum err (*task)(struct run *run, int64_t *changed))

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. For tests: a database through which time is led by a clock of its own, a janitor's tasks that
- * go by that clock, and a consumer that counts clicks of any day. PostgreSQL's clock stays where it is.
+ * One thread at a time. A fixture with a fake clock that can be advanced by months. It has a database, the
+ * janitor's tasks, which follow that clock, and a consumer that counts clicks of any day. PostgreSQL's own
+ * clock is not changed.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
@@ -11,7 +12,7 @@
 
 #define TIME_FIXTURE_START 19600 /* 2023-08-31, at midnight */
 #define TIME_FIXTURE_KEEP_DAYS 30
-#define TIME_FIXTURE_BATCH 2000 /* clicks that one batch takes at most */
+#define TIME_FIXTURE_BATCH 2000 /* the most clicks in one batch */
 
 struct time_fixture {
 	struct world *world;
@@ -20,36 +21,36 @@ struct time_fixture {
 	struct config config;
 	struct shutdown *shutdown;
 	struct pg_conn *conn;   /* with the janitor's rights */
-	struct pg_conn *reader; /* the owner's */
+	struct pg_conn *reader; /* with the rights of the database's owner */
 	struct fenced_lock lock;
 	struct run run;
 	int64_t offset;  /* of the next click */
-	int64_t clicks;  /* that have to be counted */
-	int64_t at_hand; /* that the batch has of them */
+	int64_t clicks;  /* that must be counted */
+	int64_t in_batch; /* of those, in the current batch */
 };
 
-/* For cmocka; *state is the traveller. */
+/* For cmocka; *state is the fixture. */
 int time_fixture_set_up(void **state);
 int time_fixture_tear_down(void **state);
 
 int32_t time_fixture_today(const struct time_fixture *t);
 
-/* The clock goes on. */
+/* Advances the clock. */
 void time_fixture_advance(struct time_fixture *t, int64_t by_us);
 
-/* Puts a click of that day into the batch; it has to be counted. Gives it, for repeats. */
+/* Adds a click of that day to the batch, which must be counted. Returns it, for time_fixture_repeat. */
 struct redirect_event time_fixture_click(struct time_fixture *t, int32_t day);
-/* Puts it into the batch again; it must not be counted. */
+/* Adds the click to the batch again. It must not be counted. */
 void time_fixture_repeat(struct time_fixture *t, const struct redirect_event *click);
-/* Stores the batch as the consumer does, which must succeed at once. */
+/* Stores the batch as the consumer does. The first attempt must succeed. */
 void time_fixture_store(struct time_fixture *t);
 
-/* Does a task, which must succeed; gives what it changed. */
+/* Runs a task, which must succeed; returns the number of rows that it changed. */
 int64_t time_fixture_run(struct time_fixture *t, enum err (*task)(struct run *run, int64_t *changed));
 
 int64_t time_fixture_ask(struct time_fixture *t, const char *sql);
 
-/* All books of the statistics have every click, once. */
+/* Asserts that statistics and roll-ups count every click once. */
 void time_fixture_assert_counted(struct time_fixture *t);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "services/janitor/destinations/check_policy.h"
 
-static void takes_those_for_alive_where_somebody_is_at_home(void **state)
+static void treats_a_status_that_shows_a_working_server_as_alive(void **state)
 {
 	(void)state;
 	const int alive[] = { 200, 204, 301, 302, 399, 401, 403, 405, 429, 451, 999 };
@@ -16,10 +16,10 @@ static void takes_those_for_alive_where_somebody_is_at_home(void **state)
 		assert_false(check_policy_is_dead(alive[i]));
 	for (size_t i = 0; i < sizeof(dead) / sizeof(dead[0]); i++)
 		assert_true(check_policy_is_dead(dead[i]));
-	assert_false(check_policy_is_dead(-1)); /* was not asked */
+	assert_false(check_policy_is_dead(-1)); /* not requested */
 }
 
-static void asks_the_dead_half_as_often_each_time(void **state)
+static void doubles_the_interval_with_each_failure(void **state)
 {
 	(void)state;
 	assert_int_equal(check_policy_next_s(86400, 900, 0, 0), 86400);
@@ -32,7 +32,7 @@ static void asks_the_dead_half_as_often_each_time(void **state)
 	assert_int_equal(check_policy_next_s(1, INT64_C(31536000), 9, 0), CHECK_POLICY_RETRY_S_MAX);
 }
 
-static void parts_links_that_were_made_together(void **state)
+static void spreads_the_checks_of_links_created_together(void **state)
 {
 	(void)state;
 	int64_t least_s = INT64_MAX, most_s = 0;
@@ -49,9 +49,9 @@ static void parts_links_that_were_made_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_those_for_alive_where_somebody_is_at_home),
-		cmocka_unit_test(asks_the_dead_half_as_often_each_time),
-		cmocka_unit_test(parts_links_that_were_made_together),
+		cmocka_unit_test(treats_a_status_that_shows_a_working_server_as_alive),
+		cmocka_unit_test(doubles_the_interval_with_each_failure),
+		cmocka_unit_test(spreads_the_checks_of_links_created_together),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
