@@ -13,7 +13,8 @@
 		.help = (help_)                                                                                        \
 	}
 #define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                                           \
-	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1, "seconds from the start of one " what " to the next"), \
+	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1,                                                      \
+	             "seconds from the start of one " what " to the next"),                                            \
 		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,                               \
 	                     "seconds from program start to the first " what),                                         \
 		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,                                  \
@@ -35,17 +36,18 @@ static const struct env_var vars[] = {
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
 	        "how long no other janitor repeats a task; at most two thirds of its period"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
-	        "how long after a crash another janitor takes over the task"),
+	        "time after which a lock that is not extended expires, so that another janitor can take over"),
 	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that expires and purges links"),
 	ENV_INT("EXPIRY_LINKS_PER_S", struct config, expiry_links_per_s, "25000", 0, 1000000,
 	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
 	        "how long a link is kept after it was marked EXPIRED; must exceed the longest request"),
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),
-	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST, "check for missing partitions"),
+	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
+	           "check for missing partitions"),
 	TASK_TIMES("SALTS", salts, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST, "check for missing and old salts"),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
-	        "how long a salt is kept after its UTC day; must exceed the clock skew, or a deleted salt is made again"),
+	        "how long a salt is kept after its UTC day; must exceed the skew of any two clocks"),
 	TASK_TIMES("RETENTION", retention, "86400", "300", SHORT_AT_LEAST, SHORT_AT_MOST, "retention run"),
 	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
 	             "the first retention run starts at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
@@ -63,7 +65,7 @@ static const struct env_var vars[] = {
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
 	         "true = request the destinations of links to find dead ones"),
 	TASK_TIMES("DESTINATIONS", destinations, "10", "10", SHORT_AT_LEAST, SHORT_AT_MOST,
-	           "run of destination checks, which lasts at most 30 s"),
+	           "run of destination checks (at most 30 s long)"),
 	ENV_INT("DESTINATION_REQUESTS_PER_S", struct config, destinations_per_s, "5", 1, 1000,
 	        "requests per second to all hosts together"),
 	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1, "seconds between checks of one link"),

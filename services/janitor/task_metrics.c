@@ -4,14 +4,16 @@
 void task_metrics_register(struct metrics *metrics, const struct task *tasks, size_t count, struct task_metrics *out)
 {
 	for (size_t i = 0; i < count; i++)
-		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total", "Runs of the task by this janitor, successful or not.",
-		                              tasks[i].labels);
+		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total",
+		                              "Runs of the task by this janitor, successful or not.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].skips = metrics_counter(metrics, "waymark_janitor_skips_total",
-		                               "Runs skipped because another janitor held the lock or had just run the task.", tasks[i].labels);
+		                               "Runs skipped, because another janitor is running or has just run the task.",
+		                               tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].failures = metrics_counter(metrics, "waymark_janitor_failures_total",
-		                                  "Runs that failed. A failed task is retried within seconds.", tasks[i].labels);
+		                                  "Runs that failed. A failed task is retried within seconds.",
+		                                  tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].rows = metrics_counter(metrics, "waymark_janitor_rows_changed_total",
 		                              "Rows and partitions that the task created, changed or removed.",
@@ -22,10 +24,12 @@ void task_metrics_register(struct metrics *metrics, const struct task *tasks, si
 		                      "Start of this janitor's last successful run; 0 = none yet.", tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
-		                                 "1 while this janitor holds the lock and runs the task.", tasks[i].labels);
+		                                 "1 while this janitor holds the lock and runs the task.",
+		                                 tasks[i].labels);
 	for (size_t i = 0; i < count; i++)
 		metrics_set(metrics_gauge(metrics, "waymark_janitor_period_seconds",
-		                          "Configured time from the start of a run to the start of the next.", tasks[i].labels),
+		                          "Configured time from the start of a run to the start of the next.",
+		                          tasks[i].labels),
 		            tasks[i].times.period_s);
 }
 

@@ -8,7 +8,8 @@
 static const struct env_var vars[] = {
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1, "libpq connection string of the schema's owner"),
 	ENV_TEXT("MIGRATIONS_DIR", struct config, folder, "db/migrations", "folder with the migrations NNNN_name.sql"),
-	ENV_INT("MIGRATE_WAIT_S", struct config, wait_s, "60", 0, 3600, "seconds to wait for a server that cannot be reached"),
+	ENV_INT("MIGRATE_WAIT_S", struct config, wait_s, "60", 0, 3600,
+	        "seconds to wait for a server that cannot be reached"),
 };
 
 static size_t check(const void *arg, struct strbuf *problems)

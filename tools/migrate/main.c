@@ -28,7 +28,8 @@ int main(int argc, char **argv)
 		err = status_only ? migration_run_status(conn, folder, &problems)
 		                  : migration_run_apply(conn, folder, &problems);
 	if (problems.len > 0)
-		fprintf(stderr, "migrate: nothing was applied; fix these problems in %s:\n%s", config.folder, problems.data);
+		fprintf(stderr, "migrate: nothing was applied; fix these problems in %s:\n%s", config.folder,
+		        problems.data);
 
 	pg_conn_close(conn);
 	migration_folder_free(folder);

@@ -60,7 +60,8 @@ static enum err read_file(const char *path, const char *file, struct migration_f
 	struct strbuf sql;
 	strbuf_init(&sql, MIGRATION_SQL_MAX);
 	if (read_sql(path, file, &sql) != OK) {
-		strbuf_add_format(problems, "%s: must be a readable text file that is not empty and not too large\n", file);
+		strbuf_add_format(problems, "%s: must be a readable text file that is not empty and not too large\n",
+		                  file);
 		strbuf_clear(&sql);
 		return ERR_INVALID;
 	}

@@ -35,7 +35,7 @@ static enum err store_result(const struct run *run, int64_t *changed)
 	if (check_policy_is_dead(batch->check->status))
 		failures = due->failures < CHECK_POLICY_FAILURES_MAX ? due->failures + 1 : due->failures;
 	int64_t next_s = check_policy_next_s(run->config->destination_recheck_s, run->config->destination_retry_s,
-	                                         failures, due->link_id);
+	                                     failures, due->link_id);
 	*changed = 1;
 	return link_check_store_write(run->conn, due, batch->check->status, failures, next_s);
 }
@@ -48,14 +48,15 @@ static enum err delete_stale_hosts(const struct run *run, int64_t *changed)
 
 /* After a shutdown request, a link that was not checked is postponed by 0 ms. */
 static enum err check_link(struct run *run, struct destination_check_pacer *pacer, struct link_check_due *due,
-                      int64_t *changed)
+                           int64_t *changed)
 {
 	struct destination_check check = { 0 };
+	struct claim_batch batch = { .due = due, .check = &check };
 	enum err err = OK;
 	if (!shutdown_requested(run->shutdown))
 		err = destination_check_run(run, pacer, due->url, &check);
 	if (err == OK)
-		err = run_batch_with_ctx(run, store_result, &(struct claim_batch){ .due = due, .check = &check }, changed);
+		err = run_batch_with_ctx(run, store_result, &batch, changed);
 	return err;
 }
 

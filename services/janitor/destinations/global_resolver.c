@@ -125,7 +125,8 @@ static void resolve(ares_channel channel, const char *host, int64_t timeout_ms, 
 	}
 }
 
-enum err global_resolver_lookup(const char *servers, const char *host, int64_t timeout_ms, struct global_resolver_addresses *out)
+enum err global_resolver_lookup(const char *servers, const char *host, int64_t timeout_ms,
+                                struct global_resolver_addresses *out)
 {
 	struct lookup lookup = { 0 };
 	if (!is_literal(host, &lookup)) {

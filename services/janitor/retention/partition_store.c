@@ -16,7 +16,7 @@ static void add_window(struct pg_params *params, const struct partition_store_wi
 }
 
 enum err partition_store_create(struct pg_conn *conn, const struct partition_store_window *window,
-                              enum partition_store_outcome *outcome)
+                                enum partition_store_outcome *outcome)
 {
 	enum err err = set_lock_timeout(conn);
 	if (err != OK)
@@ -60,7 +60,8 @@ enum err partition_store_sort_catch_up(struct pg_conn *conn, int64_t limit, int6
 	return pg_conn_query_int(conn, "SELECT visit_log_sort_catch_up($1)", &params, rows);
 }
 
-static enum err query_bool_with_lock_timeout(struct pg_conn *conn, const char *sql, const struct pg_params *params, bool *yes)
+static enum err query_bool_with_lock_timeout(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                                              bool *yes)
 {
 	int64_t answer = 0;
 	enum err err = set_lock_timeout(conn);

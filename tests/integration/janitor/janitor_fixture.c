@@ -18,7 +18,7 @@ const char janitor_fixture_count_partitions[] =
 	"SELECT count(*) - 1 FROM pg_inherits WHERE inhparent = 'visit_log'::regclass";
 
 struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
-                               int64_t at_most_ms)
+                                   int64_t at_most_ms)
 {
 	return (struct run){
 		.config = &f->config,

@@ -87,7 +87,11 @@ void lock_contention_run(struct janitor_fixture *f, enum lock_contention_kind ki
 	struct contender contenders[THREADS];
 	pthread_t threads[THREADS];
 	for (int i = 0; i < THREADS; i++) {
-		contenders[i] = (struct contender){ &counters[i % 2], kind, i == 0 ? FEW_INCREMENTS : INCREMENTS, 0, NULL, NULL };
+		contenders[i] = (struct contender){
+			.counter = &counters[i % 2],
+			.kind = kind,
+			.increments = i == 0 ? FEW_INCREMENTS : INCREMENTS,
+		};
 		connect_contender(&contenders[i], f);
 		assert_int_equal(pthread_create(&threads[i], NULL, compete, &contenders[i]), 0);
 	}

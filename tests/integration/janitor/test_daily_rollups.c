@@ -191,7 +191,7 @@ static void starts_the_next_link_from_its_beginning_after_a_purge_half_way(void 
 	assert_int_equal(
 		time_fixture_ask(t, "SELECT count(*) FROM visit_log WHERE link_id > 3 AND referrer_host <> ''"),
 		time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_day "
-	                              "WHERE link_id > 3 AND dimension = 'referrer'"));
+	                            "WHERE link_id > 3 AND dimension = 'referrer'"));
 }
 
 /* --- concurrency --- */

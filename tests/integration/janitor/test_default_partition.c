@@ -57,7 +57,7 @@ static void take_batch(struct feeder *f)
 		click.occurred_at_us = now_us;
 		if (i >= FRESH)
 			set_id_of_a_row(&click,
-			                 1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
+			                1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
 		owner_take(&f->t->owner, 0, f->t->offset++, &click);
 	}
 	/* The last click twice. */

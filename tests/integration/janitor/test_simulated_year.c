@@ -133,7 +133,7 @@ static void assert_salts(struct year *y, bool yesterday)
 	test_database_run(y->t->world->database, "INSERT INTO salts_seen SELECT day, salt FROM visitor_salts "
 	                                         "ON CONFLICT DO NOTHING");
 	assert_int_equal(time_fixture_ask(y->t, "SELECT count(*) FROM visitor_salts JOIN salts_seen USING (day) "
-	                                          "WHERE visitor_salts.salt <> salts_seen.salt"),
+	                                        "WHERE visitor_salts.salt <> salts_seen.salt"),
 	                 0);
 }
 

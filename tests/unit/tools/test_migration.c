@@ -95,7 +95,7 @@ static void refuses_a_changed_file_with_both_checksums(void **state)
 	struct strbuf problems;
 	assert_int_equal(compare(2, files, 1, recorded, &problems), -1);
 	assert_string_equal(problems.data, "0001_a.sql: was changed after it was applied (recorded sha256 " B
-	                                   ", file sha256 " A ")\n");
+	                    ", file sha256 " A ")\n");
 	strbuf_clear(&problems);
 }
 

@@ -121,10 +121,12 @@ static void names_invalid_and_contradictory_variables(void **state)
 {
 	(void)state;
 	assert_refused("LOCK_AT_MOST_S", "599", "LOCK_AT_LEAST_S: must not exceed LOCK_AT_MOST_S\n");
-	assert_refused("SALTS_LOCK_AT_MOST_S", "9", "SALTS_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
+	assert_refused("SALTS_LOCK_AT_MOST_S", "9",
+	               "SALTS_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
 	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
-	assert_refused("DESTINATION_RESOLVERS", "dns.example", "DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
+	assert_refused("DESTINATION_RESOLVERS", "dns.example",
+	               "DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
 	assert_refused("LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
 }
 
