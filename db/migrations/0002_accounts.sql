@@ -16,7 +16,7 @@ CREATE TABLE users (
     deleted_at       timestamptz,
     -- The user is deleted, but not yet all of their links.
     is_closing       boolean NOT NULL DEFAULT false,
-    CONSTRAINT users_deleted_is_nobody CHECK (
+    CONSTRAINT users_deleted_has_no_identity CHECK (
         CASE WHEN deleted_at IS NULL THEN email IS NOT NULL AND password_hash IS NOT NULL AND NOT is_closing
              ELSE email IS NULL AND password_hash IS NULL AND name = '' END)
 );

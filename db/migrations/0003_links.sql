@@ -40,7 +40,7 @@ CREATE INDEX links_owner_destination_idx ON links (owner_id, hashtextextended(or
     WHERE owner_id IS NOT NULL AND state = 'ACTIVE';
 
 -- A new destination has not been checked yet.
-CREATE FUNCTION links_forget_check() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION links_reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.destination_status := NULL;
     NEW.last_checked_at := NULL;
@@ -49,8 +49,8 @@ BEGIN
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER links_forget_check BEFORE UPDATE OF original_url ON links
-    FOR EACH ROW WHEN (OLD.original_url IS DISTINCT FROM NEW.original_url) EXECUTE FUNCTION links_forget_check();
+CREATE TRIGGER links_reset_check BEFORE UPDATE OF original_url ON links
+    FOR EACH ROW WHEN (OLD.original_url IS DISTINCT FROM NEW.original_url) EXECUTE FUNCTION links_reset_check();
 
 -- The rest of a purged link, so that its slug is never issued again.
 CREATE TABLE link_tombstones (

@@ -74,26 +74,26 @@ CREATE TABLE consumer_offsets (
     PRIMARY KEY (topic, partition)
 );
 
--- For operators: resumes a halted partition at next_offset go_on_at, or at the oldest available record if that
+-- For operators: resumes a halted partition at next_offset resume_at, or at the oldest available record if that
 -- is 0. Consumers must be restarted afterwards. Returns the offset at which the partition was halted.
-CREATE FUNCTION consumer_offsets_resume(stranded_topic text, stranded_partition integer, go_on_at bigint)
+CREATE FUNCTION consumer_offsets_resume(halted_topic text, halted_partition integer, resume_at bigint)
     RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
-    stood_at bigint;
+    old_offset bigint;
 BEGIN
-    IF go_on_at < 0 THEN
-        RAISE EXCEPTION 'an offset is not below 0';
+    IF resume_at < 0 THEN
+        RAISE EXCEPTION 'resume_at must not be negative';
     END IF;
-    SELECT next_offset INTO stood_at FROM consumer_offsets
-        WHERE topic = stranded_topic AND partition = stranded_partition AND stranded_at IS NOT NULL FOR UPDATE;
+    SELECT next_offset INTO old_offset FROM consumer_offsets
+        WHERE topic = halted_topic AND partition = halted_partition AND stranded_at IS NOT NULL FOR UPDATE;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'partition % of % is not stranded', stranded_partition, stranded_topic;
+        RAISE EXCEPTION 'partition % of % is not halted', halted_partition, halted_topic;
     END IF;
     UPDATE consumer_offsets
-        SET next_offset = go_on_at, published_offset = go_on_at, record_offset = NULL, record_print = NULL,
+        SET next_offset = resume_at, published_offset = resume_at, record_offset = NULL, record_print = NULL,
             stranded_at = NULL, stranded_why = NULL, updated_at = clock_timestamp()
-        WHERE topic = stranded_topic AND partition = stranded_partition;
-    RETURN stood_at;
+        WHERE topic = halted_topic AND partition = halted_partition;
+    RETURN old_offset;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION consumer_offsets_resume(text, integer, bigint) FROM PUBLIC;
@@ -192,7 +192,7 @@ CREATE FUNCTION visit_log_forget_astray(oldest date, at_most integer) RETURNS bi
         DELETE FROM visit_log_default WHERE (day, event_id) IN (
             SELECT day, event_id FROM visit_log_default WHERE day < oldest ORDER BY day, event_id LIMIT at_most)
         RETURNING 1),
-    told AS (
+    updated AS (
         UPDATE visit_log_reach SET since = oldest
         WHERE EXISTS (SELECT FROM gone) AND (since IS NULL OR since < oldest))
     SELECT count(*) FROM gone

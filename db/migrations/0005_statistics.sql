@@ -160,19 +160,19 @@ BEGIN
 END
 $$;
 
--- Adds values of one dimension of a link's day that come after behind, reading at most so many rows of each hour.
+-- Adds values of one dimension of a link's day that come after after_value, reading at most so many rows of each hour.
 -- Returns the last value that is complete; NULL: the dimension is complete.
-CREATE FUNCTION finished_days_add_slice(link bigint, of_day date, of_dimension visit_dimension, behind text, at_most integer)
+CREATE FUNCTION finished_days_add_slice(link bigint, of_day date, of_dimension visit_dimension, after_value text, at_most integer)
     RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    place text;
+    last_value text;
 BEGIN
     WITH found AS MATERIALIZED (
         SELECT hour.* FROM generate_series(0, 23) AS n CROSS JOIN LATERAL (
             SELECT bucket, value, humans, bots, uniques FROM visit_rollup_hour
             WHERE link_id = link AND dimension = of_dimension
             AND bucket = of_day::timestamp AT TIME ZONE 'UTC' + n * interval '1 hour'
-            AND value > behind ORDER BY value LIMIT at_most) AS hour),
+            AND value > after_value ORDER BY value LIMIT at_most) AS hour),
     cut AS MATERIALIZED (
         SELECT min(last) AS value
         FROM (SELECT max(value) AS last FROM found GROUP BY bucket HAVING count(*) = at_most) AS full_hour),
@@ -182,8 +182,8 @@ BEGIN
         WHERE cut.value IS NULL OR found.value <= cut.value GROUP BY found.value ORDER BY found.value
         ON CONFLICT (link_id, dimension, day, value)
         DO UPDATE SET humans = EXCLUDED.humans, bots = EXCLUDED.bots, uniques = EXCLUDED.uniques)
-    SELECT value INTO place FROM cut;
-    RETURN place;
+    SELECT value INTO last_value FROM cut;
+    RETURN last_value;
 END
 $$;
 
@@ -194,15 +194,15 @@ $$;
 CREATE FUNCTION finished_days_advance(last_day date, most_ms integer, slices_from bigint DEFAULT 5000, slice integer DEFAULT 500)
     RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-    look_at CONSTANT integer := 1000;
+    links_max CONSTANT integer := 1000;
     deadline timestamptz;
     state finished_days;
     link record;
     of_dimension visit_dimension;
-    place text;
+    last_value text;
     visits bigint;
-    is_there boolean;
-    looked bigint := 0;
+    link_exists boolean;
+    steps bigint := 0;
     is_late boolean := false;
 BEGIN
     IF NOT pg_try_advisory_xact_lock(finished_days_locks(), 64) THEN
@@ -216,8 +216,8 @@ BEGIN
     deadline := clock_timestamp() + make_interval(secs => most_ms / 1000.0);
     <<links>>
     FOR link IN SELECT link_id, last_visited_at >= state.next_day::timestamp AT TIME ZONE 'UTC' AS was_visited
-                FROM link_statistics WHERE link_id >= greatest(state.next_link, 1) ORDER BY link_id LIMIT look_at LOOP
-        is_late := looked > 0 AND clock_timestamp() >= deadline;
+                FROM link_statistics WHERE link_id >= greatest(state.next_link, 1) ORDER BY link_id LIMIT links_max LOOP
+        is_late := steps > 0 AND clock_timestamp() >= deadline;
         EXIT WHEN is_late;
         IF link.link_id > state.next_link THEN -- the link that was begun has been purged
             state.done_dimension := NULL;
@@ -226,11 +226,11 @@ BEGIN
         IF link.was_visited THEN
             -- Either a deletion of the link's statistics waits and then deletes what is added here, or the row is gone.
             PERFORM FROM link_statistics WHERE link_id = link.link_id FOR KEY SHARE;
-            is_there := FOUND;
+            link_exists := FOUND;
             SELECT coalesce(sum(humans + bots), 0) INTO visits FROM visit_rollup_quarter WHERE link_id = link.link_id
                 AND bucket >= state.next_day::timestamp AT TIME ZONE 'UTC'
                 AND bucket < (state.next_day + 1)::timestamp AT TIME ZONE 'UTC';
-            IF NOT is_there THEN
+            IF NOT link_exists THEN
                 NULL;
             ELSIF visits <= slices_from AND state.done_dimension IS NULL THEN
                 PERFORM finished_days_add_link(link.link_id, state.next_day);
@@ -242,20 +242,20 @@ BEGIN
                         state.done_value := '';
                     END IF;
                     LOOP
-                        is_late := looked > 0 AND clock_timestamp() >= deadline;
+                        is_late := steps > 0 AND clock_timestamp() >= deadline;
                         EXIT links WHEN is_late;
-                        looked := looked + 1;
-                        place := finished_days_add_slice(link.link_id, state.next_day, of_dimension, state.done_value, slice);
-                        EXIT WHEN place IS NULL;
-                        state.done_value := place;
+                        steps := steps + 1;
+                        last_value := finished_days_add_slice(link.link_id, state.next_day, of_dimension, state.done_value, slice);
+                        EXIT WHEN last_value IS NULL;
+                        state.done_value := last_value;
                     END LOOP;
                 END LOOP;
             END IF;
-            IF is_there THEN
+            IF link_exists THEN
                 PERFORM finished_days_add_total(link.link_id, state.next_day);
             END IF;
         END IF;
-        looked := looked + 1;
+        steps := steps + 1;
         state.next_link := link.link_id + 1;
         state.done_dimension := NULL;
         state.done_value := NULL;
@@ -266,7 +266,7 @@ BEGIN
     END IF;
     UPDATE finished_days SET next_day = state.next_day, next_link = state.next_link, done_dimension = state.done_dimension,
         done_value = state.done_value;
-    RETURN greatest(looked, 1);
+    RETURN greatest(steps, 1);
 END
 $$;
 
@@ -286,37 +286,37 @@ GRANT EXECUTE ON FUNCTION finished_days_advance(date, integer, bigint, integer) 
 -- Deletes the roll-ups and statistics of those of the links that are purged, at most so many rows. Returns how many;
 -- 0 = nothing is left. Links that still exist, and the platform (0), keep everything. Tables and rows are in the
 -- order in which the consumer counts, to avoid deadlocks.
-CREATE FUNCTION statistics_forget_links(asked bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
+CREATE FUNCTION statistics_forget_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-    purged bigint[] := ARRAY(SELECT DISTINCT id FROM unnest(asked) AS link (id)
+    purged bigint[] := ARRAY(SELECT DISTINCT id FROM unnest(link_ids) AS link (id)
                              WHERE id > 0 AND NOT EXISTS (SELECT FROM links WHERE links.id = link.id) ORDER BY id);
-    forgotten bigint := 0;
+    deleted bigint := 0;
     changed bigint;
 BEGIN
     -- By ctid, because the planner could answer a join with a scan of the whole table. A row that is changed
     -- meanwhile may stay for the next call.
     DELETE FROM visit_rollup_quarter WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM visit_rollup_quarter WHERE link_id = ANY (purged)
-        ORDER BY link_id, bucket LIMIT at_most - forgotten));
+        ORDER BY link_id, bucket LIMIT at_most - deleted));
     GET DIAGNOSTICS changed = ROW_COUNT;
-    forgotten := forgotten + changed;
+    deleted := deleted + changed;
     DELETE FROM visit_rollup_hour WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM visit_rollup_hour WHERE link_id = ANY (purged)
-        ORDER BY link_id, dimension, bucket, value LIMIT at_most - forgotten));
+        ORDER BY link_id, dimension, bucket, value LIMIT at_most - deleted));
     GET DIAGNOSTICS changed = ROW_COUNT;
-    forgotten := forgotten + changed;
+    deleted := deleted + changed;
     DELETE FROM visit_total_day WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM visit_total_day WHERE link_id = ANY (purged) ORDER BY link_id, day LIMIT at_most - forgotten));
+        SELECT ctid FROM visit_total_day WHERE link_id = ANY (purged) ORDER BY link_id, day LIMIT at_most - deleted));
     GET DIAGNOSTICS changed = ROW_COUNT;
-    forgotten := forgotten + changed;
+    deleted := deleted + changed;
     DELETE FROM visit_rollup_day WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM visit_rollup_day WHERE link_id = ANY (purged)
-        ORDER BY link_id, dimension, day, value LIMIT at_most - forgotten));
+        ORDER BY link_id, dimension, day, value LIMIT at_most - deleted));
     GET DIAGNOSTICS changed = ROW_COUNT;
-    forgotten := forgotten + changed;
-    IF forgotten >= at_most THEN
-        RETURN forgotten; -- there may be more
+    deleted := deleted + changed;
+    IF deleted >= at_most THEN
+        RETURN deleted; -- there may be more
     END IF;
     -- A transaction that counts a late click has either committed, and its roll-ups are seen below, or it waits here and
     -- inserts a new row afterwards. So no roll-up is left without the row by which it is found.
@@ -327,7 +327,7 @@ BEGIN
         AND NOT EXISTS (SELECT FROM visit_total_day AS r WHERE r.link_id = s.link_id)
         AND NOT EXISTS (SELECT FROM visit_rollup_day AS r WHERE r.link_id = s.link_id);
     GET DIAGNOSTICS changed = ROW_COUNT;
-    RETURN forgotten + changed;
+    RETURN deleted + changed;
 END
 $$;
 
@@ -351,15 +351,15 @@ CREATE FUNCTION statistics_forget_purged(at_most integer) RETURNS bigint LANGUAG
 DECLARE
     reached bigint := (SELECT greatest(link_id, 0) FROM statistics_sweep);
     seen bigint[] := ARRAY(SELECT link_id FROM link_statistics WHERE link_id > reached ORDER BY link_id LIMIT at_most);
-    forgotten bigint := statistics_forget_links(seen, at_most);
+    deleted bigint := statistics_forget_links(seen, at_most);
 BEGIN
-    IF forgotten >= at_most THEN
+    IF deleted >= at_most THEN
         -- There may be more rows of the same links.
         UPDATE statistics_sweep SET link_id = reached;
     ELSE
         UPDATE statistics_sweep SET link_id = CASE WHEN cardinality(seen) < at_most THEN -1 ELSE seen[at_most] END;
     END IF;
-    RETURN forgotten;
+    RETURN deleted;
 END
 $$;
 

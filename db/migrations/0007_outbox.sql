@@ -21,7 +21,7 @@ CREATE TABLE outbox (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
 CREATE INDEX outbox_unpublished_idx ON outbox (id) WHERE NOT published AND patience = 0;
-CREATE INDEX outbox_patient_idx ON outbox (id) WHERE NOT published AND patience > 0;
+CREATE INDEX outbox_low_priority_idx ON outbox (id) WHERE NOT published AND patience > 0;
 -- Redis gets a row of lower priority only after Kafka.
 CREATE INDEX outbox_uncached_idx ON outbox (id) WHERE NOT cached AND (patience = 0 OR published);
 -- A change of a link raises the priority of its waiting mark, which must be published first.
