@@ -1,5 +1,6 @@
--- One role per service, with only the rights that it needs. The roles cannot log in: each deployment creates
--- its own logins as members of them. Roles belong to the cluster, so another database may have created them.
+-- One role per service, with only the rights that it needs. The roles cannot log in: each
+-- deployment creates its own logins as members of them. Roles belong to the cluster, so another
+-- database may have created them.
 DO $$
 DECLARE
     role_name text;

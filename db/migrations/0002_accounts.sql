@@ -39,9 +39,9 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_user_idx ON api_keys (user_id, id);
 
--- Every change by a user, written in the change's own transaction. It holds ids and field names, but no
--- personal data, so deleting an account leaves nothing to erase here. No foreign keys: entries outlive the
--- rows that they refer to.
+-- Every change by a user, written in the change's own transaction. It holds ids and field names,
+-- but no personal data, so deleting an account leaves nothing to erase here. No foreign keys:
+-- entries outlive the rows that they refer to.
 CREATE TABLE audit_log (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -19,13 +19,13 @@ CREATE TABLE links (
     updated_at            timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Restoring a deleted link returns it to this state; NULL = not deleted.
     state_before_deletion text CHECK (state_before_deletion IN ('ACTIVE', 'DISABLED', 'EXPIRED')),
-    -- The janitor's last check of the destination (docs/decisions/0018-destination-checks.md). A check is not a
-    -- change of the link: version, updated_at and the outbox stay as they are.
+    -- The janitor's last check of the destination (docs/decisions/0018-destination-checks.md). A
+    -- check is not a change of the link: version, updated_at and the outbox stay as they are.
     destination_status    smallint CHECK (destination_status BETWEEN 0 AND 999), -- 0 = no answer
     last_checked_at       timestamptz,
     next_check_at         timestamptz NOT NULL DEFAULT '-infinity',
     failed_checks         smallint NOT NULL DEFAULT 0 CHECK (failed_checks >= 0), -- consecutive
-    -- This constraint alone decides who gets a slug.
+    -- This constraint alone decides which link gets a slug.
     CONSTRAINT links_slug_key UNIQUE (slug),
     CONSTRAINT links_temporary_has_no_owner CHECK ((link_type = 'TEMPORARY') = (owner_id IS NULL)),
     CONSTRAINT links_temporary_expires CHECK (link_type = 'PERMANENT' OR expires_at IS NOT NULL),
@@ -35,7 +35,8 @@ CREATE INDEX links_owner_created_idx ON links (owner_id, created_at DESC, id DES
 CREATE INDEX links_active_expires_idx ON links (expires_at) WHERE state = 'ACTIVE' AND expires_at IS NOT NULL;
 CREATE INDEX links_purgeable_idx ON links (state, state_since) WHERE state IN ('EXPIRED', 'DELETED');
 CREATE INDEX links_next_check_idx ON links (next_check_at) WHERE state = 'ACTIVE';
--- Finds an owner's existing link to a destination ("reuse"). The query also compares the URL itself.
+-- Finds an owner's existing link to a destination ("reuse"). The query also compares the URL
+-- itself.
 CREATE INDEX links_owner_destination_idx ON links (owner_id, hashtextextended(original_url, 0))
     WHERE owner_id IS NOT NULL AND state = 'ACTIVE';
 
@@ -61,8 +62,8 @@ CREATE TABLE link_tombstones (
     purged_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Refuses the slug of a tombstone as if links_slug_key spanned both tables. A purge and an insert of the same
--- slug serialise on the row of the slug or of its tombstone.
+-- Refuses the slug of a tombstone as if links_slug_key spanned both tables. A purge and an insert
+-- of the same slug serialise on the row of the slug or of its tombstone.
 CREATE FUNCTION links_refuse_tombstoned_slug() RETURNS trigger LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
@@ -73,8 +74,8 @@ BEGIN
     RETURN NEW;
 END
 $$;
--- AFTER, so that the insert has passed the unique index first. An insert that waited there for a purge to
--- commit then sees the tombstone.
+-- AFTER, so that the insert has passed the unique index first. An insert that waited there for a
+-- purge to commit then sees the tombstone.
 CREATE TRIGGER links_refuse_tombstoned_slug AFTER INSERT ON links
     FOR EACH ROW EXECUTE FUNCTION links_refuse_tombstoned_slug();
 
@@ -85,10 +86,10 @@ GRANT SELECT, INSERT ON link_tombstones TO waymark_links_api, waymark_janitor;
 
 -- --- requests that create links (docs/decisions/0027-writing-links.md) ---
 
--- Stored responses to POST requests with an Idempotency-Key, kept for 24 hours. The row is written in the
--- transaction that creates the links, so a stored response exists exactly if the links do. Neither the key nor
--- the response can be read from here: the response holds claim tokens and destinations, and only the key itself
--- decrypts it.
+-- Stored responses to POST requests with an Idempotency-Key, kept for 24 hours. The row is written
+-- in the transaction that creates the links, so a stored response exists exactly if the links do.
+-- Neither the key nor the response can be read from here: the response holds claim tokens and
+-- destinations, and only the key itself decrypts it.
 CREATE TABLE idempotency_keys (
     key_hash     bytea PRIMARY KEY CHECK (octet_length(key_hash) = 32),  -- SHA-256 of the client and the key
     request_hash bytea NOT NULL CHECK (octet_length(request_hash) = 32), -- SHA-256 of path and body
@@ -98,8 +99,8 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_created_idx ON idempotency_keys (created_at);
 
--- How many links a user created within each five minutes. Purged links count as well, and a request need not
--- count a million links to check the quota.
+-- How many links a user created within each five minutes. Purged links count as well, and a request
+-- need not count a million links to check the quota.
 CREATE TABLE link_quota_uses (
     user_id bigint NOT NULL,
     since   timestamptz NOT NULL,
@@ -124,8 +125,8 @@ CREATE TABLE blocked_hosts (
     CONSTRAINT blocked_hosts_host_key UNIQUE (host)
 );
 
--- Redirectors poll this row every few seconds and reload the list when the version changes. Each process holds
--- the whole list in memory and reads it in one query, hence the limit.
+-- Redirectors poll this row every few seconds and reload the list when the version changes. Each
+-- process holds the whole list in memory and reads it in one query, hence the limit.
 CREATE TABLE blocked_hosts_state (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version  bigint NOT NULL DEFAULT 0,

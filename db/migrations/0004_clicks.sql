@@ -1,8 +1,9 @@
--- Clicks: the visit log with its daily partitions, the consumer's offsets, and the salts of visitor hashes.
+-- Clicks: the visit log with its daily partitions, the consumer's offsets, and the salts of visitor
+-- hashes.
 
--- Every counted click, including those of bots. No foreign keys, because the log outlives its links.
--- Partitioned by UTC day. The janitor creates partitions ahead of time. The default partition takes clicks
--- whose day has no partition ("strays").
+-- Every counted click, including those of bots. No foreign keys, because the log outlives its
+-- links. Partitioned by UTC day. The janitor creates partitions ahead of time. The default
+-- partition takes clicks whose day has no partition ("strays").
 CREATE TABLE visit_log (
     day             date NOT NULL, -- UTC day of occurred_at
     event_id        uuid NOT NULL,
@@ -37,45 +38,49 @@ CREATE TABLE visit_log (
 COMMENT ON COLUMN visit_log.served_from IS 'REGION of the redirector that answered';
 CREATE TABLE visit_log_default PARTITION OF visit_log DEFAULT;
 CREATE INDEX visit_log_link_idx ON visit_log (link_id, occurred_at DESC);
--- Only one visit of a visitor to a link on a day is unique (docs/decisions/0024-the-log-knows-its-visitors.md).
--- The index has the whole hash. Visits with an unknown hash ('') cannot be told apart and are never unique.
+-- Only one visit of a visitor to a link on a day is unique
+-- (docs/decisions/0024-the-log-knows-its-visitors.md). The index has the whole hash. Visits with an
+-- unknown hash ('') cannot be told apart and are never unique.
 CREATE UNIQUE INDEX visit_log_visitor_idx ON visit_log (day, link_id, visitor_hash)
     WHERE is_unique AND visitor_hash <> '';
 
--- The first day from which on the visit log is complete: earlier days were dropped or deleted. NULL = nothing
--- was ever deleted. A statement that reads this row and the log together cannot miss a drop, because it waits
--- for the log's lock.
+-- The first day from which on the visit log is complete: earlier days were dropped or deleted. NULL
+-- = nothing was ever deleted. A statement that reads this row and the log together cannot miss a
+-- drop, because it waits for the log's lock.
 CREATE TABLE visit_log_reach (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     since    date
 );
 INSERT INTO visit_log_reach DEFAULT VALUES;
 
--- How far the consumer has counted each partition. It moves next_offset by compare-and-set in the transaction
--- that stores the batch. If no row is updated, another consumer owns the partition and the batch is discarded.
+-- How far the consumer has counted each partition. It moves next_offset by compare-and-set in the
+-- transaction that stores the batch. If no row is updated, another consumer owns the partition and
+-- the batch is discarded.
 CREATE TABLE consumer_offsets (
     topic            text NOT NULL,
     partition        integer NOT NULL,
     next_offset      bigint NOT NULL,
-    -- The visits of all earlier events are certain to be in waymark.visits.v1. The next owner publishes those from
-    -- here to next_offset again. NULL reads as next_offset.
+    -- The visits of all earlier events are certain to be in waymark.visits.v1. The next owner
+    -- publishes those from here to next_offset again. NULL reads as next_offset.
     published_offset bigint CHECK (published_offset <= next_offset),
     -- occurred_at of the newest event counted from this partition; the as_of of statistics.
     as_of            timestamptz,
     updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- The record before next_offset and its fingerprint. Another record at that offset means that the topic was
-    -- recreated (docs/decisions/0039-at-the-edges-of-counting.md). Valid only if record_offset = next_offset - 1,
-    -- because next_offset may be moved without it.
+    -- The record before next_offset and its fingerprint. Another record at that offset means that
+    -- the topic was recreated (docs/decisions/0039-at-the-edges-of-counting.md). Valid only if
+    -- record_offset = next_offset - 1, because next_offset may be moved without it.
     record_offset    bigint,
     record_print     bigint,
-    -- Since when the partition is halted until an operator decides, and why. It is not counted meanwhile.
+    -- Since when the partition is halted until an operator decides, and why. It is not counted
+    -- meanwhile.
     stranded_at      timestamptz,
     stranded_why     text,
     PRIMARY KEY (topic, partition)
 );
 
--- For operators: resumes a halted partition at next_offset resume_at, or at the oldest available record if that
--- is 0. Consumers must be restarted afterwards. Returns the offset at which the partition was halted.
+-- For operators: resumes a halted partition at next_offset resume_at, or at the oldest available
+-- record if that is 0. Consumers must be restarted afterwards. Returns the offset at which the
+-- partition was halted.
 CREATE FUNCTION consumer_offsets_resume(halted_topic text, halted_partition integer, resume_at bigint)
     RETURNS bigint LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
@@ -98,8 +103,8 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION consumer_offsets_resume(text, integer, bigint) FROM PUBLIC;
 
--- One salt per UTC day. The janitor creates it ahead of time and deletes it a day after its day has ended
--- (SALTS_KEEP_S), so that visitor hashes cannot be recomputed later.
+-- One salt per UTC day. The janitor creates it ahead of time and deletes it a day after its day has
+-- ended (SALTS_KEEP_S), so that visitor hashes cannot be recomputed later.
 CREATE TABLE visitor_salts (
     day  date PRIMARY KEY,
     salt bytea NOT NULL CHECK (octet_length(salt) = 32)
@@ -113,8 +118,9 @@ GRANT SELECT ON visitor_salts TO waymark_redirector;
 
 -- --- partitions (docs/decisions/0017-the-calendar-of-the-visit-log.md) ---
 --
--- The janitor calls these functions, because it does not own the table. None of them reads a clock: the janitor
--- passes the days, and its clock agrees with those of the redirectors that dated the clicks.
+-- The janitor calls these functions, because it does not own the table. None of them reads a clock:
+-- the janitor passes the days, and its clock agrees with those of the redirectors that dated the
+-- clicks.
 
 -- The name of a day's partition.
 CREATE FUNCTION visit_log_partition_name(partition_day date) RETURNS text LANGUAGE sql STABLE AS $$
@@ -127,7 +133,8 @@ CREATE FUNCTION visit_log_partition_days() RETURNS SETOF date LANGUAGE sql STABL
     WHERE inhparent = 'visit_log'::regclass AND relname ~ '^visit_log_[0-9]{8}$'
 $$;
 
--- Days with rows in the default partition. One probe of its primary key per day, however many rows it has.
+-- Days with rows in the default partition. One probe of its primary key per day, however many rows
+-- it has.
 CREATE FUNCTION visit_log_days_astray() RETURNS SETOF date LANGUAGE plpgsql STABLE
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -140,8 +147,8 @@ BEGIN
 END
 $$;
 
--- Days that should have a partition and have none: all from today to newest, and those from oldest on with
--- strays. A table of that name that an operator detached is not replaced.
+-- Days that should have a partition and have none: all from today to newest, and those from oldest
+-- on with strays. A table of that name that an operator detached is not replaced.
 CREATE FUNCTION visit_log_missing_days(oldest date, today date, newest date) RETURNS SETOF date LANGUAGE sql STABLE
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT day FROM (
@@ -150,9 +157,9 @@ CREATE FUNCTION visit_log_missing_days(oldest date, today date, newest date) RET
     WHERE to_regclass(visit_log_partition_name(day)) IS NULL ORDER BY day
 $$;
 
--- Creates a day's partition. True: created. False: it existed. NULL: the day has so many strays that moving
--- them would block writers for long, so they must be sorted first (visit_log_sort_begin), or they are being
--- sorted already.
+-- Creates a day's partition. True: created. False: it existed. NULL: the day has so many strays
+-- that moving them would block writers for long, so they must be sorted first
+-- (visit_log_sort_begin), or they are being sorted already.
 CREATE FUNCTION visit_log_make_partition(partition_day date) RETURNS boolean LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -165,8 +172,9 @@ BEGIN
     IF to_regclass(partition_name) IS NOT NULL THEN
         RETURN false;
     END IF;
-    -- Writers must wait here, before they choose a partition. A writer that had chosen the default partition
-    -- and waited for that would fail, because the partition's bounds have changed meanwhile.
+    -- Writers must wait here, before they choose a partition. A writer that had chosen the default
+    -- partition and waited for that would fail, because the partition's bounds have changed
+    -- meanwhile.
     LOCK TABLE ONLY visit_log IN SHARE ROW EXCLUSIVE MODE;
     IF to_regclass(partition_name) IS NOT NULL THEN
         RETURN false; -- created by another session while this one waited
@@ -198,9 +206,9 @@ CREATE FUNCTION visit_log_forget_astray(oldest date, at_most integer) RETURNS bi
     SELECT count(*) FROM gone
 $$;
 
--- Drops the oldest partition of a day before oldest; false: there is none. Readers and writers wait until the
--- commit, because DETACH CONCURRENTLY does not work with a default partition. The file is deleted after the
--- commit, when nobody waits any more.
+-- Drops the oldest partition of a day before oldest; false: there is none. Readers and writers wait
+-- until the commit, because DETACH CONCURRENTLY does not work with a default partition. The file is
+-- deleted after the commit, when nobody waits any more.
 CREATE FUNCTION visit_log_drop_partition(oldest date) RETURNS boolean LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -218,17 +226,19 @@ $$;
 
 -- --- sorting the default partition ---
 --
--- Copies many strays into a second partitioned table, visit_log_sorted, while the log stays in use. Then swaps
--- its partitions into the log. Until then all rows stay where they are, so readers see them and repeated
--- events are recognised.
+-- Copies many strays into a second partitioned table, visit_log_sorted, while the log stays in use.
+-- Then swaps its partitions into the log. Until then all rows stay where they are, so readers see
+-- them and repeated events are recognised.
 
--- The position up to which the default partition has been copied. The row exists only while sorting.
+-- The position up to which the default partition has been copied. The row exists only while
+-- sorting.
 CREATE TABLE visit_log_sorting (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     day      date NOT NULL,
     event_id uuid NOT NULL
 );
--- Rows inserted into the default partition since sorting began. Some of them are before that position.
+-- Rows inserted into the default partition since sorting began. Some of them are before that
+-- position.
 CREATE TABLE visit_log_unsorted (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     day      date NOT NULL,
@@ -254,7 +264,8 @@ BEGIN
     END IF;
     -- Always lock the log before its default partition, to avoid deadlocks.
     LOCK TABLE ONLY visit_log IN ACCESS SHARE MODE;
-    -- Waits for the current writers. From here on, every row is either present for copying or noted.
+    -- Waits for the current writers. From here on, every row is either present for copying or
+    -- noted.
     LOCK TABLE visit_log_default IN SHARE ROW EXCLUSIVE MODE;
     CREATE TRIGGER visit_log_note_unsorted AFTER INSERT ON visit_log_default
         FOR EACH ROW EXECUTE FUNCTION visit_log_note_unsorted();
@@ -305,7 +316,8 @@ BEGIN
 END
 $$;
 
--- Swaps the sorted partitions into the log. False: more than so many noted rows are left to copy first.
+-- Swaps the sorted partitions into the log. False: more than so many noted rows are left to copy
+-- first.
 CREATE FUNCTION visit_log_sort_finish(at_most integer) RETURNS boolean LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE

@@ -1,8 +1,8 @@
--- Statistics and roll-ups (docs/decisions/0019-rollups-and-unique-visitors.md). All are written in the
--- transaction that stores the visits, except the daily roll-ups.
+-- Statistics and roll-ups (docs/decisions/0019-rollups-and-unique-visitors.md). All are written in
+-- the transaction that stores the visits, except the daily roll-ups.
 
--- One row per link, and one with link_id 0 for the platform. Latency covers humans and bots, in milliseconds, by
--- Welford's algorithm: count, mean and sum of squared deviations (m2).
+-- One row per link, and one with link_id 0 for the platform. Latency covers humans and bots, in
+-- milliseconds, by Welford's algorithm: count, mean and sum of squared deviations (m2).
 CREATE TABLE link_statistics (
     link_id         bigint PRIMARY KEY,
     visit_count     bigint NOT NULL DEFAULT 0,
@@ -18,12 +18,12 @@ CREATE TABLE link_statistics (
 CREATE TYPE visit_dimension AS ENUM ('country', 'city', 'region', 'referrer', 'browser', 'os', 'device', 'language',
                                      'utm_source', 'utm_medium', 'utm_campaign');
 
--- In all roll-ups, uniques are visits that were their visitor's first to this link on their UTC day. Sums over
--- any days are exact, because each day's salt gives a visitor another hash.
+-- In all roll-ups, uniques are visits that were their visitor's first to this link on their UTC
+-- day. Sums over any days are exact, because each day's salt gives a visitor another hash.
 
--- Totals per quarter of an hour. The offset of every time zone is a multiple of a quarter, so a day of any zone
--- is a sum of these. Nearly each batch changes the current quarter's rows: free space on the page allows
--- updates that do not touch the index.
+-- Totals per quarter of an hour. The offset of every time zone is a multiple of a quarter, so a day
+-- of any zone is a sum of these. Nearly each batch changes the current quarter's rows: free space
+-- on the page allows updates that do not touch the index.
 CREATE TABLE visit_rollup_quarter (
     link_id bigint NOT NULL,
     bucket  timestamptz NOT NULL, -- start of the quarter
@@ -33,7 +33,8 @@ CREATE TABLE visit_rollup_quarter (
     PRIMARY KEY (link_id, bucket)
 ) WITH (fillfactor = 50);
 
--- Per value of a dimension and hour. An unknown value ('') has no row: it is the total minus the other values.
+-- Per value of a dimension and hour. An unknown value ('') has no row: it is the total minus the
+-- other values.
 CREATE TABLE visit_rollup_hour (
     link_id   bigint NOT NULL,
     bucket    timestamptz NOT NULL, -- start of the hour
@@ -48,9 +49,9 @@ CREATE TABLE visit_rollup_hour (
 GRANT SELECT, INSERT, UPDATE, DELETE ON link_statistics, visit_rollup_quarter, visit_rollup_hour TO waymark_consumer;
 GRANT SELECT ON link_statistics, visit_rollup_quarter, visit_rollup_hour TO waymark_links_api;
 
--- The first instant at which clocks in the zone show this time or a later one. Of a time that occurs twice,
--- because clocks were set back, it is the first occurrence, where AT TIME ZONE gives the second. For a time that
--- clocks skip, it is the moment of the change.
+-- The first instant at which clocks in the zone show this time or a later one. Of a time that
+-- occurs twice, because clocks were set back, it is the first occurrence, where AT TIME ZONE gives
+-- the second. For a time that clocks skip, it is the moment of the change.
 CREATE FUNCTION local_start(local timestamp, zone text) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT CASE
         WHEN (late - interval '1 hour') AT TIME ZONE zone >= local THEN late - interval '1 hour'
@@ -61,9 +62,9 @@ $$;
 
 -- --- daily roll-ups (docs/decisions/0025-finished-days.md) ---
 --
--- The janitor makes a day's roll-ups from its hours and quarters once the day is over, in the order of the
--- primary key, so that rows that are read together are stored together. Clicks that are counted later are added
--- to hours and days.
+-- The janitor makes a day's roll-ups from its hours and quarters once the day is over, in the order
+-- of the primary key, so that rows that are read together are stored together. Clicks that are
+-- counted later are added to hours and days.
 
 -- Per value of a dimension and UTC day. Rows are written once; only late clicks change them.
 CREATE TABLE visit_rollup_day (
@@ -87,8 +88,8 @@ CREATE TABLE visit_total_day (
     PRIMARY KEY (link_id, day)
 );
 
--- How far the daily roll-ups are complete. It only ever moves forward, so a session that has read it may rely
--- on it for any time.
+-- How far the daily roll-ups are complete. It only ever moves forward, so a session that has read
+-- it may rely on it for any time.
 CREATE TABLE finished_days (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     totals_since   date NOT NULL, -- the first day of visit_total_day
@@ -100,7 +101,8 @@ CREATE TABLE finished_days (
 INSERT INTO finished_days (totals_since, next_day)
     SELECT today, today FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS now;
 
--- Whether a value's row of visit_rollup_day, or a total's row of visit_total_day, must be kept up to date.
+-- Whether a value's row of visit_rollup_day, or a total's row of visit_total_day, must be kept up
+-- to date.
 CREATE FUNCTION finished_days_have(f finished_days, link bigint, day date, dimension visit_dimension, value text)
     RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT day < f.next_day OR (day = f.next_day AND (link < f.next_link OR
@@ -110,18 +112,19 @@ CREATE FUNCTION finished_days_have_total(f finished_days, link bigint, day date)
     SELECT day >= f.totals_since AND (day < f.next_day OR (day = f.next_day AND link < f.next_link))
 $$;
 
--- Advisory locks order counting and rolling up: a transaction that counts clicks of an incomplete day holds the
--- day's lock shared, and the roll-up of the day holds it exclusively. Days 64 apart share a lock, so that no
--- batch needs more than 64.
+-- Advisory locks order counting and rolling up: a transaction that counts clicks of an incomplete
+-- day holds the day's lock shared, and the roll-up of the day holds it exclusively. Days 64 apart
+-- share a lock, so that no batch needs more than 64.
 CREATE FUNCTION finished_days_lock_of(day date) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
     SELECT (day - date '1970-01-01') & 63
 $$;
--- The first half of the locks' keys: "days" as a number. The second half is finished_days_lock_of, or 64 for the
--- lock of the roll-up itself: held exclusively by the roll-up, and shared by a session that keeps it from running.
+-- The first half of the locks' keys: "days" as a number. The second half is finished_days_lock_of,
+-- or 64 for the lock of the roll-up itself: held exclusively by the roll-up, and shared by a
+-- session that keeps it from running.
 CREATE FUNCTION finished_days_locks() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1684109683';
 
--- Keeps the progress of these days unchanged until the transaction ends; returns next_day. Later statements of
--- the transaction see that progress. Complete days never change and need no lock.
+-- Keeps the progress of these days unchanged until the transaction ends; returns next_day. Later
+-- statements of the transaction see that progress. Complete days never change and need no lock.
 CREATE FUNCTION finished_days_hold(days date[]) RETURNS date LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
     key integer;
@@ -134,8 +137,8 @@ BEGIN
 END
 $$;
 
--- Adds a link's total of the day. Called after the link's values are complete: a concurrent deletion of its
--- statistics then cannot lock the total first.
+-- Adds a link's total of the day. Called after the link's values are complete: a concurrent
+-- deletion of its statistics then cannot lock the total first.
 CREATE FUNCTION finished_days_add_total(link bigint, of_day date) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO visit_total_day (link_id, day, humans, bots, uniques)
@@ -160,8 +163,8 @@ BEGIN
 END
 $$;
 
--- Adds values of one dimension of a link's day that come after after_value, reading at most so many rows of each hour.
--- Returns the last value that is complete; NULL: the dimension is complete.
+-- Adds values of one dimension of a link's day that come after after_value, reading at most so many
+-- rows of each hour. Returns the last value that is complete; NULL: the dimension is complete.
 CREATE FUNCTION finished_days_add_slice(link bigint, of_day date, of_dimension visit_dimension, after_value text, at_most integer)
     RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -187,10 +190,10 @@ BEGIN
 END
 $$;
 
--- Continues the roll-up of the first incomplete day, unless that is after last_day. Works for about most_ms, during
--- which no click of that day is counted. Returns the number of steps, at least 1; 0: there is nothing to do, or
--- another session holds lock 64. Links with more than slices_from visits on the day are done in slices, so that
--- no link takes too long at once.
+-- Continues the roll-up of the first incomplete day, unless that is after last_day. Works for about
+-- most_ms, during which no click of that day is counted. Returns the number of steps, at least 1;
+-- 0: there is nothing to do, or another session holds lock 64. Links with more than slices_from
+-- visits on the day are done in slices, so that no link takes too long at once.
 CREATE FUNCTION finished_days_advance(last_day date, most_ms integer, slices_from bigint DEFAULT 5000, slice integer DEFAULT 500)
     RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -224,7 +227,8 @@ BEGIN
             state.done_value := NULL;
         END IF;
         IF link.was_visited THEN
-            -- Either a deletion of the link's statistics waits and then deletes what is added here, or the row is gone.
+            -- Either a deletion of the link's statistics waits and then deletes what is added here,
+            -- or the row is gone.
             PERFORM FROM link_statistics WHERE link_id = link.link_id FOR KEY SHARE;
             link_exists := FOUND;
             SELECT coalesce(sum(humans + bots), 0) INTO visits FROM visit_rollup_quarter WHERE link_id = link.link_id
@@ -280,12 +284,13 @@ GRANT EXECUTE ON FUNCTION finished_days_advance(date, integer, bigint, integer) 
 
 -- --- statistics of purged links (docs/decisions/0023-counts-after-the-purge.md) ---
 --
--- The consumer deletes them soon after the purge's event. The janitor's nightly scan deletes those that late clicks
--- created again. The link_statistics row of a link goes last, because the scan finds all other rows by it.
+-- The consumer deletes them soon after the purge's event. The janitor's nightly scan deletes those
+-- that late clicks created again. The link_statistics row of a link goes last, because the scan
+-- finds all other rows by it.
 
--- Deletes the roll-ups and statistics of those of the links that are purged, at most so many rows. Returns how many;
--- 0 = nothing is left. Links that still exist, and the platform (0), keep everything. Tables and rows are in the
--- order in which the consumer counts, to avoid deadlocks.
+-- Deletes the roll-ups and statistics of those of the links that are purged, at most so many rows.
+-- Returns how many; 0 = nothing is left. Links that still exist, and the platform (0), keep
+-- everything. Tables and rows are in the order in which the consumer counts, to avoid deadlocks.
 CREATE FUNCTION statistics_forget_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -294,8 +299,8 @@ DECLARE
     deleted bigint := 0;
     changed bigint;
 BEGIN
-    -- By ctid, because the planner could answer a join with a scan of the whole table. A row that is changed
-    -- meanwhile may stay for the next call.
+    -- By ctid, because the planner could answer a join with a scan of the whole table. A row that
+    -- is changed meanwhile may stay for the next call.
     DELETE FROM visit_rollup_quarter WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM visit_rollup_quarter WHERE link_id = ANY (purged)
         ORDER BY link_id, bucket LIMIT at_most - deleted));
@@ -318,8 +323,9 @@ BEGIN
     IF deleted >= at_most THEN
         RETURN deleted; -- there may be more
     END IF;
-    -- A transaction that counts a late click has either committed, and its roll-ups are seen below, or it waits here and
-    -- inserts a new row afterwards. So no roll-up is left without the row by which it is found.
+    -- A transaction that counts a late click has either committed, and its roll-ups are seen below,
+    -- or it waits here and inserts a new row afterwards. So no roll-up is left without the row by
+    -- which it is found.
     PERFORM FROM link_statistics WHERE link_id = ANY (purged) ORDER BY link_id FOR UPDATE;
     DELETE FROM link_statistics AS s WHERE link_id = ANY (purged)
         AND NOT EXISTS (SELECT FROM visit_rollup_quarter AS r WHERE r.link_id = s.link_id)
@@ -344,8 +350,8 @@ CREATE TABLE statistics_sweep (
 );
 INSERT INTO statistics_sweep (link_id) VALUES (-1);
 
--- For the janitor: scans the statistics of the next links, at most so many, and deletes at most so many rows of purged
--- ones; returns the rows deleted. Ids of links are never reused.
+-- For the janitor: scans the statistics of the next links, at most so many, and deletes at most so
+-- many rows of purged ones; returns the rows deleted. Ids of links are never reused.
 CREATE FUNCTION statistics_forget_purged(at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE

@@ -1,12 +1,13 @@
--- What lists of a million links need (docs/decisions/0028-lists-of-links.md): searches for substrings and tags, the
--- number of links, and the sort order by visits.
+-- What lists of a million links need (docs/decisions/0028-lists-of-links.md): searches for
+-- substrings and tags, the number of links, and the sort order by visits.
 
 CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
 -- --- searches (docs/decisions/0032-searches-that-find-very-many.md) ---
 
--- A newline separates the three fields. Neither the fields nor search terms contain one, so a match in the whole is a
--- match in one field. New rows go to a pending list, which every search reads as well; links_search_tidy empties it.
+-- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
+-- in the whole is a match in one field. New rows go to a pending list, which every search reads as
+-- well; links_search_tidy empties it.
 CREATE INDEX links_search_idx ON links
     USING gin ((slug COLLATE "default" || E'\n' || original_url || E'\n' || title) gin_trgm_ops)
     WITH (fastupdate = on, gin_pending_list_limit = 4096);
@@ -14,13 +15,14 @@ CREATE INDEX links_tags_idx ON links USING gin (tags) WITH (fastupdate = on, gin
 -- For administrators, who list the links of all owners.
 CREATE INDEX links_created_idx ON links (created_at DESC, id DESC);
 
--- Moves the pending lists into the indexes. In bulk this costs half of what it would cost the requests that insert.
+-- Moves the pending lists into the indexes. In bulk this costs half of what it would cost the
+-- requests that insert.
 CREATE FUNCTION links_search_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT gin_clean_pending_list('links_search_idx') + gin_clean_pending_list('links_tags_idx')
 $$;
 
--- Estimated number of links per trigram, from a sample, for trigrams that at least one link in 500 has. A search asks
--- the index for the other, rarer trigrams first.
+-- Estimated number of links per trigram, from a sample, for trigrams that at least one link in 500
+-- has. A search asks the index for the other, rarer trigrams first.
 CREATE TABLE link_search_trigrams (
     trigram text COLLATE "C" PRIMARY KEY, -- ASCII only, as show_trgm returns it
     links   bigint NOT NULL
@@ -33,8 +35,8 @@ CREATE TABLE link_search_count (
 );
 INSERT INTO link_search_count DEFAULT VALUES;
 
--- Takes a new sample after an hour, or when the number of links has doubled or halved. Returns whether it did. Few
--- links need no sample.
+-- Takes a new sample after an hour, or when the number of links has doubled or halved. Returns
+-- whether it did. Few links need no sample.
 CREATE FUNCTION link_search_sample() RETURNS boolean LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -66,9 +68,10 @@ GRANT SELECT ON link_search_trigrams, link_search_count TO waymark_links_api;
 
 -- --- the number of links ---
 
--- An owner's number of links that are not DELETED is the sum of the owner's rows. Owner 0 stands for links without an
--- owner, -1 for all links. Each change adds a row and updates none, so that concurrent requests never wait for each
--- other. A reader that finds many rows merges them into one.
+-- An owner's number of links that are not DELETED is the sum of the owner's rows. Owner 0 stands
+-- for links without an owner, -1 for all links. Each change adds a row and updates none, so that
+-- concurrent requests never wait for each other. A reader that finds many rows merges them into
+-- one.
 CREATE TABLE link_counts (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner_id bigint NOT NULL,
@@ -87,9 +90,9 @@ CREATE FUNCTION link_counts_fold(owner bigint) RETURNS void LANGUAGE sql
     INSERT INTO link_counts (owner_id, links) SELECT owner, sum(links) FROM gone HAVING count(*) > 0
 $$;
 
--- For owners that never list their links, and for owner 0: merges the rows of owners that have more than 64. Returns how
--- many rows it saved. It samples 128 random pages: all of a small table, and of a large one eventually the owners with
--- the most rows. Readers and writers wait for nothing.
+-- For owners that never list their links, and for owner 0: merges the rows of owners that have more
+-- than 64. Returns how many rows it saved. It samples 128 random pages: all of a small table, and
+-- of a large one eventually the owners with the most rows. Readers and writers wait for nothing.
 CREATE FUNCTION link_counts_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     WITH sampled AS MATERIALIZED (
         SELECT owner_id FROM link_counts TABLESAMPLE SYSTEM (
@@ -115,8 +118,8 @@ GRANT SELECT ON link_counts TO waymark_links_api;
 
 -- --- the sort order by visits ---
 
--- One row per link. Separate from link_statistics, which changes with every batch of clicks and should not carry these
--- indexes. link_ranking_refresh updates it some seconds later.
+-- One row per link. Separate from link_statistics, which changes with every batch of clicks and
+-- should not carry these indexes. link_ranking_refresh updates it some seconds later.
 CREATE TABLE link_ranking (
     link_id    bigint PRIMARY KEY,
     link_owner bigint NOT NULL, -- 0 = none
@@ -126,8 +129,8 @@ CREATE TABLE link_ranking (
 CREATE INDEX link_ranking_visits_idx ON link_ranking (link_owner, visits DESC, link_id DESC);
 CREATE INDEX link_ranking_visited_idx ON link_ranking (link_owner, visited_at DESC, link_id DESC);
 
--- Links whose statistics have changed: one row per statement. If nobody reads the rows, recording stops and the refresh
--- scans all links instead.
+-- Links whose statistics have changed: one row per statement. If nobody reads the rows, recording
+-- stops and the refresh scans all links instead.
 CREATE TABLE link_statistics_changes (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     link_ids bigint[] NOT NULL
@@ -148,7 +151,8 @@ BEGIN
     IF cardinality(touched) = 0 THEN
         RETURN NULL;
     END IF;
-    -- FOR SHARE: the refresh that resets is_behind waits for this transaction, then scans all links, so it sees this change.
+    -- FOR SHARE: the refresh that resets is_behind waits for this transaction, then scans all
+    -- links, so it sees this change.
     PERFORM FROM link_ranking_sweep WHERE is_behind FOR SHARE;
     IF FOUND THEN
         RETURN NULL;
@@ -165,8 +169,9 @@ CREATE TRIGGER link_statistics_added AFTER INSERT ON link_statistics REFERENCING
 CREATE TRIGGER link_statistics_changed AFTER UPDATE ON link_statistics REFERENCING NEW TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION link_statistics_note();
 
--- Updates the order for some of the changed links. If changes were not recorded, also for the next at_most of all links.
--- Returns how many were checked; 0 = nothing is left. It does not wait for locked rows, but records those links again.
+-- Updates the order for some of the changed links. If changes were not recorded, also for the next
+-- at_most of all links. Returns how many were checked; 0 = nothing is left. It does not wait for
+-- locked rows, but records those links again.
 CREATE FUNCTION link_ranking_refresh(at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -255,8 +260,8 @@ CREATE TRIGGER link_lists_added AFTER INSERT ON links REFERENCING NEW TABLE AS a
     FOR EACH STATEMENT EXECUTE FUNCTION link_lists_added();
 CREATE TRIGGER link_lists_removed AFTER DELETE ON links REFERENCING OLD TABLE AS removed
     FOR EACH STATEMENT EXECUTE FUNCTION link_lists_removed();
--- Per row, because a statement trigger with a transition table cannot be limited to columns, and destination checks
--- update many rows.
+-- Per row, because a statement trigger with a transition table cannot be limited to columns, and
+-- destination checks update many rows.
 CREATE TRIGGER link_lists_changed AFTER UPDATE OF state, owner_id ON links FOR EACH ROW
     WHEN ((OLD.state = 'DELETED') <> (NEW.state = 'DELETED') OR OLD.owner_id IS DISTINCT FROM NEW.owner_id)
     EXECUTE FUNCTION link_lists_changed();

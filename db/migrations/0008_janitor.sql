@@ -1,9 +1,10 @@
 -- Locks among janitors and relays, and the hosts that the janitor requests.
 
--- ShedLock's table with its own column definitions, plus a fencing token that rises with each acquisition and
--- extension. Other users of ShedLock that share the table never see that column. Times are UTC without a zone:
--- with a zone, PostgreSQL would read what ShedLock writes (timezone('utc', CURRENT_TIMESTAMP)) as local time of the
--- client's session, and the lock would expire hours too early or too late.
+-- ShedLock's table with its own column definitions, plus a fencing token that rises with each
+-- acquisition and extension. Other users of ShedLock that share the table never see that column.
+-- Times are UTC without a zone: with a zone, PostgreSQL would read what ShedLock writes
+-- (timezone('utc', CURRENT_TIMESTAMP)) as local time of the client's session, and the lock would
+-- expire hours too early or too late.
 CREATE TABLE shedlock (
     name       varchar(64) PRIMARY KEY,
     lock_until timestamp NOT NULL,
@@ -13,7 +14,8 @@ CREATE TABLE shedlock (
 );
 
 -- When a host of a link's destination may be requested again, according to its robots.txt
--- (docs/decisions/0018-destination-checks.md). A row is deleted two days after the robots.txt was read.
+-- (docs/decisions/0018-destination-checks.md). A row is deleted two days after the robots.txt was
+-- read.
 CREATE TABLE destination_hosts (
     host           text COLLATE "C" PRIMARY KEY,
     crawl_delay_ms bigint NOT NULL CHECK (crawl_delay_ms BETWEEN 0 AND 86400000),

@@ -1,6 +1,6 @@
 /*
- * One thread at a time, before threads start. The janitor's settings, read from the environment. The
- * table in config.c is the source of --help.
+ * One thread at a time, before threads start. The janitor's settings, read from the environment.
+ * The table in config.c is the source of --help.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_CONFIG_H
 #define WAYMARK_SERVICES_JANITOR_CONFIG_H

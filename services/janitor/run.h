@@ -1,8 +1,9 @@
 /*
  * One thread at a time. One run of a task under its lock.
  *
- * A run works in batches. Each batch is a transaction of its own that first checks the fencing token.
- * A janitor that was frozen or cut off while its lock passed to another therefore changes nothing.
+ * A run works in batches. Each batch is a transaction of its own that first checks the fencing
+ * token. A janitor that was frozen or cut off while its lock passed to another therefore changes
+ * nothing.
  *
  *     enum err err = run_start(&run);
  *     if (err == OK) {
@@ -41,20 +42,23 @@ struct run {
 };
 
 /*
- * Acquires the lock for at_most_ms. ERR_CONFLICT: another janitor holds it. ERR_INVALID: at_most_ms is
- * below RUN_AT_MOST_MS_MIN, or at_least_ms is negative or above at_most_ms.
+ * Acquires the lock for at_most_ms. ERR_CONFLICT: another janitor holds it. ERR_INVALID: at_most_ms
+ * is below RUN_AT_MOST_MS_MIN, or at_least_ms is negative or above at_most_ms.
  */
 enum err run_start(struct run *run) MUST_CHECK;
 
-/* Releases the lock. An incomplete run releases it at once, so that another janitor can do the rest. */
+/*
+ * Releases the lock. An incomplete run releases it at once, so that another janitor can do the
+ * rest.
+ */
 void run_end(struct run *run, bool is_complete);
 
 /* The work of one batch, inside its transaction. *changed receives the number of rows. */
 typedef enum err (*run_work)(const struct run *run, int64_t *changed);
 
 /*
- * Runs one batch and adds its rows to *changed after the commit. Extends the lock when half of its time
- * is over. ERR_CONFLICT: the lock was lost and the batch was rolled back.
+ * Runs one batch and adds its rows to *changed after the commit. Extends the lock when half of its
+ * time is over. ERR_CONFLICT: the lock was lost and the batch was rolled back.
  */
 enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 

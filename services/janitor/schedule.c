@@ -103,11 +103,11 @@ void schedule_free(struct schedule *schedule)
 }
 
 /*
- * ERR_CONFLICT: nothing to do for *wait_ms. Reading the lock blocks nobody, whereas an attempt to acquire
- * it waits for the holder's batch and delays the next one.
+ * ERR_CONFLICT: nothing to do for *wait_ms. Reading the lock blocks no other session, whereas an
+ * attempt to acquire it waits for the holder's batch and delays the next one.
  *
- * A free lock is taken at once, with one exception: after a skipped run it is left alone while the run
- * that the other janitor completed is recent (task_wait_ms).
+ * A free lock is taken at once, with one exception: after a skipped run it is left alone while the
+ * run that the other janitor completed is recent (task_wait_ms).
  */
 static enum err check_due(const struct scheduled_task *st, struct pg_conn *conn, int64_t *wait_ms)
 {

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. Runs the janitor's tasks when they are due. Each task has a lock of its own, so
- * only one janitor runs it at a time, and a thread of its own, so a slow task does not delay the others.
+ * One thread at a time. Runs the janitor's tasks when they are due. Each task has a lock of its
+ * own, so only one janitor runs it at a time, and a thread of its own, so a slow task does not
+ * delay the others.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_SCHEDULE_H
 #define WAYMARK_SERVICES_JANITOR_SCHEDULE_H
@@ -30,14 +31,14 @@ struct schedule *schedule_new(const struct schedule_config *config);
 void schedule_free(struct schedule *schedule);
 
 /*
- * Runs each task when it is due, until a shutdown is requested. Running tasks then finish their current
- * batch and release their locks.
+ * Runs each task when it is due, until a shutdown is requested. Running tasks then finish their
+ * current batch and release their locks.
  */
 void schedule_run(struct schedule *schedule);
 
 /*
- * Runs each task once, one after the other, and leaves no lock behind. False if a task failed. A task
- * that another janitor is running does not count as failed.
+ * Runs each task once, one after the other, and leaves no lock behind. False if a task failed. A
+ * task that another janitor is running does not count as failed.
  */
 bool schedule_run_once(struct schedule *schedule);
 

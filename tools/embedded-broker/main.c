@@ -1,6 +1,7 @@
 /*
- * A broker for machines without Apache Kafka: librdkafka's mock cluster, with the topics of a topics file.
- * All data is in memory (5 MiB or 100,000 messages per partition) and is lost when the process ends.
+ * A broker for machines without Apache Kafka: librdkafka's mock cluster, with the topics of a
+ * topics file. All data is in memory (5 MiB or 100,000 messages per partition) and is lost when the
+ * process ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,10 @@ static bool serve(const struct topic_file *file, const char *bootstrap_path, str
 {
 	char message[MESSAGE_MAX];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	/* A mock cluster needs a client, which has no brokers. Its log message about that is suppressed. */
+	/*
+	 * A mock cluster needs a client, which has no brokers. Its log message about that is
+	 * suppressed.
+	 */
 	rd_kafka_conf_set(conf, "log_level", "4", message, sizeof(message));
 	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
 	if (!client) {

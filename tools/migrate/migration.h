@@ -1,6 +1,6 @@
 /*
- * Pure, except for migration_folder_read. The files db/migrations/NNNN_name.sql, and their comparison with
- * the migrations that a database has recorded.
+ * Pure, except for migration_folder_read. The files db/migrations/NNNN_name.sql, and their
+ * comparison with the migrations that a database has recorded.
  */
 #ifndef WAYMARK_TOOLS_MIGRATE_MIGRATION_H
 #define WAYMARK_TOOLS_MIGRATE_MIGRATION_H
@@ -38,21 +38,24 @@ struct migration_folder {
 /* "0003_links.sql" */
 void migration_format_file(const struct migration *m, char out[static MIGRATION_FILE_SIZE]);
 
-/* Reads version and name ([a-z0-9_]) from "0003_links.sql". ERR_INVALID: the name has another form. */
+/*
+ * Reads version and name ([a-z0-9_]) from "0003_links.sql". ERR_INVALID: the name has another form.
+ */
 enum err migration_parse_file(const char *file, struct migration *m) MUST_CHECK;
 
 /*
- * Reads every *.sql of the folder at path. ERR_INVALID, with one line per problem in problems: a file name of
- * another form; a version used twice; a file that is empty, not text or larger than MIGRATION_SQL_MAX; no
- * such folder.
+ * Reads every *.sql of the folder at path. ERR_INVALID, with one line per problem in problems: a
+ * file name of another form; a version used twice; a file that is empty, not text or larger than
+ * MIGRATION_SQL_MAX; no such folder.
  */
 enum err migration_folder_read(const char *path, struct migration_folder **out, struct strbuf *problems) MUST_CHECK;
 void migration_folder_free(struct migration_folder *folder);
 
 /*
- * Checks that the folder continues the recorded migrations, which are ordered by version. OK: the files from
- * index *next on are pending. ERR_CONFLICT, with one line per problem in problems: the file of a recorded
- * migration is missing, renamed or changed, or a file older than the last recorded one is not recorded.
+ * Checks that the folder continues the recorded migrations, which are ordered by version. OK: the
+ * files from index *next on are pending. ERR_CONFLICT, with one line per problem in problems: the
+ * file of a recorded migration is missing, renamed or changed, or a file older than the last
+ * recorded one is not recorded.
  */
 enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded, size_t count,
                            size_t *next, struct strbuf *problems) MUST_CHECK;

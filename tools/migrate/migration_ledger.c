@@ -2,7 +2,10 @@
 
 #include "lib/net/pg_transaction.h"
 
-/* "waymark" as a number, so that migrations of other programs in the same database use another lock. */
+/*
+ * "waymark" as a number, so that migrations of other programs in the same database use another
+ * lock.
+ */
 #define LOCK_KEY 0x7761796d61726bLL
 
 enum err migration_ledger_lock(struct pg_conn *conn)

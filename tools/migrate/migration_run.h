@@ -1,5 +1,6 @@
 /*
- * One thread at a time. One run of the migrations. It reports progress on stdout and errors on stderr.
+ * One thread at a time. One run of the migrations. It reports progress on stdout and errors on
+ * stderr.
  */
 #ifndef WAYMARK_TOOLS_MIGRATE_MIGRATION_RUN_H
 #define WAYMARK_TOOLS_MIGRATE_MIGRATION_RUN_H
@@ -14,9 +15,9 @@
 enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log, struct pg_conn **out) MUST_CHECK;
 
 /*
- * Applies pending migrations. Only one run at a time does so per database. ERR_CONFLICT, with lines in
- * problems: the folder does not continue the recorded migrations; nothing was applied. Other errors are
- * reported; the migrations before the failed one stay applied.
+ * Applies pending migrations. Only one run at a time does so per database. ERR_CONFLICT, with lines
+ * in problems: the folder does not continue the recorded migrations; nothing was applied. Other
+ * errors are reported; the migrations before the failed one stay applied.
  */
 enum err migration_run_apply(struct pg_conn *conn, const struct migration_folder *folder,
                              struct strbuf *problems) MUST_CHECK;

@@ -20,8 +20,8 @@ struct topic_file {
 };
 
 /*
- * Parses the text of the file. ERR_INVALID: problems has a line for each invalid line, with its number
- * ("line 4: the second word must be the number of partitions").
+ * Parses the text of the file. ERR_INVALID: problems has a line for each invalid line, with its
+ * number ("line 4: the second word must be the number of partitions").
  */
 enum err topic_file_parse(const char *text, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
 
@@ -29,8 +29,8 @@ enum err topic_file_parse(const char *text, struct topic_file *out, struct strbu
 enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
 
 /*
- * Adds the setting to each topic that does not set it. ERR_LIMIT: a topic has no room for it; no topic was
- * changed.
+ * Adds the setting to each topic that does not set it. ERR_LIMIT: a topic has no room for it; no
+ * topic was changed.
  */
 enum err topic_file_set(struct topic_file *file, const char *name, int64_t value) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /*
- * One thread at a time. One check of a destination: a HEAD request, then GET if HEAD fails, and up to
- * DESTINATION_CHECK_REDIRECTS_MAX redirects, followed here and not by libcurl.
+ * One thread at a time. One check of a destination: a HEAD request, then GET if HEAD fails, and up
+ * to DESTINATION_CHECK_REDIRECTS_MAX redirects, followed here and not by libcurl.
  *
- * Each request to a host is reserved first (host_store.h). The reservation's transaction also checks the
- * janitor's lock. A host's robots.txt is read once a day, for its crawl delay.
+ * Each request to a host is reserved first (host_store.h). The reservation's transaction also
+ * checks the janitor's lock. A host's robots.txt is read once a day, for its crawl delay.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_DESTINATION_CHECK_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_DESTINATION_CHECK_H
@@ -27,8 +27,8 @@ struct destination_check {
 };
 
 /*
- * The run must hold the lock. ERR_CONFLICT: the lock was lost. Database errors are passed on. Failures of
- * the host are a result, not an error.
+ * The run must hold the lock. ERR_CONFLICT: the lock was lost. Database errors are passed on.
+ * Failures of the host are a result, not an error.
  */
 enum err destination_check_run(struct run *run, struct destination_check_pacer *pacer, const char *url,
                                struct destination_check *out) MUST_CHECK;

@@ -1,12 +1,15 @@
 /*
- * One thread at a time per process start (libcurl). One HTTP request to a host of the public Internet.
+ * One thread at a time per process start (libcurl). One HTTP request to a host of the public
+ * Internet.
  *
- * The request must not reach a private address (server-side request forgery). Three measures ensure it:
+ * The request must not reach a private address (server-side request forgery). Three measures ensure
+ * it:
  * - global_resolver.h resolves the host and rejects it if any address is not global;
  * - libcurl gets only those addresses (CURLOPT_RESOLVE) and resolves nothing itself;
  * - each socket's address is checked again before it is opened.
  *
- * libcurl follows no redirects, ignores proxy settings of the environment, and speaks HTTP/1.1 only.
+ * libcurl follows no redirects, ignores proxy settings of the environment, and speaks HTTP/1.1
+ * only.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_FETCH_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_FETCH_H
@@ -42,9 +45,9 @@ void fetch_start(void);
 void fetch_end(void);
 
 /*
- * ERR_UNAVAILABLE: the host gave no response. ERR_LIMIT: it gave none in time. ERR_NOT_FOUND: no request
- * was sent, because the host has no address or one that is not global. The two cases are the same error,
- * so that nobody outside learns about private addresses.
+ * ERR_UNAVAILABLE: the host gave no response. ERR_LIMIT: it gave none in time. ERR_NOT_FOUND: no
+ * request was sent, because the host has no address or one that is not global. The two cases are
+ * the same error, so that nobody outside learns about private addresses.
  */
 enum err fetch_run(const struct fetch_request *request, struct fetch_response *out) MUST_CHECK;
 

@@ -2,8 +2,8 @@
  * Pure. The URL of a destination check, parsed by libcurl, because libcurl will send the request.
  *
  * It accepts http and https on the usual ports of web servers (80, 443, 8080, 8443), so that checks
- * cannot be used to probe other services of a third party. It refuses user info and IPv6 zone ids. It does
- * not judge addresses: see global_resolver.h.
+ * cannot be used to probe other services of a third party. It refuses user info and IPv6 zone ids.
+ * It does not judge addresses: see global_resolver.h.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_FETCH_URL_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_FETCH_URL_H
@@ -24,7 +24,10 @@ struct fetch_url {
 	bool is_https;
 };
 
-/* ERR_INVALID: not a URL that may be checked. ERR_LIMIT: a valid URL, but with a port that is not allowed. */
+/*
+ * ERR_INVALID: not a URL that may be checked. ERR_LIMIT: a valid URL, but with a port that is not
+ * allowed.
+ */
 enum err fetch_url_parse(const char *url, struct fetch_url *out) MUST_CHECK;
 
 /* The same server with another path, such as "/robots.txt", and no query. Errors as above. */

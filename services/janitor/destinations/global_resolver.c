@@ -14,8 +14,8 @@
 #define ATTEMPT_MS 1000
 #define ATTEMPTS 3
 /*
- * c-ares has one per server and transport. The ARES_GETSOCK macros would shift into the sign bit from the
- * 16th socket on.
+ * c-ares has one per server and transport. The ARES_GETSOCK macros would shift into the sign bit
+ * from the 16th socket on.
  */
 #define SOCKETS_MAX 8
 

@@ -1,7 +1,8 @@
 /*
- * One thread at a time per connection, inside the caller's transaction. The table destination_hosts: when
- * a host may be requested again, according to the crawl delay of its robots.txt. Times come from the
- * database's clock, so that successive janitors agree. Errors of pg_conn_query are passed on.
+ * One thread at a time per connection, inside the caller's transaction. The table
+ * destination_hosts: when a host may be requested again, according to the crawl delay of its
+ * robots.txt. Times come from the database's clock, so that successive janitors agree. Errors of
+ * pg_conn_query are passed on.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_HOST_STORE_H
 #define WAYMARK_SERVICES_JANITOR_DESTINATIONS_HOST_STORE_H
@@ -12,7 +13,10 @@
 
 /* How long a robots.txt stays valid (RFC 9309, 2.4). */
 #define HOST_STORE_ROBOTS_S 86400
-/* Added to the crawl delay for each place in the queue, because a waiting check starts a little late. */
+/*
+ * Added to the crawl delay for each place in the queue, because a waiting check starts a little
+ * late.
+ */
 #define HOST_STORE_SLACK_MS 2000
 
 enum host_store_status {

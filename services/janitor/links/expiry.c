@@ -6,7 +6,9 @@
 #define BATCH_TOO_LONG_US (30 * CLOCK_US_PER_MS)
 #define BATCH_SHORT_US (15 * CLOCK_US_PER_MS)
 #define ROWS_MIN 100
-/* Limits the pause between two batches to 1/20 s, so that the task's lock cannot expire during it. */
+/*
+ * Limits the pause between two batches to 1/20 s, so that the task's lock cannot expire during it.
+ */
 #define BATCHES_PER_S_MIN 20
 
 static enum err mark_expired(const struct run *run, int64_t *changed)
@@ -33,7 +35,7 @@ static enum err purge_deleted(const struct run *run, int64_t *changed)
 	return err;
 }
 
-/* The size of the next batch. Anybody who wants one of its rows waits for the commit. */
+/* The size of the next batch. Other transactions that want one of its rows wait for the commit. */
 static int64_t next_limit(int64_t limit, int64_t limit_max, int64_t took_us)
 {
 	if (took_us > BATCH_TOO_LONG_US && limit > ROWS_MIN)

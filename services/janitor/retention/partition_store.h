@@ -1,7 +1,8 @@
 /*
- * One thread at a time per connection, inside the caller's transaction. The partitions of visit_log, one
- * per UTC day, and the strays: rows in the default partition. Works through the functions of
- * db/migrations/0004_clicks.sql, because the janitor does not own the table. Days count from 1970-01-01.
+ * One thread at a time per connection, inside the caller's transaction. The partitions of
+ * visit_log, one per UTC day, and the strays: rows in the default partition. Works through the
+ * functions of db/migrations/0004_clicks.sql, because the janitor does not own the table. Days
+ * count from 1970-01-01.
  *
  * A statement that blocks readers and writers waits at most PARTITION_STORE_LOCK_TIMEOUT_MS for its
  * locks, because every later query queues behind it. ERR_LIMIT: it did not get them; try again.
@@ -18,8 +19,8 @@
 #define PARTITION_STORE_LOCK_TIMEOUT_MS 1000
 
 /*
- * The days that have a partition: all from today to newest, and those from oldest on for which clicks
- * have arrived.
+ * The days that have a partition: all from today to newest, and those from oldest on for which
+ * clicks have arrived.
  */
 struct partition_store_window {
 	int32_t oldest;

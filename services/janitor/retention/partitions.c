@@ -20,8 +20,8 @@ static enum err delete_expired_strays(const struct run *run, int64_t *changed)
 }
 
 /*
- * One partition per transaction, so that its locks are held as briefly as possible. ERR_NOT_FOUND: the
- * strays have to be sorted first.
+ * One partition per transaction, so that its locks are held as briefly as possible. ERR_NOT_FOUND:
+ * the strays have to be sorted first.
  */
 static enum err create(const struct run *run, int64_t *changed)
 {

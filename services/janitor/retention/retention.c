@@ -48,8 +48,8 @@ static enum err delete_orphan_statistics(struct run *run, int64_t *changed)
 }
 
 /*
- * Ids rise with time, except where a transaction committed late, so the primary key finds the oldest
- * entries. A late entry is found by a later run.
+ * Ids rise with time, except where a transaction committed late, so the primary key finds the
+ * oldest entries. A late entry is found by a later run.
  */
 static enum err delete_audit_log(const struct run *run, int64_t *changed)
 {
@@ -64,7 +64,9 @@ static enum err delete_audit_log(const struct run *run, int64_t *changed)
 	                   &params, changed);
 }
 
-/* By ctid: a key that is used again meanwhile gets a new row with another ctid, and that row stays. */
+/*
+ * By ctid: a key that is used again meanwhile gets a new row with another ctid, and that row stays.
+ */
 #define DELETE_OLDER_SQL(table, time, hours)                                                                           \
 	"DELETE FROM " table " WHERE ctid = ANY (ARRAY(SELECT ctid FROM " table " WHERE " time                         \
 	" < statement_timestamp() - interval '" hours " hours' ORDER BY " time " LIMIT $1))"

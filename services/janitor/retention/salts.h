@@ -1,6 +1,7 @@
 /*
  * One thread at a time. The task "salts". It creates the salts of today (UTC) and the next
- * SALTS_AHEAD_DAYS days, so that all redirectors agree on them in time, and deletes those of past days.
+ * SALTS_AHEAD_DAYS days, so that all redirectors agree on them in time, and deletes those of past
+ * days.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RETENTION_SALTS_H
 #define WAYMARK_SERVICES_JANITOR_RETENTION_SALTS_H

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The fixture of the tests of the janitor's tasks: a database and a fake clock per
- * test, and a run with the janitor's rights that holds its lock.
+ * One thread at a time. The fixture of the tests of the janitor's tasks: a database and a fake
+ * clock per test, and a run with the janitor's rights that holds its lock.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H

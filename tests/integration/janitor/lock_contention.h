@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Eight threads increment two counters, each 30 times (one thread 10 times), by
- * reading, waiting and writing. Without mutual exclusion increments are lost.
+ * One thread at a time. Eight threads increment two counters, each 30 times (one thread 10 times),
+ * by reading, waiting and writing. Without mutual exclusion increments are lost.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_RIVALS_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_RIVALS_H

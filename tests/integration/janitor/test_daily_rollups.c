@@ -149,7 +149,9 @@ static const char differences_of_days_and_hours[] =
 	"WHERE finished_days_have(f, link_id, day, dimension, value) AND NOT EXISTS (SELECT FROM visit_rollup_day AS d "
 	"WHERE (d.link_id, d.day, d.dimension, d.value, d.humans) = (h.link_id, h.day, h.dimension, h.value, h.humans))";
 
-/* Every step stores the position that it has reached. Late clicks are counted before and after it. */
+/*
+ * Every step stores the position that it has reached. Late clicks are counted before and after it.
+ */
 static void continues_in_the_middle_of_a_link(void **state)
 {
 	struct time_fixture *t = *state;

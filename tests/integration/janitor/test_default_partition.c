@@ -1,4 +1,7 @@
-/* Sorting the default partition while a consumer counts clicks: no click is lost, counted twice or delayed. */
+/*
+ * Sorting the default partition while a consumer counts clicks: no click is lost, counted twice or
+ * delayed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,7 +154,9 @@ static enum err run_until_done(struct time_fixture *t)
 	return err;
 }
 
-/* Asserts nothing while the feeder thread runs. Returns the number of rows noted for catching up. */
+/*
+ * Asserts nothing while the feeder thread runs. Returns the number of rows noted for catching up.
+ */
 static int64_t sort_beside_feeder(struct feeder *f)
 {
 	assert_int_equal(pthread_create(&f->thread, NULL, feed, f), 0);

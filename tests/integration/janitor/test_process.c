@@ -45,7 +45,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Starts a janitor with this database and these "NAME=VALUE". It logs to stderr and ends with the test. */
+/*
+ * Starts a janitor with this database and these "NAME=VALUE". It logs to stderr and ends with the
+ * test.
+ */
 static pid_t start(const struct fixture *f, const char *argument, const char *const *settings)
 {
 	char *environment[24] = { NULL };

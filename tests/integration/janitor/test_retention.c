@@ -112,7 +112,10 @@ static void stores_the_first_complete_day_of_the_log(void **state)
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
 	assert_int_equal(first_complete_day(f), 1);
-	/* Deleting clicks that came too late also moves the first complete day, up to the first kept day. */
+	/*
+	 * Deleting clicks that came too late also moves the first complete day, up to the first
+	 * kept day.
+	 */
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	add_visits(f, -KEEP_DAYS + 1);
 	janitor_fixture_run_task(f, partitions_run);

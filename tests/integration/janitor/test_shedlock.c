@@ -12,8 +12,9 @@
 #include "tests/integration/janitor/lock_contention.h"
 
 /*
- * The cases of ShedLock's own test suite, applied to our lock. Each case is one test, with ShedLock's name in
- * our spelling. Where ShedLock throws an exception, our lock returns ERR_INVALID or ERR_CONFLICT.
+ * The cases of ShedLock's own test suite, applied to our lock. Each case is one test, with
+ * ShedLock's name in our spelling. Where ShedLock throws an exception, our lock returns ERR_INVALID
+ * or ERR_CONFLICT.
  */
 
 #define LONG_MS 300000
@@ -399,7 +400,10 @@ static void should_honor_timezone(void **state)
 	                LONG_MS / 1000 - 30, LONG_MS / 1000);
 }
 
-/* --- cases that ShedLock's JDBC provider fails, because its unlock and extend compare the holder's name --- */
+/*
+ * --- cases that ShedLock's JDBC provider fails, because its unlock and extend compare the holder's
+ * name ---
+ */
 
 static void unlocking_after_expiry_should_change_nothing(void **state)
 {

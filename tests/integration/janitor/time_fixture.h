@@ -1,7 +1,7 @@
 /*
- * One thread at a time. A fixture with a fake clock that can be advanced by months. It has a database, the
- * janitor's tasks, which follow that clock, and a consumer that counts clicks of any day. PostgreSQL's own
- * clock is not changed.
+ * One thread at a time. A fixture with a fake clock that can be advanced by months. It has a
+ * database, the janitor's tasks, which follow that clock, and a consumer that counts clicks of any
+ * day. PostgreSQL's own clock is not changed.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
@@ -38,7 +38,10 @@ int32_t time_fixture_today(const struct time_fixture *t);
 /* Advances the clock. */
 void time_fixture_advance(struct time_fixture *t, int64_t by_us);
 
-/* Adds a click of that day to the batch, which must be counted. Returns it, for time_fixture_repeat. */
+/*
+ * Adds a click of that day to the batch, which must be counted. Returns it, for
+ * time_fixture_repeat.
+ */
 struct redirect_event time_fixture_click(struct time_fixture *t, int32_t day);
 /* Adds the click to the batch again. It must not be counted. */
 void time_fixture_repeat(struct time_fixture *t, const struct redirect_event *click);
