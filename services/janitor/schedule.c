@@ -14,7 +14,7 @@
 #include "services/janitor/retention/partitions.h"
 #include "services/janitor/retention/retention.h"
 #include "services/janitor/retention/salts.h"
-#include "services/janitor/task_metrics.h"
+#include "services/janitor/task.h"
 
 /* The schedule: one row per task. Its times are settings (config.c). */
 #define TASK(name, member, run)                                                                                        \
@@ -41,6 +41,16 @@ static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE
 	return c->destination_checks ? count : count - 1;
 }
 
+/* The metrics waymark_janitor_* of one task, with the label task. */
+struct task_metrics {
+	struct metric *runs;
+	struct metric *skips;
+	struct metric *failures;
+	struct metric *rows;
+	struct metric *last_success;
+	struct metric *lock_held;
+};
+
 /* A task and the state of its thread. */
 struct scheduled_task {
 	struct schedule *schedule;
@@ -57,6 +67,62 @@ struct schedule {
 	struct task tasks[SCHEDULE_TASKS_MAX];
 	struct scheduled_task scheduled[SCHEDULE_TASKS_MAX];
 };
+
+/* All series of one metric must be registered one after the other, hence one loop per metric. */
+static void register_metrics(struct metrics *metrics, const struct task *tasks, size_t count,
+                             struct task_metrics *out)
+{
+	for (size_t i = 0; i < count; i++)
+		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total",
+		                              "Runs of the task by this janitor, successful or not.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].skips = metrics_counter(metrics, "waymark_janitor_skips_total",
+		                               "Runs skipped, because another janitor is running or has just run the task.",
+		                               tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].failures = metrics_counter(metrics, "waymark_janitor_failures_total",
+		                                  "Runs that failed. A failed task is retried within seconds.",
+		                                  tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].rows = metrics_counter(metrics, "waymark_janitor_rows_changed_total",
+		                              "Rows and partitions that the task created, changed or removed.",
+		                              tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].last_success =
+			metrics_gauge(metrics, "waymark_janitor_last_success_timestamp_seconds",
+			              "Start of this janitor's last successful run; 0 = none yet.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
+		                                 "1 while this janitor holds the lock and runs the task.",
+		                                 tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		metrics_set(metrics_gauge(metrics, "waymark_janitor_period_seconds",
+		                          "Configured time from the start of a run to the start of the next.",
+		                          tasks[i].labels),
+		            tasks[i].times.period_s);
+}
+
+/* started_at_us: wall time. */
+static void count_run(const struct task_metrics *metrics, enum task_outcome outcome, int64_t rows,
+                      int64_t started_at_us)
+{
+	metrics_add(metrics->rows, rows);
+	switch (outcome) {
+	case TASK_DONE:
+		metrics_add(metrics->runs, 1);
+		metrics_set(metrics->last_success, started_at_us / CLOCK_US_PER_S);
+		break;
+	case TASK_SKIPPED:
+		metrics_add(metrics->skips, 1);
+		break;
+	case TASK_FAILED:
+		metrics_add(metrics->runs, 1);
+		metrics_add(metrics->failures, 1);
+		break;
+	case TASK_UNREACHABLE:
+		break;
+	}
+}
 
 /* The lock's holder: unique per process start, even on one host. */
 static void format_holder(char *out, size_t size)
@@ -89,7 +155,7 @@ struct schedule *schedule_new(const struct schedule_config *config)
 	s->config = *config;
 	format_holder(holder, sizeof(holder));
 	s->count = fill_tasks(config->config, s->tasks);
-	task_metrics_register(config->metrics, s->tasks, s->count, metrics);
+	register_metrics(config->metrics, s->tasks, s->count, metrics);
 	for (size_t i = 0; i < s->count; i++) {
 		prepare(&s->scheduled[i], s, &s->tasks[i], holder);
 		s->scheduled[i].metrics = metrics[i];
@@ -188,7 +254,7 @@ static enum task_outcome run_task(struct scheduled_task *st, bool keeps_lock)
 		outcome = run_locked(st, conn, keeps_lock, &rows, &wait_ms);
 		pg_pool_give(config->postgres, conn);
 	}
-	task_metrics_count(&st->metrics, outcome, rows, started_at_us);
+	count_run(&st->metrics, outcome, rows, started_at_us);
 	st->last_outcome = outcome;
 	if (outcome == TASK_SKIPPED)
 		st->due_us = clock_steady_us(config->clock) + wait_ms * CLOCK_US_PER_MS;
