@@ -400,10 +400,7 @@ static void should_honor_timezone(void **state)
 	                LONG_MS / 1000 - 30, LONG_MS / 1000);
 }
 
-/*
- * --- cases that ShedLock's JDBC provider fails, because its unlock and extend compare the holder's
- * name ---
- */
+/* --- cases that ShedLock's JDBC provider fails: its unlock and extend compare only the holder --- */
 
 static void unlocking_after_expiry_should_change_nothing(void **state)
 {
