@@ -1,5 +1,6 @@
--- One role per service, with only what it needs. They cannot log in: each deployment makes its own
--- login users as members of these. Roles belong to the cluster, so another database may have made them.
+-- One role per service, with only the rights that it needs. The roles cannot log in: each
+-- deployment creates its own logins as members of them. Roles belong to the cluster, so another
+-- database may have created them.
 DO $$
 DECLARE
     role_name text;
@@ -9,7 +10,7 @@ BEGIN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', role_name);
             EXCEPTION WHEN duplicate_object OR unique_violation THEN
-                NULL; -- another migration run of the same cluster was faster
+                NULL; -- a concurrent migration of another database created it
             END;
         END IF;
     END LOOP;

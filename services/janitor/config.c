@@ -1,7 +1,7 @@
 #include "services/janitor/config.h"
 
 #include "lib/net/pg_conn.h"
-#include "services/janitor/global_lookup.h"
+#include "services/janitor/destinations/global_resolver.h"
 
 #define YEAR_S 31536000
 
@@ -13,64 +13,66 @@
 		.help = (help_)                                                                                        \
 	}
 #define TASK_TIMES(name, task, period, first_delay, at_least, at_most, what)                                           \
-	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1, "seconds from one " what " to the next"),            \
+	TASK_SECONDS(name "_PERIOD_S", task, period_s, period, 1,                                                      \
+	             "seconds from the start of one " what " to the next"),                                            \
 		TASK_SECONDS(name "_FIRST_DELAY_S", task, first_delay_s, first_delay, 0,                               \
-	                     "seconds from the start to the first " what),                                             \
+	                     "seconds from program start to the first " what),                                         \
 		TASK_SECONDS(name "_LOCK_AT_LEAST_S", task, at_least_s, at_least, -1,                                  \
-	                     "its own LOCK_AT_LEAST_S; -1 = that one"),                                                \
+	                     "overrides LOCK_AT_LEAST_S for this task; -1 = no override"),                             \
 		TASK_SECONDS(name "_LOCK_AT_MOST_S", task, at_most_s, at_most, 0,                                      \
-	                     "its own LOCK_AT_MOST_S; 0 = that one")
-/* For tasks that take milliseconds: another janitor need not wait long to take over. */
-#define QUICK_AT_LEAST "10"
-#define QUICK_AT_MOST "60"
+	                     "overrides LOCK_AT_MOST_S for this task; 0 = no override")
+/* For tasks that take milliseconds: another janitor can take over soon. */
+#define SHORT_AT_LEAST "10"
+#define SHORT_AT_MOST "60"
 
 static const struct env_var vars[] = {
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
 	ENV_SECRET("PG_URL", struct config, pg_url, NULL, 1,
-	           "libpq connection string; needs the rights of waymark_janitor"),
+	           "libpq connection string; the login needs the rights of waymark_janitor"),
 	ENV_INT("PG_POOLED", struct config, pg_pooled, "0", 0, 1,
-	        "1 = PG_URL leads to a pooler in transaction mode: nothing is prepared or set for a session"),
+	        "1 = PG_URL leads to a pooler in transaction mode: no prepared statements, no session settings"),
 	ENV_INT("PG_STATEMENT_TIMEOUT_MS", struct config, pg_statement_timeout_ms, "30000", 100, 600000,
-	        "how long one statement may take"),
+	        "longest time that one statement may take"),
 	SECONDS("LOCK_AT_LEAST_S", lock_at_least_s, "600", 0,
 	        "how long no other janitor repeats a task; at most two thirds of its period"),
 	SECONDS("LOCK_AT_MOST_S", lock_at_most_s, "840", 1,
-	        "after so long another janitor takes over from one that died"),
-	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that marks and purges"),
+	        "time after which a lock that is not extended expires, so that another janitor can take over"),
+	TASK_TIMES("EXPIRY", expiry, "900", "60", "-1", "0", "run that expires and purges links"),
 	ENV_INT("EXPIRY_LINKS_PER_S", struct config, expiry_links_per_s, "25000", 0, 1000000,
-	        "links that such a run marks or purges in a second; 0 = as many as it can"),
+	        "links per second that such a run expires or purges; 0 = no limit"),
 	SECONDS("EXPIRED_GRACE_S", expired_grace_s, "900", 0,
-	        "how long a link stays after it was marked as expired; more than the longest request"),
+	        "how long a link is kept after it was marked EXPIRED; must exceed the longest request"),
 	SECONDS("DELETED_GRACE_S", deleted_grace_s, "0", 0, "how long a deleted link can be restored"),
-	TASK_TIMES("PARTITIONS", partitions, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing partitions"),
-	TASK_TIMES("SALTS", salts, "3600", "0", QUICK_AT_LEAST, QUICK_AT_MOST, "look for missing and old salts"),
+	TASK_TIMES("PARTITIONS", partitions, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST,
+	           "check for missing partitions"),
+	TASK_TIMES("SALTS", salts, "3600", "0", SHORT_AT_LEAST, SHORT_AT_MOST, "check for missing and old salts"),
 	SECONDS("SALTS_KEEP_S", salts_keep_s, "86400", 3600,
-	        "how long a salt stays after its UTC day; more than any clocks differ, or it could be made anew"),
-	TASK_TIMES("RETENTION", retention, "86400", "300", QUICK_AT_LEAST, QUICK_AT_MOST, "look for old partitions"),
+	        "how long a salt is kept after its UTC day; must exceed the skew of any two clocks"),
+	TASK_TIMES("RETENTION", retention, "86400", "300", SHORT_AT_LEAST, SHORT_AT_MOST, "retention run"),
 	TASK_SECONDS("RETENTION_AFTER_MIDNIGHT_S", retention, after_midnight_s, "10800", 0,
-	             "the first look is at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
-	TASK_TIMES("LISTS", link_lists, "5", "5", "3", QUICK_AT_MOST, "look at what lists of links are ordered by"),
+	             "the first retention run starts at this second of a UTC day; 0 = after RETENTION_FIRST_DELAY_S"),
+	TASK_TIMES("LISTS", link_lists, "5", "5", "3", SHORT_AT_MOST, "update of the sort order of link lists"),
 	ENV_INT("VISIT_LOG_KEEP_DAYS", struct config, visit_log_keep_days, "400", 8, 36500,
-	        "days of the visit log that are kept; longer than Kafka keeps clicks. Statistics stay"),
+	        "days of the visit log to keep; must exceed Kafka's retention of clicks. Statistics are kept"),
 	ENV_INT("AUDIT_LOG_KEEP_DAYS", struct config, audit_log_keep_days, "400", 0, 36500,
-	        "days for which it is kept who changed what; 0 = for ever"),
-	TASK_TIMES("FINISHED_DAYS", finished_days, "3600", "120", QUICK_AT_LEAST, QUICK_AT_MOST,
-	           "look for days whose roll-ups can be made"),
-	SECONDS("DAY_FINISHED_AFTER_S", day_finished_after_s, "3600", 0,
-	        "how long after its end (UTC) a day's roll-ups are made; clicks that come later cost more, but are counted"),
-	SECONDS("CLOCK_DIFFERENCE_MAX_S", clock_difference_max_s, "21600", 0,
-	        "partitions, salts, retention and finished days wait while our clock and PostgreSQL's differ by more; 0 = never"),
+	        "days of the audit log to keep; 0 = forever"),
+	TASK_TIMES("DAILY_ROLLUPS", daily_rollups, "3600", "120", SHORT_AT_LEAST, SHORT_AT_MOST, "daily roll-up run"),
+	SECONDS("DAILY_ROLLUPS_DELAY_S", daily_rollups_delay_s, "3600", 0,
+	        "how long after the end of a UTC day its roll-ups are made; later clicks cost more, but are counted"),
+	SECONDS("CLOCK_SKEW_MAX_S", clock_skew_max_s, "21600", 0,
+	        "partitions, salts, retention and daily-rollups fail while this clock and PostgreSQL's differ by more; "
+	        "0 = not checked"),
 	ENV_BOOL("DESTINATION_CHECKS", struct config, destination_checks, "false",
-	         "true: asks where links lead whether anybody is there"),
-	TASK_TIMES("DESTINATIONS", destinations, "10", "10", QUICK_AT_LEAST, QUICK_AT_MOST,
-	           "run of such checks, which works for at most 30 s"),
+	         "true = request the destinations of links to find dead ones"),
+	TASK_TIMES("DESTINATIONS", destinations, "10", "10", SHORT_AT_LEAST, SHORT_AT_MOST,
+	           "run of destination checks (at most 30 s long)"),
 	ENV_INT("DESTINATION_REQUESTS_PER_S", struct config, destinations_per_s, "5", 1, 1000,
-	        "requests in a second, to all hosts together"),
+	        "requests per second to all hosts together"),
 	SECONDS("DESTINATION_RECHECK_S", destination_recheck_s, "86400", 1, "seconds between checks of one link"),
 	SECONDS("DESTINATION_RETRY_S", destination_retry_s, "900", 1,
-	        "seconds after a destination was found dead; doubled each time, at most 30 days"),
+	        "seconds until a dead destination is checked again; doubled each time, at most 30 days"),
 	ENV_TEXT("DESTINATION_RESOLVERS", struct config, destination_resolvers, "",
-	         "DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty: those of /etc/resolv.conf"),
+	         "DNS servers for the checks (1.1.1.1,[2606:4700::1111]:53); empty = those of /etc/resolv.conf"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
 
@@ -84,13 +86,13 @@ struct task_times config_times(const struct config *config, const struct task_ti
 	return times;
 }
 
-/* A task that has nothing of its own is judged with LOCK_AT_LEAST_S. */
+/* A task that overrides neither time is covered by the check of LOCK_AT_LEAST_S. */
 static size_t check_lock(const struct config *config, const struct task_times *own, const char *name,
                          struct strbuf *problems)
 {
 	struct task_times times = config_times(config, own);
-	bool right = times.at_least_s <= times.at_most_s || (own->at_least_s < 0 && own->at_most_s == 0);
-	return env_expect(right, name, "is more than its lock may stand at most", problems);
+	bool is_valid = times.at_least_s <= times.at_most_s || (own->at_least_s < 0 && own->at_most_s == 0);
+	return env_expect(is_valid, name, "must not exceed the task's LOCK_AT_MOST_S", problems);
 }
 
 static size_t check(const void *ctx, struct strbuf *problems)
@@ -102,20 +104,20 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->salts, "SALTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->retention, "RETENTION_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
-	wrong += check_lock(config, &config->finished_days, "FINISHED_DAYS_LOCK_AT_LEAST_S", problems);
+	wrong += check_lock(config, &config->daily_rollups, "DAILY_ROLLUPS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
 	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
-	                    "is more than LOCK_AT_MOST_S", problems);
-	wrong += env_expect(global_lookup_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
-	                    "is no list of DNS servers", problems);
+	                    "must not exceed LOCK_AT_MOST_S", problems);
+	wrong += env_expect(global_resolver_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",
+	                    "must be a comma-separated list of IP addresses of DNS servers", problems);
 	return wrong;
 }
 
 const struct program config_program = {
 	.name = "janitor",
-	.summary =
-		"marks and purges expired links, prepares partitions and salts, drops old visits; with --once it does each once and ends",
+	.summary = "runs the maintenance tasks: link expiry and purge, partitions, salts, retention, daily roll-ups, "
+		   "destination checks; --once runs each task once and exits",
 	.options = "--once",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),

@@ -9,7 +9,7 @@
 
 int main(int argc, char **argv)
 {
-	/* read */
+	/* configure */
 	struct config config = { 0 };
 	bool once = argc == 2 && strcmp(argv[1], "--once") == 0;
 	int status = program_start(&config_program, once ? 1 : argc, argv, &config);
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 		return status;
 	status = EXIT_SUCCESS;
 
-	/* make */
+	/* create */
 	const struct clock *clock = clock_system();
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("janitor", config.log_level, 2);
@@ -47,17 +47,17 @@ int main(int argc, char **argv)
 	if (!once && ops_server_start(&ops_config, &ops) != OK)
 		status = EXIT_FAILURE;
 
-	/* wait */
+	/* run until a shutdown is requested */
 	if (once) {
 		status = schedule_run_once(schedule) ? EXIT_SUCCESS : EXIT_FAILURE;
 	} else if (ops) {
 		log_info(log, "started", LOG_TEXT("version", WAYMARK_VERSION),
 		         LOG_INT("ops_port", ops_server_port(ops)));
-		schedule_follow(schedule);
+		schedule_run(schedule);
 		log_info(log, "stopping");
 	}
 
-	/* drain, in reverse */
+	/* drain, in reverse order */
 	if (ops) {
 		ops_server_set_draining(ops);
 		ops_server_stop(ops);

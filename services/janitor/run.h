@@ -1,7 +1,15 @@
 /*
- * One thread at a time. One run of a task under its lock: work is done in batches, each a transaction of its own that
- * begins by checking the fence, so that a janitor whose lock has passed to another (it was frozen, or cut off) changes
- * nothing any more.
+ * One thread at a time. One run of a task under its lock.
+ *
+ * A run works in batches. Each batch is a transaction of its own that first checks the fencing
+ * token. A janitor that was frozen or cut off while its lock passed to another therefore changes
+ * nothing.
+ *
+ *     enum err err = run_start(&run);
+ *     if (err == OK) {
+ *             err = run_batches(&run, delete_old_rows, &changed);
+ *             run_end(&run, err == OK && !run.is_interrupted);
+ *     }
  */
 #ifndef WAYMARK_SERVICES_JANITOR_RUN_H
 #define WAYMARK_SERVICES_JANITOR_RUN_H
@@ -14,9 +22,9 @@
 #include "lib/net/fenced_lock.h"
 #include "services/janitor/config.h"
 
-/* Rows that one batch changes at most. */
+/* The most rows that one batch changes. */
 #define RUN_BATCH_ROWS 1000
-/* A lock that lasts shorter could run out before a batch gets to extending it. */
+/* A shorter lock could expire before the next batch extends it. */
 #define RUN_AT_MOST_MS_MIN 1000
 
 struct run {
@@ -26,38 +34,41 @@ struct run {
 	const struct log *log;
 	struct pg_conn *conn;
 	struct fenced_lock *lock;
-	int64_t at_least_ms;  /* the lock stays for so long after a whole run has begun, however short it was */
-	int64_t at_most_ms;   /* the lock lasts for so long, should we die; extended at half of it */
+	int64_t at_least_ms;  /* a complete run keeps the lock this long after its start, however short it was */
+	int64_t at_most_ms;   /* the lock expires after this time; extended when half of it is over */
 	int64_t extend_at_us; /* steady; set by run_start */
-	bool interrupted;     /* set by run_batches */
-	void *own;            /* the task's, in its batches: run_batch_with */
+	bool is_interrupted;  /* a shutdown was requested before the work was done */
+	void *ctx;            /* for the batch function; set by run_batch_with_ctx */
 };
 
 /*
- * Takes the lock for at_most_ms. ERR_CONFLICT: another janitor has it. ERR_INVALID: at_most_ms is less than
- * RUN_AT_MOST_MS_MIN, or at_least_ms negative or more than it.
+ * Acquires the lock for at_most_ms. ERR_CONFLICT: another janitor holds it. ERR_INVALID: at_most_ms
+ * is below RUN_AT_MOST_MS_MIN, or at_least_ms is negative or above at_most_ms.
  */
 enum err run_start(struct run *run) MUST_CHECK;
 
-/* Lets the lock go; after a run that is not whole at once, so that another can do the rest. */
-void run_end(struct run *run, bool is_whole);
+/*
+ * Releases the lock. An incomplete run releases it at once, so that another janitor can do the
+ * rest.
+ */
+void run_end(struct run *run, bool is_complete);
 
-/* What one batch does, inside its transaction; *changed counts rows. */
+/* The work of one batch, inside its transaction. *changed receives the number of rows. */
 typedef enum err (*run_work)(const struct run *run, int64_t *changed);
 
 /*
- * One batch; adds its rows to *changed after the commit. Extends the lock when half of its time is over. ERR_CONFLICT:
- * the lock was lost; nothing of the batch is left.
+ * Runs one batch and adds its rows to *changed after the commit. Extends the lock when half of its
+ * time is over. ERR_CONFLICT: the lock was lost and the batch was rolled back.
  */
 enum err run_batch(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 
-/* The same with run->own for that batch. */
-enum err run_batch_with(struct run *run, run_work work, void *own, int64_t *changed) MUST_CHECK;
+/* Like run_batch, with run->ctx set for that batch. */
+enum err run_batch_with_ctx(struct run *run, run_work work, void *ctx, int64_t *changed) MUST_CHECK;
 
-/* Batches until one is not full (RUN_BATCH_ROWS), or the program shall end: then run->interrupted. */
+/* Repeats batches until one changes fewer than RUN_BATCH_ROWS, or until a shutdown is requested. */
 enum err run_batches(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 
-/* As run_batches, but until one changes nothing. */
-enum err run_while_changing(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
+/* Repeats batches until one changes nothing, or until a shutdown is requested. */
+enum err run_until_unchanged(struct run *run, run_work work, int64_t *changed) MUST_CHECK;
 
 #endif

@@ -7,22 +7,22 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/base/worker_pool.h"
-#include "services/janitor/destinations.h"
-#include "services/janitor/expiry.h"
-#include "services/janitor/finished_days.h"
-#include "services/janitor/link_lists.h"
-#include "services/janitor/partitions.h"
-#include "services/janitor/retention.h"
-#include "services/janitor/salts.h"
-#include "services/janitor/task_metrics.h"
+#include "services/janitor/destinations/destinations.h"
+#include "services/janitor/links/expiry.h"
+#include "services/janitor/retention/daily_rollups.h"
+#include "services/janitor/links/link_lists.h"
+#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/retention.h"
+#include "services/janitor/retention/salts.h"
+#include "services/janitor/task.h"
 
-/* The timetable: one row per task. Its times are settings: config.c. */
+/* The schedule: one row per task. Its times are settings (config.c). */
 #define TASK(name, member, run)                                                                                        \
 	{                                                                                                              \
 		name, "waymark-" name, "task=\"" name "\"", config_times(c, &c->member), run                           \
 	}
 
-static size_t fill_timetable(const struct config *c, struct task out[static SCHEDULE_TASKS_MAX])
+static size_t fill_tasks(const struct config *c, struct task out[static SCHEDULE_TASKS_MAX])
 {
 	const struct task table[] = {
 		TASK("salts", salts, salts_run),
@@ -30,8 +30,8 @@ static size_t fill_timetable(const struct config *c, struct task out[static SCHE
 		TASK("expiry", expiry, expiry_run),
 		TASK("retention", retention, retention_run),
 		TASK("lists", link_lists, link_lists_run),
-		TASK("finished-days", finished_days, finished_days_run),
-		/* Last: it is left out when it is off. */
+		TASK("daily-rollups", daily_rollups, daily_rollups_run),
+		/* Last, because it is left out when DESTINATION_CHECKS is off. */
 		TASK("destinations", destinations, destinations_run),
 	};
 	const size_t count = sizeof(table) / sizeof(table[0]);
@@ -41,25 +41,91 @@ static size_t fill_timetable(const struct config *c, struct task out[static SCHE
 	return c->destination_checks ? count : count - 1;
 }
 
-/* One thread's at a time. */
-struct turn {
+/* The metrics waymark_janitor_* of one task, with the label task. */
+struct task_metrics {
+	struct metric *runs;
+	struct metric *skips;
+	struct metric *failures;
+	struct metric *rows;
+	struct metric *last_success;
+	struct metric *lock_held;
+};
+
+/* A task and the state of its thread. */
+struct scheduled_task {
 	struct schedule *schedule;
 	const struct task *task;
 	struct fenced_lock lock;
 	struct task_metrics metrics;
 	int64_t due_us; /* steady */
-	enum task_outcome last;
+	enum task_outcome last_outcome;
 };
 
 struct schedule {
-	struct schedule_config with;
+	struct schedule_config config;
 	size_t count;
 	struct task tasks[SCHEDULE_TASKS_MAX];
-	struct turn turns[SCHEDULE_TASKS_MAX];
+	struct scheduled_task scheduled[SCHEDULE_TASKS_MAX];
 };
 
-/* Who holds a lock: never the same twice, not even on one host. */
-static void name_holder(char *out, size_t size)
+/* All series of one metric must be registered one after the other, hence one loop per metric. */
+static void register_metrics(struct metrics *metrics, const struct task *tasks, size_t count,
+                             struct task_metrics *out)
+{
+	for (size_t i = 0; i < count; i++)
+		out[i].runs = metrics_counter(metrics, "waymark_janitor_runs_total",
+		                              "Runs of the task by this janitor, successful or not.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].skips = metrics_counter(metrics, "waymark_janitor_skips_total",
+		                               "Runs skipped, because another janitor is running or has just run the task.",
+		                               tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].failures = metrics_counter(metrics, "waymark_janitor_failures_total",
+		                                  "Runs that failed. A failed task is retried within seconds.",
+		                                  tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].rows = metrics_counter(metrics, "waymark_janitor_rows_changed_total",
+		                              "Rows and partitions that the task created, changed or removed.",
+		                              tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].last_success =
+			metrics_gauge(metrics, "waymark_janitor_last_success_timestamp_seconds",
+			              "Start of this janitor's last successful run; 0 = none yet.", tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		out[i].lock_held = metrics_gauge(metrics, "waymark_janitor_lock_held",
+		                                 "1 while this janitor holds the lock and runs the task.",
+		                                 tasks[i].labels);
+	for (size_t i = 0; i < count; i++)
+		metrics_set(metrics_gauge(metrics, "waymark_janitor_period_seconds",
+		                          "Configured time from the start of a run to the start of the next.",
+		                          tasks[i].labels),
+		            tasks[i].times.period_s);
+}
+
+/* started_at_us: wall time. */
+static void count_run(const struct task_metrics *metrics, enum task_outcome outcome, int64_t rows,
+                      int64_t started_at_us)
+{
+	metrics_add(metrics->rows, rows);
+	switch (outcome) {
+	case TASK_DONE:
+		metrics_add(metrics->runs, 1);
+		metrics_set(metrics->last_success, started_at_us / CLOCK_US_PER_S);
+		break;
+	case TASK_SKIPPED:
+		metrics_add(metrics->skips, 1);
+		break;
+	case TASK_FAILED:
+		metrics_add(metrics->runs, 1);
+		metrics_add(metrics->failures, 1);
+		break;
+	case TASK_UNREACHABLE:
+		break;
+	}
+}
+
+/* The lock's holder: unique per process start, even on one host. */
+static void format_holder(char *out, size_t size)
 {
 	char host[128] = "?";
 	uint8_t uuid[ENTROPY_UUID_SIZE];
@@ -70,15 +136,15 @@ static void name_holder(char *out, size_t size)
 	snprintf(out, size, "%s/%d/%s", host, (int)getpid(), text);
 }
 
-static void prepare_turn(struct turn *turn, struct schedule *s, const struct task *task, const char *holder)
+static void prepare(struct scheduled_task *st, struct schedule *s, const struct task *task, const char *holder)
 {
-	const struct clock *clock = s->with.clock;
-	turn->schedule = s;
-	turn->task = task;
-	turn->last = TASK_DONE;
-	turn->due_us = clock_steady_us(clock) + task_first_delay_us(&task->times, clock_now_us(clock));
-	if (fenced_lock_init(&turn->lock, task->lock, holder) != OK)
-		abort(); /* names are literals */
+	const struct clock *clock = s->config.clock;
+	st->schedule = s;
+	st->task = task;
+	st->last_outcome = TASK_DONE;
+	st->due_us = clock_steady_us(clock) + task_first_delay_us(&task->times, clock_now_us(clock));
+	if (fenced_lock_init(&st->lock, task->lock, holder) != OK)
+		abort(); /* a name of ours is too long */
 }
 
 struct schedule *schedule_new(const struct schedule_config *config)
@@ -86,13 +152,13 @@ struct schedule *schedule_new(const struct schedule_config *config)
 	struct schedule *s = mem_zero(sizeof(*s));
 	struct task_metrics metrics[SCHEDULE_TASKS_MAX];
 	char holder[FENCED_LOCK_HOLDER_MAX + 1];
-	s->with = *config;
-	name_holder(holder, sizeof(holder));
-	s->count = fill_timetable(config->config, s->tasks);
-	task_metrics_register(config->metrics, s->tasks, s->count, metrics);
+	s->config = *config;
+	format_holder(holder, sizeof(holder));
+	s->count = fill_tasks(config->config, s->tasks);
+	register_metrics(config->metrics, s->tasks, s->count, metrics);
 	for (size_t i = 0; i < s->count; i++) {
-		prepare_turn(&s->turns[i], s, &s->tasks[i], holder);
-		s->turns[i].metrics = metrics[i];
+		prepare(&s->scheduled[i], s, &s->tasks[i], holder);
+		s->scheduled[i].metrics = metrics[i];
 	}
 	return s;
 }
@@ -103,131 +169,134 @@ void schedule_free(struct schedule *schedule)
 }
 
 /*
- * ERR_CONFLICT: nothing to do; *wait_ms says for how long. Who only looks holds nobody up, whereas a question for the
- * lock waits for the holder's batch, and the holder's next one for that. Who had to leave it to another comes back when
- * that one's lock ends, and finds it done or left lying; who has not takes what is free.
+ * ERR_CONFLICT: nothing to do for *wait_ms. Reading the lock blocks no other session, whereas an
+ * attempt to acquire it waits for the holder's batch and delays the next one.
+ *
+ * A free lock is taken at once, with one exception: after a skipped run it is left alone while the
+ * run that the other janitor completed is recent (task_wait_ms).
  */
-static enum err look(const struct turn *turn, struct pg_conn *conn, int64_t *wait_ms)
+static enum err check_due(const struct scheduled_task *st, struct pg_conn *conn, int64_t *wait_ms)
 {
 	struct fenced_lock_state state;
-	enum err err = fenced_lock_look(&turn->lock, conn, &state);
+	enum err err = fenced_lock_look(&st->lock, conn, &state);
 	if (err == ERR_NOT_FOUND)
 		return OK;
 	if (err != OK)
 		return err;
-	int64_t ms = task_wait_ms(&turn->task->times, &state);
-	if (ms <= 0 || (state.left_ms <= 0 && turn->last != TASK_SKIPPED))
+	int64_t ms = task_wait_ms(&st->task->times, &state);
+	if (ms <= 0 || (state.left_ms <= 0 && st->last_outcome != TASK_SKIPPED))
 		return OK;
 	*wait_ms = ms;
 	return ERR_CONFLICT;
 }
 
-static enum err take(struct turn *turn, struct run *run, int64_t *wait_ms)
+static enum err acquire(struct scheduled_task *st, struct run *run, int64_t *wait_ms)
 {
-	/* Left over when the connection broke in the middle of the last run. */
+	/* The last run may have lost its connection before it released the lock. */
 	enum err err = fenced_lock_release(run->lock, run->conn, 0);
 	if (err == OK)
-		err = look(turn, run->conn, wait_ms);
+		err = check_due(st, run->conn, wait_ms);
 	if (err != OK)
 		return err;
 	err = run_start(run);
 	if (err != ERR_CONFLICT)
 		return err;
-	*wait_ms = 1; /* should it run out between the two questions */
-	err = look(turn, run->conn, wait_ms);
+	*wait_ms = 1; /* in case the lock expires between the two queries */
+	err = check_due(st, run->conn, wait_ms);
 	return err == OK ? ERR_CONFLICT : err;
 }
 
-static enum err work(struct turn *turn, struct run *run, int64_t *rows)
+static enum err work(struct scheduled_task *st, struct run *run, int64_t *rows)
 {
-	metrics_set(turn->metrics.lock_held, 1);
-	enum err err = turn->task->run(run, rows);
-	run_end(run, err == OK && !run->interrupted);
-	metrics_set(turn->metrics.lock_held, 0);
+	metrics_set(st->metrics.lock_held, 1);
+	enum err err = st->task->run(run, rows);
+	run_end(run, err == OK && !run->is_interrupted);
+	metrics_set(st->metrics.lock_held, 0);
 	return err;
 }
 
-static enum task_outcome run_locked(struct turn *turn, struct pg_conn *conn, bool is_kept, int64_t *rows,
+static enum task_outcome run_locked(struct scheduled_task *st, struct pg_conn *conn, bool keeps_lock, int64_t *rows,
                                     int64_t *wait_ms)
 {
-	const struct schedule_config *with = &turn->schedule->with;
-	const struct task_times *times = &turn->task->times;
+	const struct schedule_config *config = &st->schedule->config;
+	const struct task_times *times = &st->task->times;
 	struct run run = {
-		.config = with->config,
-		.clock = with->clock,
-		.shutdown = with->shutdown,
-		.log = with->log,
+		.config = config->config,
+		.clock = config->clock,
+		.shutdown = config->shutdown,
+		.log = config->log,
 		.conn = conn,
-		.lock = &turn->lock,
-		.at_least_ms = is_kept ? task_at_least_s(times) * 1000 : 0,
+		.lock = &st->lock,
+		.at_least_ms = keeps_lock ? task_at_least_s(times) * 1000 : 0,
 		.at_most_ms = times->at_most_s * 1000,
 	};
-	enum err err = take(turn, &run, wait_ms);
+	enum err err = acquire(st, &run, wait_ms);
 	if (err == ERR_CONFLICT)
 		return TASK_SKIPPED;
 	if (err == OK)
-		err = work(turn, &run, rows);
+		err = work(st, &run, rows);
 	if (err != OK)
-		log_warning(with->log, "task_failed", LOG_TEXT("task", turn->task->name),
+		log_warning(config->log, "task_failed", LOG_TEXT("task", st->task->name),
 		            LOG_TEXT("error", err_name(err)), LOG_INT("rows", *rows));
 	return err == OK ? TASK_DONE : TASK_FAILED;
 }
 
-/* is_kept: the lock stays for its "at least". */
-static enum task_outcome run_task(struct turn *turn, bool is_kept)
+/* keeps_lock: a complete run keeps the lock for at_least_s. */
+static enum task_outcome run_task(struct scheduled_task *st, bool keeps_lock)
 {
-	const struct schedule_config *with = &turn->schedule->with;
-	const char *name = turn->task->name;
-	int64_t began_at_us = clock_now_us(with->clock), began_us = clock_steady_us(with->clock), rows = 0, wait_ms = 0;
+	const struct schedule_config *config = &st->schedule->config;
+	const char *name = st->task->name;
+	int64_t started_at_us = clock_now_us(config->clock), started_us = clock_steady_us(config->clock);
+	int64_t rows = 0, wait_ms = 0;
 	struct pg_conn *conn = NULL;
-	enum task_outcome outcome = TASK_AWAY;
-	if (pg_pool_take(with->postgres, &conn) == OK) {
-		outcome = run_locked(turn, conn, is_kept, &rows, &wait_ms);
-		pg_pool_give(with->postgres, conn);
+	enum task_outcome outcome = TASK_UNREACHABLE;
+	if (pg_pool_take(config->postgres, &conn) == OK) {
+		outcome = run_locked(st, conn, keeps_lock, &rows, &wait_ms);
+		pg_pool_give(config->postgres, conn);
 	}
-	task_metrics_count(&turn->metrics, outcome, rows, began_at_us);
-	turn->last = outcome;
+	count_run(&st->metrics, outcome, rows, started_at_us);
+	st->last_outcome = outcome;
 	if (outcome == TASK_SKIPPED)
-		turn->due_us = clock_steady_us(with->clock) + wait_ms * CLOCK_US_PER_MS;
+		st->due_us = clock_steady_us(config->clock) + wait_ms * CLOCK_US_PER_MS;
 	else
-		turn->due_us = began_us + task_delay_ms(&turn->task->times, outcome) * CLOCK_US_PER_MS;
+		st->due_us = started_us + task_delay_ms(&st->task->times, outcome) * CLOCK_US_PER_MS;
 	if (outcome == TASK_DONE)
-		log_info(with->log, "task_done", LOG_TEXT("task", name), LOG_INT("rows", rows),
-		         LOG_INT("took_us", clock_steady_us(with->clock) - began_us));
+		log_info(config->log, "task_done", LOG_TEXT("task", name), LOG_INT("rows", rows),
+		         LOG_INT("took_us", clock_steady_us(config->clock) - started_us));
 	if (outcome == TASK_SKIPPED)
-		log_debug(with->log, "task_skipped", LOG_TEXT("task", name), LOG_INT("wait_ms", wait_ms));
+		log_debug(config->log, "task_skipped", LOG_TEXT("task", name), LOG_INT("wait_ms", wait_ms));
 	return outcome;
 }
 
-static void follow_task(void *arg)
+static void run_until_shutdown(void *arg)
 {
-	struct turn *turn = arg;
-	const struct schedule_config *with = &turn->schedule->with;
-	while (!shutdown_requested(with->shutdown)) {
-		int64_t wait_us = turn->due_us - clock_steady_us(with->clock);
+	struct scheduled_task *st = arg;
+	const struct schedule_config *config = &st->schedule->config;
+	while (!shutdown_requested(config->shutdown)) {
+		int64_t wait_us = st->due_us - clock_steady_us(config->clock);
 		if (wait_us <= 0)
-			run_task(turn, true);
+			run_task(st, true);
 		else
-			(void)shutdown_wait_ms(with->shutdown, wait_us / CLOCK_US_PER_MS + 1);
+			(void)shutdown_wait_ms(config->shutdown, wait_us / CLOCK_US_PER_MS + 1);
 	}
 }
 
-void schedule_follow(struct schedule *schedule)
+void schedule_run(struct schedule *schedule)
 {
 	struct worker_pool *threads = worker_pool_new("task", schedule->count, schedule->count);
 	for (size_t i = 0; i < schedule->count; i++) {
-		if (worker_pool_submit(threads, follow_task, &schedule->turns[i]) != OK)
-			abort(); /* there is a place for each */
+		if (worker_pool_submit(threads, run_until_shutdown, &schedule->scheduled[i]) != OK)
+			abort(); /* the pool has one thread per task */
 	}
 	worker_pool_free(threads);
 }
 
 bool schedule_run_once(struct schedule *schedule)
 {
-	bool right = true;
-	for (size_t i = 0; i < schedule->count && !shutdown_requested(schedule->with.shutdown); i++) {
-		enum task_outcome outcome = run_task(&schedule->turns[i], false);
-		right = right && (outcome == TASK_DONE || outcome == TASK_SKIPPED);
+	bool succeeded = true;
+	for (size_t i = 0; i < schedule->count && !shutdown_requested(schedule->config.shutdown); i++) {
+		enum task_outcome outcome = run_task(&schedule->scheduled[i], false);
+		succeeded = succeeded && (outcome == TASK_DONE || outcome == TASK_SKIPPED);
 	}
-	return right;
+	return succeeded;
 }

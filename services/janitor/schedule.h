@@ -1,6 +1,7 @@
 /*
- * One thread at a time. The janitor's timetable: which task runs when, each under a lock that only one janitor holds,
- * and each in a thread of its own, so that one that takes long or hangs does not delay the others.
+ * One thread at a time. Runs the janitor's tasks when they are due. Each task has a lock of its
+ * own, so only one janitor runs it at a time, and a thread of its own, so a slow task does not
+ * delay the others.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_SCHEDULE_H
 #define WAYMARK_SERVICES_JANITOR_SCHEDULE_H
@@ -12,7 +13,7 @@
 #include "lib/net/pg_pool.h"
 #include "services/janitor/config.h"
 
-/* Each may hold one connection of the pool. */
+/* Each task may hold one connection of the pool. */
 #define SCHEDULE_TASKS_MAX 8
 
 struct schedule;
@@ -29,12 +30,15 @@ struct schedule_config {
 struct schedule *schedule_new(const struct schedule_config *config);
 void schedule_free(struct schedule *schedule);
 
-/* Runs each task when it is due, until the end is asked for: then the batch at hand is finished and its lock let go. */
-void schedule_follow(struct schedule *schedule);
+/*
+ * Runs each task when it is due, until a shutdown is requested. Running tasks then finish their
+ * current batch and release their locks.
+ */
+void schedule_run(struct schedule *schedule);
 
 /*
- * Runs each task once, now, one after the other, and leaves no lock behind. False if one failed; a task that another
- * janitor is doing has not.
+ * Runs each task once, one after the other, and leaves no lock behind. False if a task failed. A
+ * task that another janitor is running does not count as failed.
  */
 bool schedule_run_once(struct schedule *schedule);
 

@@ -1,22 +1,22 @@
 #include "services/janitor/task.h"
 
 #define MS_PER_S INT64_C(1000)
-#define AWAY_DELAY_MS 1000
+#define UNREACHABLE_DELAY_MS 1000
 #define FAILED_DELAY_MS 5000
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t min_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static int64_t larger(int64_t a, int64_t b)
+static int64_t max_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
 
 int64_t task_at_least_s(const struct task_times *times)
 {
-	return smaller(times->at_least_s, times->period_s * 2 / 3);
+	return min_of(times->at_least_s, times->period_s * 2 / 3);
 }
 
 int64_t task_first_delay_us(const struct task_times *times, int64_t now_us)
@@ -31,24 +31,25 @@ int64_t task_first_delay_us(const struct task_times *times, int64_t now_us)
 int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome)
 {
 	int64_t period_ms = times->period_s * MS_PER_S;
-	if (outcome == TASK_AWAY)
-		return smaller(period_ms, AWAY_DELAY_MS);
+	if (outcome == TASK_UNREACHABLE)
+		return min_of(period_ms, UNREACHABLE_DELAY_MS);
 	if (outcome == TASK_FAILED)
-		return smaller(period_ms, FAILED_DELAY_MS);
+		return min_of(period_ms, FAILED_DELAY_MS);
 	return period_ms;
 }
 
 /*
- * A row says for how long its lock stands in all: for "at most" or longer while somebody works, or after a death; for
- * "at least" after a whole run; for less when a run was given up early.
+ * The lock's total lifetime, past and future, tells what its holder did. At least at_most_s: the
+ * holder is working or has crashed. At least at_least_s: it completed a run. Less: it gave up
+ * early.
  */
 int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state)
 {
 	int64_t period_ms = times->period_s * MS_PER_S;
-	int64_t standing_ms = state->left_ms + state->since_ms;
+	int64_t lifetime_ms = state->left_ms + state->since_ms;
 	int64_t wait_ms = state->left_ms;
-	if (standing_ms < times->at_most_s * MS_PER_S && standing_ms >= task_at_least_s(times) * MS_PER_S)
-		wait_ms = larger(wait_ms, period_ms - state->since_ms);
-	/* Whatever another user of ShedLock may have written there. */
-	return smaller(wait_ms, period_ms);
+	if (lifetime_ms < times->at_most_s * MS_PER_S && lifetime_ms >= task_at_least_s(times) * MS_PER_S)
+		wait_ms = max_of(wait_ms, period_ms - state->since_ms);
+	/* Another user of ShedLock may have written any time into the row. */
+	return min_of(wait_ms, period_ms);
 }

@@ -1,5 +1,5 @@
 /*
- * Pure. What stands in the timetable, and when a task's turn is again.
+ * Pure. A row of the schedule, and the rules that say when a task runs next.
  */
 #ifndef WAYMARK_SERVICES_JANITOR_TASK_H
 #define WAYMARK_SERVICES_JANITOR_TASK_H
@@ -8,7 +8,7 @@
 
 struct task {
 	const char *name;
-	const char *lock;   /* its row in shedlock */
+	const char *lock;   /* its row in the table shedlock */
 	const char *labels; /* of its metrics */
 	struct task_times times;
 	enum err (*run)(struct run *run, int64_t *changed);
@@ -16,26 +16,30 @@ struct task {
 
 enum task_outcome {
 	TASK_DONE,
-	TASK_SKIPPED, /* another janitor does it, or has just done it */
-	TASK_AWAY,    /* PostgreSQL cannot be reached */
+	TASK_SKIPPED,     /* another janitor is running it, or has just run it */
+	TASK_UNREACHABLE, /* PostgreSQL cannot be reached */
 	TASK_FAILED,
 };
 
 /*
- * How long the lock stays after a whole run has begun: what was configured, but at most two thirds of the period, so
- * that the next run may come a little early.
+ * How long a complete run keeps the lock, counted from its start: the configured time, but at most
+ * two thirds of the period, so that the next run may start a little early.
  */
 int64_t task_at_least_s(const struct task_times *times);
 
-/* From the start of the program to the first run; now_us is wall time. */
+/* From program start to the first run; now_us is wall time. */
 int64_t task_first_delay_us(const struct task_times *times, int64_t now_us);
 
-/* From the start of a run with that outcome to the next. After a failure: soon. Not for TASK_SKIPPED. */
+/*
+ * From the start of a run with that outcome to the next one. Short after a failure. Not for
+ * TASK_SKIPPED.
+ */
 int64_t task_delay_ms(const struct task_times *times, enum task_outcome outcome);
 
 /*
- * How long there is nothing to do for those who find the lock in that state; not positive: try to take it. While
- * somebody works, or died at it: until the lock runs out. After somebody's whole run: until that run's next turn.
+ * How long to wait when the lock is in that state; 0 or less: try to acquire it. While another
+ * janitor works, or after it crashed: until the lock expires. After another janitor's complete run:
+ * until the next run is due.
  */
 int64_t task_wait_ms(const struct task_times *times, const struct fenced_lock_state *state);
 

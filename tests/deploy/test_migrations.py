@@ -1,4 +1,4 @@
-"""tools/lint/migrations finds what the version before could not go on with, and nothing else."""
+"""tools/lint/migrations reports exactly the statements that break the previous version."""
 
 import pathlib
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-TAKES = (
+BREAKING = (
     "DROP TABLE links;",
     "DROP FUNCTION links_search_tidy();",
     "TRUNCATE visit_log;",
@@ -25,7 +25,7 @@ TAKES = (
     "REVOKE SELECT ON links FROM waymark_redirector;",
     "SELECT 1; /* ; */ DROP VIEW a;",
 )
-ADDS = (
+ADDITIVE = (
     "CREATE TABLE colours (id bigint NOT NULL);\nALTER TABLE colours ADD UNIQUE (id);\nCREATE UNIQUE INDEX a ON colours (id);",
     "ALTER TABLE links ADD COLUMN colour text NOT NULL DEFAULT '';",
     "ALTER TABLE links ADD COLUMN colour text, ADD COLUMN shade text;",
@@ -47,18 +47,18 @@ def lint(folder, sql):
     return subprocess.run([ROOT / "tools/lint/migrations", folder], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("sql", TAKES)
-def test_what_takes_something_away_is_found(tmp_path, sql):
+@pytest.mark.parametrize("sql", BREAKING)
+def test_breaking_statements_are_reported(tmp_path, sql):
     run = lint(tmp_path, sql)
     assert run.returncode == 1 and "0900_next.sql:" in run.stdout, run
 
 
-@pytest.mark.parametrize("sql", ADDS)
-def test_what_only_adds_passes(tmp_path, sql):
+@pytest.mark.parametrize("sql", ADDITIVE)
+def test_additive_statements_pass(tmp_path, sql):
     run = lint(tmp_path, sql)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_ours_only_add():
+def test_our_migrations_pass():
     run = subprocess.run([ROOT / "tools/lint/migrations"], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (0, "")

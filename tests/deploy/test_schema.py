@@ -1,4 +1,4 @@
-"""A new version's pods may start before its migrations are done. They wait, and /readyz says what for."""
+"""Pods of a new version may start before its migrations are applied. They wait, and /readyz names the reason."""
 
 import http.client
 import json
@@ -16,9 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 from service import BASE, BUILD, SECRET, Database
 from waiting import wait_until
 
-PATIENCE_S = 60
-AWAY = "127.0.0.1:1"
-# What is not ready although the schema is: Kafka is away, so that nobody else's clicks are counted here.
+TIMEOUT_S = 60
+UNREACHABLE = "127.0.0.1:1"
+# The role of each service, and the checks that fail even with the right schema. Kafka is unreachable, so
+# that no clicks of other tests are counted here.
 ROLES = {
     "redirector": ("waymark_redirector", set()),
     "links-api": ("waymark_links_api", set()),
@@ -47,7 +48,7 @@ class Pod:
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")},
             "PG_URL": database.url(ROLES[name][0]),
             "REDIS_URL": database.redis.url,
-            "KAFKA_BROKERS": AWAY,
+            "KAFKA_BROKERS": UNREACHABLE,
             "PUBLIC_BASE_URL": BASE,
             "JWT_SECRET": SECRET,
             "JOURNAL_DIR": str(folder / "journal"),
@@ -57,7 +58,7 @@ class Pod:
         self.process = subprocess.Popen([BUILD / "bin" / name], env=environment, stderr=self.log, stdout=self.log)
 
     def not_ready(self):
-        """The names of the failing checks; None while nobody answers."""
+        """The names of the failing checks; None while the service does not answer."""
         try:
             with urllib.request.urlopen(f"{self.ops}/readyz", timeout=5):
                 return set()
@@ -67,7 +68,7 @@ class Pod:
             assert self.process.poll() is None, self.text()
             return None
 
-    def says(self, event):
+    def has_logged(self, event):
         return f'"event":"{event}"' in self.text()
 
     def text(self):
@@ -75,7 +76,7 @@ class Pod:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(PATIENCE_S)
+        status = self.process.wait(TIMEOUT_S)
         text = self.text()
         assert "Sanitizer" not in text and "runtime error" not in text, text
         return status
@@ -91,7 +92,7 @@ def database():
 
 @pytest.fixture
 def older(tmp_path):
-    """The migrations of the version before."""
+    """The migrations of the previous version."""
     folder = tmp_path / "migrations"
     folder.mkdir()
     for file in sorted((ROOT / "db/migrations").glob("*.sql"))[:-1]:
@@ -99,17 +100,17 @@ def older(tmp_path):
     return folder
 
 
-def test_services_are_not_ready_before_the_migrations_of_their_version_are_done(database, older, tmp_path):
+def test_services_are_not_ready_before_their_migrations_are_applied(database, older, tmp_path):
     migrate(database, older)
     pods = [Pod(name, database, tmp_path) for name in ROLES]
     try:
         for pod in pods:
-            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), PATIENCE_S, f"{pod.name} to wait for the schema")
-            wait_until(lambda pod=pod: pod.says("postgres_schema_is_too_old"), PATIENCE_S, f"{pod.name} to log it")
+            wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), TIMEOUT_S, f"{pod.name} to wait for the schema")
+            wait_until(lambda pod=pod: pod.has_logged("postgres_schema_is_too_old"), TIMEOUT_S, f"{pod.name} to log it")
         migrate(database, ROOT / "db/migrations")
         for pod in pods:
             wanted = ROLES[pod.name][1]
-            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, PATIENCE_S, f"only {wanted or 'nothing'} to fail in {pod.name}")
+            wait_until(lambda pod=pod, wanted=wanted: pod.not_ready() == wanted, TIMEOUT_S, f"only {wanted or 'nothing'} to fail in {pod.name}")
     finally:
         statuses = {pod.name: pod.stop() for pod in pods}
     assert {name: status for name, status in statuses.items() if status} == {}

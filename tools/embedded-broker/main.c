@@ -1,6 +1,7 @@
 /*
- * A broker for a machine where Apache Kafka cannot be had: librdkafka's mock cluster with the topics of a topics file.
- * Everything is in memory (5 MiB or 100,000 messages per partition) and ends with the process.
+ * A broker for machines without Apache Kafka: librdkafka's mock cluster, with the topics of a
+ * topics file. All data is in memory (5 MiB or 100,000 messages per partition) and is lost when the
+ * process ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #define PROBLEMS_MAX (16 * 1024)
 #define MESSAGE_MAX 512
 
-static bool make_topics(rd_kafka_mock_cluster_t *cluster, const struct topic_file *file)
+static bool create_topics(rd_kafka_mock_cluster_t *cluster, const struct topic_file *file)
 {
 	for (size_t i = 0; i < file->count; i++) {
 		const struct kafka_topic *topic = &file->topics[i];
@@ -31,13 +32,13 @@ static bool make_topics(rd_kafka_mock_cluster_t *cluster, const struct topic_fil
 	return true;
 }
 
-/* Written beside and renamed, so that a reader never sees half of it. */
-static bool announce(const char *servers, const char *path)
+/* Writes the address atomically: to a temporary file, which is then renamed. */
+static bool write_bootstrap_file(const char *servers, const char *path)
 {
-	char beside[4096];
-	snprintf(beside, sizeof(beside), "%s.new", path);
-	FILE *file = fopen(beside, "we");
-	if (!file || fprintf(file, "%s\n", servers) < 0 || fclose(file) != 0 || rename(beside, path) != 0) {
+	char temporary[4096];
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	FILE *file = fopen(temporary, "we");
+	if (!file || fprintf(file, "%s\n", servers) < 0 || fclose(file) != 0 || rename(temporary, path) != 0) {
 		perror(path);
 		return false;
 	}
@@ -48,23 +49,26 @@ static bool serve(const struct topic_file *file, const char *bootstrap_path, str
 {
 	char message[MESSAGE_MAX];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	/* The owner of a mock cluster is a client without brokers: its notice that it has none is no news. */
+	/*
+	 * A mock cluster needs a client, which has no brokers. Its log message about that is
+	 * suppressed.
+	 */
 	rd_kafka_conf_set(conf, "log_level", "4", message, sizeof(message));
-	rd_kafka_t *owner = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
-	if (!owner) {
+	rd_kafka_t *client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
+	if (!client) {
 		rd_kafka_conf_destroy(conf);
 		fprintf(stderr, "embedded-broker: %s\n", message);
 		return false;
 	}
-	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(owner, 1);
-	bool right = cluster && make_topics(cluster, file) &&
-	             announce(rd_kafka_mock_cluster_bootstraps(cluster), bootstrap_path);
-	if (right)
+	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(client, 1);
+	bool is_ready = cluster && create_topics(cluster, file) &&
+	             write_bootstrap_file(rd_kafka_mock_cluster_bootstraps(cluster), bootstrap_path);
+	if (is_ready)
 		shutdown_wait(shutdown);
 	if (cluster)
 		rd_kafka_mock_cluster_destroy(cluster);
-	rd_kafka_destroy(owner);
-	return right;
+	rd_kafka_destroy(client);
+	return is_ready;
 }
 
 int main(int argc, char **argv)
@@ -72,7 +76,7 @@ int main(int argc, char **argv)
 	if (argc != 3) {
 		fprintf(stderr,
 		        "usage: embedded-broker TOPICS_FILE BOOTSTRAP_FILE\n"
-		        "Serves the topics until SIGTERM; writes its address to BOOTSTRAP_FILE when it is ready.\n");
+		        "Serves the topics until SIGTERM. Writes its address to BOOTSTRAP_FILE when it is ready.\n");
 		return USAGE_STATUS;
 	}
 	struct shutdown *shutdown = shutdown_new();

@@ -42,9 +42,9 @@ static enum err read_sql(const char *path, const char *file, struct strbuf *sql)
 	size_t n;
 	while ((n = fread(chunk, 1, sizeof(chunk), in)) > 0)
 		strbuf_add(sql, chunk, n);
-	bool whole = !ferror(in);
+	bool is_complete = !ferror(in);
 	fclose(in);
-	if (!whole || strbuf_status(sql) != OK || sql->len == 0 || strlen(sql->data) != sql->len)
+	if (!is_complete || strbuf_status(sql) != OK || sql->len == 0 || strlen(sql->data) != sql->len)
 		return ERR_INVALID;
 	return OK;
 }
@@ -53,14 +53,15 @@ static enum err read_file(const char *path, const char *file, struct migration_f
 {
 	struct migration m;
 	if (migration_parse_file(file, &m) != OK) {
-		strbuf_add_format(problems, "%s: is not named NNNN_name.sql (NNNN from 0001, name of a-z, 0-9, _)\n",
+		strbuf_add_format(problems, "%s: must be named NNNN_name.sql (NNNN from 0001, name of a-z, 0-9, _)\n",
 		                  file);
 		return ERR_INVALID;
 	}
 	struct strbuf sql;
 	strbuf_init(&sql, MIGRATION_SQL_MAX);
 	if (read_sql(path, file, &sql) != OK) {
-		strbuf_add_format(problems, "%s: cannot be read, is empty, too large, or is not text\n", file);
+		strbuf_add_format(problems, "%s: must be a readable text file that is not empty and not too large\n",
+		                  file);
 		strbuf_clear(&sql);
 		return ERR_INVALID;
 	}
@@ -95,7 +96,7 @@ static enum err check_versions(const struct migration_folder *folder, struct str
 			continue;
 		migration_format_file(&folder->files[i - 1].migration, names[0]);
 		migration_format_file(&folder->files[i].migration, names[1]);
-		strbuf_add_format(problems, "%s and %s: have the same version\n", names[0], names[1]);
+		strbuf_add_format(problems, "%s and %s: must not have the same version\n", names[0], names[1]);
 		err = ERR_INVALID;
 	}
 	return err;
@@ -146,7 +147,7 @@ static enum err compare_one(const struct migration *recorded, const struct migra
 	char file[MIGRATION_FILE_SIZE];
 	migration_format_file(recorded, file);
 	if (!found) {
-		strbuf_add_format(problems, "%s: has been applied, but the file is missing (recorded sha256 %s)\n",
+		strbuf_add_format(problems, "%s: was applied, but the file is missing (recorded sha256 %s)\n",
 		                  file, recorded->sha256);
 		return ERR_CONFLICT;
 	}
@@ -154,25 +155,25 @@ static enum err compare_one(const struct migration *recorded, const struct migra
 		char other[MIGRATION_FILE_SIZE];
 		migration_format_file(found, other);
 		strbuf_add_format(problems,
-		                  "%s: has been applied, but is %s now (recorded sha256 %s, file sha256 %s)\n", file,
+		                  "%s: was applied, but is now named %s (recorded sha256 %s, file sha256 %s)\n", file,
 		                  other, recorded->sha256, found->sha256);
 		return ERR_CONFLICT;
 	}
 	if (strcmp(recorded->sha256, found->sha256) != 0) {
 		strbuf_add_format(problems,
-		                  "%s: has changed since it was applied (recorded sha256 %s, file sha256 %s)\n", file,
+		                  "%s: was changed after it was applied (recorded sha256 %s, file sha256 %s)\n", file,
 		                  recorded->sha256, found->sha256);
 		return ERR_CONFLICT;
 	}
 	return OK;
 }
 
-static enum err refuse_late(const struct migration *late, int64_t last, struct strbuf *problems)
+static enum err report_late(const struct migration *late, int64_t last, struct strbuf *problems)
 {
 	char file[MIGRATION_FILE_SIZE];
 	migration_format_file(late, file);
 	strbuf_add_format(problems,
-	                  "%s: comes out of order, version %04lld has been applied already (file sha256 %s)\n", file,
+	                  "%s: is out of order, because version %04lld is applied already (file sha256 %s)\n", file,
 	                  (long long)last, late->sha256);
 	return ERR_CONFLICT;
 }
@@ -184,7 +185,7 @@ enum err migration_compare(const struct migration_folder *folder, const struct m
 	size_t f = 0;
 	for (size_t r = 0; r < count; r++) {
 		for (; f < folder->count && folder->files[f].migration.version < recorded[r].version; f++)
-			err = refuse_late(&folder->files[f].migration, recorded[count - 1].version, problems);
+			err = report_late(&folder->files[f].migration, recorded[count - 1].version, problems);
 		bool has = f < folder->count && folder->files[f].migration.version == recorded[r].version;
 		if (compare_one(&recorded[r], has ? &folder->files[f].migration : NULL, problems) != OK)
 			err = ERR_CONFLICT;

@@ -1,5 +1,6 @@
 /*
- * Pure but for migration_folder_read. The files db/migrations/NNNN_name.sql, and what the database remembers of them.
+ * Pure, except for migration_folder_read. The files db/migrations/NNNN_name.sql, and their
+ * comparison with the migrations that a database has recorded.
  */
 #ifndef WAYMARK_TOOLS_MIGRATE_MIGRATION_H
 #define WAYMARK_TOOLS_MIGRATE_MIGRATION_H
@@ -16,7 +17,7 @@
 #define MIGRATION_SQL_MAX (4 * 1024 * 1024)
 #define MIGRATIONS_MAX 1000
 
-/* What is recorded of an applied one. */
+/* The record of an applied migration. */
 struct migration {
 	int64_t version;                    /* NNNN, 1 to 9999 */
 	char name[MIGRATION_NAME_SIZE];     /* "links" */
@@ -28,7 +29,7 @@ struct migration_file {
 	char *sql;
 };
 
-/* In the order of their versions. */
+/* Ordered by version. */
 struct migration_folder {
 	size_t count;
 	struct migration_file files[MIGRATIONS_MAX];
@@ -37,20 +38,24 @@ struct migration_folder {
 /* "0003_links.sql" */
 void migration_format_file(const struct migration *m, char out[static MIGRATION_FILE_SIZE]);
 
-/* Reads version and name ([a-z0-9_]) from "0003_links.sql". ERR_INVALID: not of that form. */
+/*
+ * Reads version and name ([a-z0-9_]) from "0003_links.sql". ERR_INVALID: the name has another form.
+ */
 enum err migration_parse_file(const char *file, struct migration *m) MUST_CHECK;
 
 /*
- * Reads every *.sql of the folder at path. ERR_INVALID, with one line for each to problems: a name of another form, a
- * version that comes twice, a file that is empty, not text or larger than MIGRATION_SQL_MAX, or no folder at all.
+ * Reads every *.sql of the folder at path. ERR_INVALID, with one line per problem in problems: a
+ * file name of another form; a version used twice; a file that is empty, not text or larger than
+ * MIGRATION_SQL_MAX; no such folder.
  */
 enum err migration_folder_read(const char *path, struct migration_folder **out, struct strbuf *problems) MUST_CHECK;
 void migration_folder_free(struct migration_folder *folder);
 
 /*
- * Whether the folder continues what the database recorded (in the order of versions). ERR_CONFLICT, with one line for
- * each to problems: a recorded file that is missing or has another checksum or name, a file that comes before the last
- * recorded one without being recorded. OK: the files from index *next on are pending.
+ * Checks that the folder continues the recorded migrations, which are ordered by version. OK: the
+ * files from index *next on are pending. ERR_CONFLICT, with one line per problem in problems: the
+ * file of a recorded migration is missing, renamed or changed, or a file older than the last
+ * recorded one is not recorded.
  */
 enum err migration_compare(const struct migration_folder *folder, const struct migration *recorded, size_t count,
                            size_t *next, struct strbuf *problems) MUST_CHECK;

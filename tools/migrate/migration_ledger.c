@@ -2,7 +2,10 @@
 
 #include "lib/net/pg_transaction.h"
 
-/* "waymark", as a number: runs of other programs' migrations in the same database do not wait for ours. */
+/*
+ * "waymark" as a number, so that migrations of other programs in the same database use another
+ * lock.
+ */
 #define LOCK_KEY 0x7761796d61726bLL
 
 enum err migration_ledger_lock(struct pg_conn *conn)
@@ -17,7 +20,7 @@ enum err migration_ledger_lock(struct pg_conn *conn)
 	                    "version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
 	                    "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
 	                    NULL, NULL);
-	/* Services wait for the version that they need (lib/net/pg_schema.h). */
+	/* Services read it to wait for the version that they need (lib/net/pg_schema.h). */
 	if (err == OK)
 		err = pg_conn_query(conn, "GRANT SELECT ON schema_migrations TO PUBLIC", NULL, NULL);
 	return err;

@@ -1,5 +1,6 @@
 /*
- * One thread at a time. The table schema_migrations(version, name, sha256, applied_at), and applying what is not in it.
+ * One thread at a time. The table schema_migrations(version, name, sha256, applied_at): which
+ * migrations a database has.
  */
 #ifndef WAYMARK_TOOLS_MIGRATE_MIGRATION_LEDGER_H
 #define WAYMARK_TOOLS_MIGRATE_MIGRATION_LEDGER_H
@@ -10,21 +11,22 @@
 
 struct migration_ledger {
 	size_t count;
-	struct migration recorded[MIGRATIONS_MAX]; /* in the order of versions */
+	struct migration recorded[MIGRATIONS_MAX]; /* ordered by version */
 };
 
 /*
- * Waits until no other run migrates this database; the lock is let go when conn is closed. Makes the table if there is
- * none.
+ * Waits until no other run migrates this database. The lock is released when conn is closed.
+ * Creates the table if it does not exist.
  */
 enum err migration_ledger_lock(struct pg_conn *conn) MUST_CHECK;
 
-/* What is recorded; nothing, if there is no table. ERR_LIMIT: more than MIGRATIONS_MAX. */
+/* Reads all records; none if there is no table. ERR_LIMIT: more than MIGRATIONS_MAX. */
 enum err migration_ledger_read(struct pg_conn *conn, struct migration_ledger *out) MUST_CHECK;
 
 /*
- * Runs the file and records it, in one transaction. ERR_UNAVAILABLE: it may or may not have been applied, a second run
- * finds out. Anything else but OK: nothing of it is left; pg_conn_message says why.
+ * Runs the file and records it, in one transaction. ERR_UNAVAILABLE: the outcome is unknown; the
+ * next run finds out. Any other error: the migration was rolled back; pg_conn_message gives the
+ * reason.
  */
 enum err migration_ledger_apply(struct pg_conn *conn, const struct migration_file *file) MUST_CHECK;
 

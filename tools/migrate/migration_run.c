@@ -14,10 +14,10 @@
 
 enum err migration_run_connect(const char *url, int64_t wait_s, const struct log *log, struct pg_conn **out)
 {
-	int64_t until_us = clock_steady_us(clock_system()) + wait_s * CLOCK_US_PER_S;
-	/* Only the first failure is logged: the others would say the same. */
+	int64_t deadline_us = clock_steady_us(clock_system()) + wait_s * CLOCK_US_PER_S;
+	/* Only the first failure is logged; the following ones would repeat it. */
 	enum err err = pg_conn_open(url, APPLICATION_NAME, CONNECT_TIMEOUT_MS, 0, log, out);
-	while (err != OK && clock_steady_us(clock_system()) < until_us) {
+	while (err != OK && clock_steady_us(clock_system()) < deadline_us) {
 		poll(NULL, 0, RETRY_MS);
 		err = pg_conn_open(url, APPLICATION_NAME, CONNECT_TIMEOUT_MS, 0, NULL, out);
 	}
@@ -28,7 +28,7 @@ enum err migration_run_connect(const char *url, int64_t wait_s, const struct log
 	return err;
 }
 
-/* Compares the folder with what is recorded: the files from *next on are pending. */
+/* Compares the folder with the records: the files from *next on are pending. */
 static enum err find_pending(struct pg_conn *conn, const struct migration_folder *folder, size_t *next,
                              struct strbuf *problems)
 {

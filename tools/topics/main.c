@@ -10,7 +10,7 @@
 #include "tools/topics/topic_file.h"
 
 #define PROBLEMS_MAX (16 * 1024)
-#define EXIT_TRY_AGAIN 75 /* EX_TEMPFAIL */
+#define EXIT_TEMPORARY 75 /* EX_TEMPFAIL */
 
 struct config {
 	struct kafka_config kafka;
@@ -24,35 +24,35 @@ static const struct env_var vars[] = {
 	KAFKA_CONFIG_VARS(struct config, kafka),
 	ENV_TEXT("TOPICS_FILE", struct config, topics_file, "deploy/topics.conf", "the list of topics"),
 	ENV_INT("TOPICS_REPLICATION", struct config, replication, "-1", -1, 100,
-	        "copies of each partition; -1 = the brokers' default"),
+	        "replicas of each partition; -1 = the brokers' default"),
 	ENV_INT("TOPICS_MIN_INSYNC", struct config, min_insync, "-1", -1, 100,
-	        "copies that must have a record before it counts as written (min.insync.replicas), of topics that do not say "
-	        "so themselves; -1 = the brokers' default, which is 1 unless they were told otherwise"),
+	        "min.insync.replicas of topics whose line does not set it: replicas that must have a record before it "
+	        "counts as written; -1 = the brokers' default"),
 	ENV_INT("TOPICS_TIMEOUT_MS", struct config, timeout_ms, "30000", 1, 3600000,
 	        "how long to wait for the brokers"),
 };
 
 static const struct program program = {
 	.name = "waymark-topics",
-	.summary = "makes the Kafka topics that are missing and checks those that exist; may be run again at any time",
+	.summary = "creates missing Kafka topics and checks existing ones; safe to run again at any time",
 	.vars = vars,
 	.var_count = sizeof(vars) / sizeof(vars[0]),
 };
 
-/* 0 copies are as good as no word about them. */
-static enum err demand_copies(const struct config *config, struct topic_file *file, struct strbuf *problems)
+/* 0 and -1 leave the brokers' default. */
+static enum err set_min_insync(const struct config *config, struct topic_file *file, struct strbuf *problems)
 {
 	if (config->min_insync < 1)
 		return OK;
 	enum err result = topic_file_set(file, "min.insync.replicas", config->min_insync);
 	if (result != OK)
-		strbuf_add_text(problems, "a topic has no room for min.insync.replicas\n");
+		strbuf_add_text(problems, "a topic has too many settings to add min.insync.replicas\n");
 	return result;
 }
 
 static int exit_status(enum err result)
 {
-	return result == OK ? EXIT_SUCCESS : result == ERR_UNAVAILABLE ? EXIT_TRY_AGAIN : EXIT_FAILURE;
+	return result == OK ? EXIT_SUCCESS : result == ERR_UNAVAILABLE ? EXIT_TEMPORARY : EXIT_FAILURE;
 }
 
 static int ensure(const struct config *config, const struct topic_file *file)
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
 	if (topic_file_read(config.topics_file, file, &problems) == OK &&
-	    demand_copies(&config, file, &problems) == OK) {
+	    set_min_insync(&config, file, &problems) == OK) {
 		status = ensure(&config, file);
 	} else {
 		fprintf(stderr, "%s: %s:\n%s", program.name, config.topics_file, problems.data);

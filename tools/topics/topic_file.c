@@ -14,7 +14,7 @@
 #define PARTITIONS_MAX 10000
 #define BLANKS " \t"
 
-/* Cuts the next word off *rest; NULL when there is none. */
+/* Cuts the next word off *rest; NULL at the end of the line. */
 static char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, BLANKS);
@@ -33,7 +33,7 @@ static bool is_topic_name(const char *name)
 	return len > 0 && len <= KAFKA_TOPIC_NAME_MAX && strspn(name, allowed) == len;
 }
 
-static bool is_known(const struct topic_file *file, const char *name)
+static bool is_listed(const struct topic_file *file, const char *name)
 {
 	for (size_t i = 0; i < file->count; i++) {
 		if (strcmp(file->topics[i].name, name) == 0)
@@ -42,7 +42,7 @@ static bool is_known(const struct topic_file *file, const char *name)
 	return false;
 }
 
-/* "" or what is wrong with the setting. */
+/* Returns "" or the problem with the setting. The functions below do the same. */
 static const char *add_setting(struct kafka_topic *topic, const char *word)
 {
 	if (topic->setting_count == KAFKA_TOPIC_SETTINGS_MAX)
@@ -50,9 +50,9 @@ static const char *add_setting(struct kafka_topic *topic, const char *word)
 	struct kafka_topic_setting *setting = &topic->settings[topic->setting_count];
 	const char *equals = strchr(word, '=');
 	if (!equals || equals == word || equals[1] == '\0')
-		return "a setting is name=value";
+		return "a setting must be name=value";
 	if ((size_t)(equals - word) >= sizeof(setting->name) || strlen(equals + 1) >= sizeof(setting->value))
-		return "a name or value is longer than 63 bytes";
+		return "the name or value of a setting must not exceed 63 bytes";
 	memcpy(setting->name, word, (size_t)(equals - word));
 	memcpy(setting->value, equals + 1, strlen(equals + 1));
 	topic->setting_count++;
@@ -63,14 +63,14 @@ static const char *parse_topic(const struct topic_file *file, char *line, struct
 {
 	const char *name = next_word(&line);
 	if (!is_topic_name(name))
-		return "not a topic name";
-	if (is_known(file, name))
-		return "the topic is named twice";
+		return "the first word must be a topic name";
+	if (is_listed(file, name))
+		return "the topic is listed twice";
 	memcpy(topic->name, name, strlen(name));
 	const char *partitions = next_word(&line);
 	int64_t number = 0;
 	if (!partitions || number_parse(partitions, 1, PARTITIONS_MAX, &number) != OK)
-		return "the second word is not a number of partitions";
+		return "the second word must be the number of partitions";
 	topic->partitions = (int32_t)number;
 	const char *problem = "";
 	for (const char *word; *problem == '\0' && (word = next_word(&line)) != NULL;)
@@ -123,9 +123,9 @@ enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf
 	size_t len = fread(text, 1, FILE_BYTES_MAX, file);
 	enum err result = ERR_INVALID;
 	if (ferror(file) || !feof(file))
-		strbuf_add_format(problems, "%s: cannot be read, or is longer than %d bytes\n", path, FILE_BYTES_MAX);
+		strbuf_add_format(problems, "%s: cannot be read, or exceeds %d bytes\n", path, FILE_BYTES_MAX);
 	else if (strlen(text) != len)
-		strbuf_add_format(problems, "%s: has a NUL in it\n", path);
+		strbuf_add_format(problems, "%s: contains a NUL byte\n", path);
 	else
 		result = topic_file_parse(text, out, problems);
 	free(text);

@@ -1,6 +1,6 @@
 /*
- * Pure. The list of topics in deploy/topics.conf: one per line, "name partitions setting=value …"; "#" begins a
- * comment.
+ * Pure, except for topic_file_read. The list of topics in deploy/topics.conf: one per line,
+ * "name partitions setting=value …". "#" starts a comment.
  */
 #ifndef WAYMARK_TOOLS_TOPICS_TOPIC_FILE_H
 #define WAYMARK_TOOLS_TOPICS_TOPIC_FILE_H
@@ -20,15 +20,18 @@ struct topic_file {
 };
 
 /*
- * Reads the text of the file. ERR_INVALID: lines are wrong, each named with its number in problems
- * ("line 4: 0 is not a number of partitions").
+ * Parses the text of the file. ERR_INVALID: problems has a line for each invalid line, with its
+ * number ("line 4: the second word must be the number of partitions").
  */
 enum err topic_file_parse(const char *text, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
 
-/* The same from the file at path; that it cannot be read is a problem, too. */
+/* Parses the file at path. ERR_INVALID as above, or the file cannot be read. */
 enum err topic_file_read(const char *path, struct topic_file *out, struct strbuf *problems) MUST_CHECK;
 
-/* Gives each topic this setting that has none of the name. ERR_LIMIT: one has no room for it, and none was changed. */
+/*
+ * Adds the setting to each topic that does not set it. ERR_LIMIT: a topic has no room for it; no
+ * topic was changed.
+ */
 enum err topic_file_set(struct topic_file *file, const char *name, int64_t value) MUST_CHECK;
 
 #endif

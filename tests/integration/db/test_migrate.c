@@ -17,11 +17,11 @@
 
 #define SETTINGS 3
 
-/* A database of its own, and a folder with two migrations. */
+/* A database per test, and a folder with two migrations. */
 struct migrate_fixture {
 	struct net_fixture *net;
 	struct pg_conn *admin;
-	char url[512]; /* of the own database */
+	char url[512]; /* of the test's database */
 	char folder[64];
 };
 
@@ -40,7 +40,7 @@ static void put(const struct migrate_fixture *f, const char *file, const char *s
 	assert_int_equal(fclose(out), 0);
 }
 
-static void take_away(const struct migrate_fixture *f, const char *file)
+static void remove_file(const struct migrate_fixture *f, const char *file)
 {
 	char path[160];
 	snprintf(path, sizeof(path), "%s/%s", f->folder, file);
@@ -92,7 +92,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The environment of this process with other settings; free the array, not its texts. */
+/* This process's environment with settings added. The caller frees the array, not its strings. */
 static char **environment_with(char *const settings[SETTINGS])
 {
 	size_t count = 0;
@@ -109,7 +109,7 @@ static char **environment_with(char *const settings[SETTINGS])
 	return environment;
 }
 
-/* Starts the program; its stdout and stderr go to the descriptor. */
+/* Starts the program with stdout and stderr redirected to output. */
 static pid_t start(char *const settings[SETTINGS], const char *argument, int output)
 {
 	char path[512];
@@ -158,12 +158,12 @@ static struct run run_migrate(const struct migrate_fixture *f, const char *argum
 	return run_with(f->url, f->folder, "", argument);
 }
 
-/* Runs and compares the status and a part of the output. */
+/* Runs the program and checks its exit status and a part of its output. */
 static void expect(const struct migrate_fixture *f, const char *argument, int status, const char *words)
 {
 	struct run run = run_migrate(f, argument);
 	if (run.status != status || !strstr(run.output.data, words))
-		fail_msg("status %d, and it said: %s", run.status, run.output.data);
+		fail_msg("status %d, output: %s", run.status, run.output.data);
 	strbuf_clear(&run.output);
 }
 
@@ -176,7 +176,7 @@ static int64_t ask(const struct migrate_fixture *f, const char *sql)
 	return value;
 }
 
-static void applies_what_is_pending_and_nothing_twice(void **state)
+static void applies_pending_migrations_once(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "", 0, "applied 0001_first.sql\nmigrate: applied 0002_second.sql\n");
@@ -188,7 +188,7 @@ static void applies_what_is_pending_and_nothing_twice(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 2);
 }
 
-static void shows_what_is_applied_and_pending_without_writing(void **state)
+static void lists_applied_and_pending_migrations_without_writing(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "--status", 0, "pending  0001_first.sql\npending  0002_second.sql\n");
@@ -214,8 +214,8 @@ static void refuses_a_changed_file_and_applies_nothing(void **state)
 	expect(f, "", 0, "2 applied now");
 	put(f, "0001_first.sql", "CREATE TABLE other (a int);");
 	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
-	expect(f, "", 1, "0001_first.sql: has changed since it was applied (recorded sha256 ");
-	expect(f, "--status", 1, "0001_first.sql: has changed");
+	expect(f, "", 1, "0001_first.sql: was changed after it was applied (recorded sha256 ");
+	expect(f, "--status", 1, "0001_first.sql: was changed");
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('other', 'third')"), 0);
 }
 
@@ -223,23 +223,23 @@ static void refuses_a_missing_file_and_applies_nothing(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	expect(f, "", 0, "2 applied now");
-	take_away(f, "0001_first.sql");
+	remove_file(f, "0001_first.sql");
 	put(f, "0003_third.sql", "CREATE TABLE third (a int);");
-	expect(f, "", 1, "0001_first.sql: has been applied, but the file is missing");
+	expect(f, "", 1, "0001_first.sql: was applied, but the file is missing");
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'third'"), 0);
 }
 
-static void refuses_a_file_that_comes_too_late(void **state)
+static void refuses_a_new_file_with_an_old_version(void **state)
 {
 	const struct migrate_fixture *f = *state;
-	take_away(f, "0001_first.sql");
+	remove_file(f, "0001_first.sql");
 	expect(f, "", 0, "1 applied now");
 	put(f, "0001_late.sql", "CREATE TABLE late (a int);");
-	expect(f, "", 1, "0001_late.sql: comes out of order");
+	expect(f, "", 1, "0001_late.sql: is out of order");
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname = 'late'"), 0);
 }
 
-static void leaves_nothing_of_a_migration_that_failed(void **state)
+static void rolls_back_a_failed_migration(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	put(f, "0002_second.sql", "CREATE TABLE second (a int); INSERT INTO nowhere VALUES (1);");
@@ -247,12 +247,12 @@ static void leaves_nothing_of_a_migration_that_failed(void **state)
 	expect(f, "", 1, "0002_second.sql failed: relation \"nowhere\" does not exist");
 	assert_int_equal(ask(f, "SELECT count(*) FROM pg_class WHERE relname IN ('second', 'third')"), 0);
 	assert_int_equal(ask(f, "SELECT count(*) FROM schema_migrations"), 1);
-	/* Never recorded, so it may be corrected. */
+	/* It was not recorded, so the file may be corrected. */
 	put(f, "0002_second.sql", "CREATE TABLE second (a int);");
 	expect(f, "", 0, "2 applied now, 1 before");
 }
 
-static void refuses_a_migration_that_commits_by_itself(void **state)
+static void refuses_a_migration_that_commits(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	put(f, "0002_second.sql", "CREATE TABLE second (a int); COMMIT;");
@@ -267,7 +267,7 @@ static void *run_in_thread(void *arg)
 	return run;
 }
 
-static void lets_two_runs_at_once_apply_everything_once(void **state)
+static void applies_everything_once_in_two_concurrent_runs(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	pthread_t threads[2];
@@ -280,7 +280,7 @@ static void lets_two_runs_at_once_apply_everything_once(void **state)
 		pthread_join(threads[i], &result);
 		struct run *run = result;
 		if (run->status != 0)
-			fail_msg("it said: %s", run->output.data);
+			fail_msg("output: %s", run->output.data);
 		applied += strstr(run->output.data, "applied 0003_slow.sql") != NULL;
 		strbuf_clear(&run->output);
 		free(run);
@@ -289,7 +289,7 @@ static void lets_two_runs_at_once_apply_everything_once(void **state)
 	assert_int_equal(ask(f, "SELECT count(*) FROM first"), 2);
 }
 
-static void lists_every_wrong_variable(void **state)
+static void lists_every_invalid_variable(void **state)
 {
 	(void)state;
 	struct run run = run_with("nonsense", "/nowhere", "x", "");
@@ -300,18 +300,18 @@ static void lists_every_wrong_variable(void **state)
 	strbuf_clear(&run.output);
 }
 
-static void waits_for_a_server_that_is_away(void **state)
+static void waits_for_a_server_that_cannot_be_reached(void **state)
 {
 	const struct migrate_fixture *f = *state;
 	char url[512];
 	snprintf(url, sizeof(url), "%s", f->url);
 	struct tcp_proxy *proxy = net_fixture_proxy(url, sizeof(url));
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
-	int64_t begun_ms = net_fixture_now_ms();
+	int64_t started_ms = net_fixture_now_ms();
 	struct run run = run_with(url, f->folder, "1", "");
 	assert_int_equal(run.status, 1);
 	assert_non_null(strstr(run.output.data, "could not be reached within 1 s"));
-	assert_in_range(net_fixture_now_ms() - begun_ms, 1000, 10000);
+	assert_in_range(net_fixture_now_ms() - started_ms, 1000, 10000);
 	strbuf_clear(&run.output);
 	struct migrate_fixture through = *f;
 	snprintf(through.url, sizeof(through.url), "%s", url);
@@ -332,17 +332,17 @@ static void waits_for_a_server_that_is_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(applies_what_is_pending_and_nothing_twice),
-		WITH_FIXTURE(shows_what_is_applied_and_pending_without_writing),
+		WITH_FIXTURE(applies_pending_migrations_once),
+		WITH_FIXTURE(lists_applied_and_pending_migrations_without_writing),
 		WITH_FIXTURE(applies_the_schema_of_this_tree),
 		WITH_FIXTURE(refuses_a_changed_file_and_applies_nothing),
 		WITH_FIXTURE(refuses_a_missing_file_and_applies_nothing),
-		WITH_FIXTURE(refuses_a_file_that_comes_too_late),
-		WITH_FIXTURE(leaves_nothing_of_a_migration_that_failed),
-		WITH_FIXTURE(refuses_a_migration_that_commits_by_itself),
-		WITH_FIXTURE(lets_two_runs_at_once_apply_everything_once),
-		cmocka_unit_test(lists_every_wrong_variable),
-		WITH_FIXTURE(waits_for_a_server_that_is_away),
+		WITH_FIXTURE(refuses_a_new_file_with_an_old_version),
+		WITH_FIXTURE(rolls_back_a_failed_migration),
+		WITH_FIXTURE(refuses_a_migration_that_commits),
+		WITH_FIXTURE(applies_everything_once_in_two_concurrent_runs),
+		cmocka_unit_test(lists_every_invalid_variable),
+		WITH_FIXTURE(waits_for_a_server_that_cannot_be_reached),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

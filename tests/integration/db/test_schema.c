@@ -36,7 +36,7 @@ static void purge_link(struct pg_conn *conn, const char *slug)
 	pg_result_free(rows);
 }
 
-static void never_issues_the_slug_of_a_purged_link_again(void **state)
+static void never_accepts_the_slug_of_a_purged_link_again(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_conn *conn = net_fixture_pg(f);
@@ -51,7 +51,7 @@ static void never_issues_the_slug_of_a_purged_link_again(void **state)
 	pg_conn_close(conn);
 }
 
-static void takes_slugs_that_differ_in_case_for_two(void **state)
+static void treats_slugs_as_case_sensitive(void **state)
 {
 	(void)state;
 	struct pg_conn *conn = net_fixture_pg(*state);
@@ -94,8 +94,8 @@ static bool waits_for_a_lock(void *ctx)
 	                       &p) == 1;
 }
 
-/* An insert meets a purge of the same slug that has not ended yet. */
-static void meet_a_purge(const struct net_fixture *f, bool commits)
+/* Inserts a slug while an uncommitted transaction purges it. */
+static void insert_during_purge(const struct net_fixture *f, bool commits)
 {
 	struct pg_conn *purger = net_fixture_pg(f);
 	struct inserter inserter = { .conn = net_fixture_pg(f), .slug = f->unique };
@@ -120,15 +120,15 @@ static void meet_a_purge(const struct net_fixture *f, bool commits)
 
 static void refuses_an_insert_that_waited_for_a_purge(void **state)
 {
-	meet_a_purge(*state, true);
+	insert_during_purge(*state, true);
 }
 
-static void refuses_an_insert_that_waited_for_a_purge_that_failed(void **state)
+static void refuses_an_insert_that_waited_for_a_purge_that_rolled_back(void **state)
 {
-	meet_a_purge(*state, false);
+	insert_during_purge(*state, false);
 }
 
-/* The one number that a statement about one day gives. */
+/* Runs a query about one day, which returns one number. */
 static int64_t ask_of_day(struct pg_conn *conn, const char *sql, int32_t day)
 {
 	struct pg_params p = { 0 };
@@ -169,7 +169,7 @@ static void drop_partition(struct pg_conn *conn, int32_t day)
 	pg_result_free(rows);
 }
 
-static void moves_visits_that_came_early_into_their_partition(void **state)
+static void moves_early_visits_into_their_partition(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	int32_t day = unique_day();
@@ -182,14 +182,14 @@ static void moves_visits_that_came_early_into_their_partition(void **state)
 	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day), 0);
 	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log_default WHERE day = $1::date", day + 1), 1);
 	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
-	/* A second call finds it made. */
+	/* A second call finds the partition. */
 	assert_int_equal(ask_of_day(conn, "SELECT visit_log_make_partition($1::date)::int", day), 0);
 	assert_int_equal(ask_of_day(conn, "SELECT count(*) FROM visit_log WHERE day = $1::date", day), 4);
 	drop_partition(conn, day);
 	pg_conn_close(conn);
 }
 
-static void keeps_one_visit_per_event_in_a_partition_and_beside_it(void **state)
+static void keeps_one_visit_per_event_with_and_without_a_partition(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	int32_t day = unique_day();
@@ -212,7 +212,7 @@ static void keeps_one_visit_per_event_in_a_partition_and_beside_it(void **state)
 struct writer {
 	struct pg_conn *conn;
 	int32_t day;
-	enum err err; /* the first that is not OK */
+	enum err err; /* the first failure */
 };
 
 static void *write_visits(void *arg)
@@ -230,7 +230,7 @@ static bool has_visits(void *ctx)
 	       1;
 }
 
-static void takes_every_visit_that_comes_while_the_partition_is_made(void **state)
+static void accepts_every_visit_while_a_partition_is_created(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct writer observer = { net_fixture_pg(f), unique_day(), OK };
@@ -275,10 +275,10 @@ static void *make_partition(void *arg)
 	return NULL;
 }
 
-static void lets_two_at_once_make_a_partition_once(void **state)
+static void creates_a_partition_once_in_two_concurrent_calls(void **state)
 {
 	const struct net_fixture *f = *state;
-	for (int round = 0; round < 10; round++) {
+	for (int attempt = 0; attempt < 10; attempt++) {
 		struct maker makers[2];
 		pthread_t threads[2];
 		int32_t day = unique_day();
@@ -302,14 +302,14 @@ static void lets_two_at_once_make_a_partition_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(never_issues_the_slug_of_a_purged_link_again),
-		WITH_FIXTURE(takes_slugs_that_differ_in_case_for_two),
+		WITH_FIXTURE(never_accepts_the_slug_of_a_purged_link_again),
+		WITH_FIXTURE(treats_slugs_as_case_sensitive),
 		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge),
-		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge_that_failed),
-		WITH_FIXTURE(moves_visits_that_came_early_into_their_partition),
-		WITH_FIXTURE(keeps_one_visit_per_event_in_a_partition_and_beside_it),
-		WITH_FIXTURE(takes_every_visit_that_comes_while_the_partition_is_made),
-		WITH_FIXTURE(lets_two_at_once_make_a_partition_once),
+		WITH_FIXTURE(refuses_an_insert_that_waited_for_a_purge_that_rolled_back),
+		WITH_FIXTURE(moves_early_visits_into_their_partition),
+		WITH_FIXTURE(keeps_one_visit_per_event_with_and_without_a_partition),
+		WITH_FIXTURE(accepts_every_visit_while_a_partition_is_created),
+		WITH_FIXTURE(creates_a_partition_once_in_two_concurrent_calls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,8 @@
 const char janitor_fixture_count_partitions[] =
 	"SELECT count(*) - 1 FROM pg_inherits WHERE inhparent = 'visit_log'::regclass";
 
-struct run janitor_fixture_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
-                               int64_t at_most_ms)
+struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
+                                   int64_t at_most_ms)
 {
 	return (struct run){
 		.config = &f->config,
@@ -39,7 +39,7 @@ int janitor_fixture_set_up(void **state)
 	f->config = (struct config){ .expired_grace_s = 900, .salts_keep_s = 3600, .visit_log_keep_days = 400 };
 	clock_fake_init(&f->clock, NOON_US);
 	assert_int_equal(fenced_lock_init(&f->lock, "test", "this"), OK);
-	f->run = janitor_fixture_run(f, f->conn, &f->lock, 60000);
+	f->run = janitor_fixture_new_run(f, f->conn, &f->lock, 60000);
 	assert_int_equal(run_start(&f->run), OK);
 	*state = f;
 	return 0;
@@ -55,7 +55,7 @@ int janitor_fixture_tear_down(void **state)
 	return 0;
 }
 
-int64_t janitor_fixture_do(struct janitor_fixture *f, enum err (*task)(struct run *, int64_t *))
+int64_t janitor_fixture_run_task(struct janitor_fixture *f, enum err (*task)(struct run *, int64_t *))
 {
 	int64_t changed = 0;
 	assert_int_equal(task(&f->run, &changed), OK);

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What tests of the janitor's tasks share: a database and a clock of their own, and a run with
- * the rights of the janitor whose lock is taken.
+ * One thread at a time. The fixture of the tests of the janitor's tasks: a database and a fake
+ * clock per test, and a run with the janitor's rights that holds its lock.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_JANITOR_JANITOR_FIXTURE_H
@@ -8,7 +8,7 @@
 #include "services/janitor/run.h"
 #include "tests/support/test_database.h"
 
-#define JANITOR_FIXTURE_DAY 20000 /* 2024-10-04; the clock stands at its noon */
+#define JANITOR_FIXTURE_DAY 20000 /* 2024-10-04; the clock starts at noon */
 
 struct janitor_fixture {
 	struct test_database *db;
@@ -24,17 +24,17 @@ struct janitor_fixture {
 int janitor_fixture_set_up(void **state);
 int janitor_fixture_tear_down(void **state);
 
-/* Another run over another connection and lock. */
-struct run janitor_fixture_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
+/* A run over another connection and lock; not started. */
+struct run janitor_fixture_new_run(struct janitor_fixture *f, struct pg_conn *conn, struct fenced_lock *lock,
                                int64_t at_most_ms);
 
-/* Does a task, which must succeed; gives the rows that it changed. */
-int64_t janitor_fixture_do(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed));
+/* Runs a task, which must succeed; returns the number of rows that it changed. */
+int64_t janitor_fixture_run_task(struct janitor_fixture *f, enum err (*task)(struct run *run, int64_t *changed));
 
-/* 2,500 links; columns: state, state_since, expires_at. */
+/* Adds 2,500 links; columns are the SQL values of state, state_since and expires_at. */
 void janitor_fixture_add_links(struct janitor_fixture *f, const char *columns);
 
-/* Asks for the number of partitions of visit_log, the default one not counted. */
+/* SQL: the number of partitions of visit_log, without the default partition. */
 extern const char janitor_fixture_count_partitions[];
 
 #endif

@@ -7,16 +7,16 @@
 
 #include <stdio.h>
 
-#include "services/janitor/link_lists.h"
+#include "services/janitor/links/link_lists.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
-static int64_t count_in_order(struct janitor_fixture *f)
+static int64_t count_up_to_date(struct janitor_fixture *f)
 {
 	return test_database_ask(f->db, "SELECT count(*) FROM link_ranking JOIN link_statistics USING (link_id) "
 	                                "WHERE visits = visit_count AND visited_at = last_visited_at");
 }
 
-/* As a batch of clicks. */
+/* Updates statistics as a batch of clicks does. */
 static void count_visits(struct janitor_fixture *f)
 {
 	test_database_run(f->db, "INSERT INTO link_statistics AS old (link_id, visit_count, last_visited_at) "
@@ -25,34 +25,34 @@ static void count_visits(struct janitor_fixture *f)
 	                         "last_visited_at = EXCLUDED.last_visited_at");
 }
 
-static void brings_the_order_of_links_up_to_their_statistics(void **state)
+static void copies_visit_counts_into_the_ranking(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	for (int i = 0; i < 3; i++) {
 		count_visits(f);
-		assert_int_equal(count_in_order(f), 0);
-		assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
-		assert_int_equal(count_in_order(f), 2500);
+		assert_int_equal(count_up_to_date(f), 0);
+		assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 2500);
+		assert_int_equal(count_up_to_date(f), 2500);
 	}
-	assert_int_equal(janitor_fixture_do(f, link_lists_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 0);
 }
 
-static void walks_through_all_statistics_when_changes_were_not_noted(void **state)
+static void scans_all_statistics_when_changes_were_not_recorded(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	test_database_run(f->db, "UPDATE link_ranking_sweep SET is_behind = true");
 	count_visits(f);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics_changes"), 0);
-	janitor_fixture_do(f, link_lists_run);
-	assert_int_equal(count_in_order(f), 2500);
+	janitor_fixture_run_task(f, link_lists_run);
+	assert_int_equal(count_up_to_date(f), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking_sweep "
 	                                          "WHERE NOT is_behind AND next_link IS NULL"),
 	                 1);
 }
 
-static void sorts_new_links_into_the_index_of_searches(void **state)
+static void flushes_the_pending_list_of_the_search_index(void **state)
 {
 	struct janitor_fixture *f = *state;
 	static const char pending[] =
@@ -60,11 +60,11 @@ static void sorts_new_links_into_the_index_of_searches(void **state)
 	test_database_run(f->db, "CREATE EXTENSION pageinspect");
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	assert_true(test_database_ask(f->db, pending) > 0);
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, pending), 0);
 }
 
-static void add_links_of_one_kind(struct janitor_fixture *f)
+static void add_similar_links(struct janitor_fixture *f)
 {
 	test_database_run(f->db, "INSERT INTO links (slug, link_type, expires_at, original_url, title) "
 	                         "SELECT 'x' || i, 'TEMPORARY', clock_timestamp() + interval '1 day', "
@@ -82,49 +82,49 @@ static int64_t links_with(struct janitor_fixture *f, const char *trigram)
 	return test_database_ask(f->db, sql);
 }
 
-static void knows_from_a_sample_what_many_links_have(void **state)
+static void samples_which_trigrams_are_frequent(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 0);
-	add_links_of_one_kind(f);
-	janitor_fixture_do(f, link_lists_run);
+	add_similar_links(f);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_search_count"), 6000);
 	assert_int_equal(links_with(f, "exa"), 6000);
 	assert_in_range(links_with(f, "dom"), 30, 90);
 	assert_int_equal(links_with(f, "rdl"), 0);
 }
 
-static void samples_again_when_links_have_doubled_or_after_an_hour(void **state)
+static void samples_again_when_links_doubled_or_after_an_hour(void **state)
 {
 	struct janitor_fixture *f = *state;
-	add_links_of_one_kind(f);
-	janitor_fixture_do(f, link_lists_run);
+	add_similar_links(f);
+	janitor_fixture_run_task(f, link_lists_run);
 	test_database_run(f->db, "DELETE FROM link_search_trigrams");
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(links_with(f, "exa"), 0);
 	test_database_run(f->db, "UPDATE link_search_count SET links = 3000");
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(links_with(f, "exa"), 6000);
 	test_database_run(f->db, "DELETE FROM link_search_trigrams");
 	test_database_run(f->db, "UPDATE link_search_count SET counted_at = counted_at - interval '1 hour'");
-	janitor_fixture_do(f, link_lists_run);
+	janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(links_with(f, "exa"), 6000);
 }
 
-static void counts_no_link_of_those_that_are_gone(void **state)
+static void does_not_count_deleted_links(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
 	count_visits(f);
 	test_database_run(f->db, "DELETE FROM links WHERE id % 2 = 0");
-	assert_int_equal(janitor_fixture_do(f, link_lists_run), 2500);
+	assert_int_equal(janitor_fixture_run_task(f, link_lists_run), 2500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_ranking"), 1250);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = -1"),
 	                 1250);
 }
 
-static void adds_up_what_counts_the_links_of_owners_who_never_ask(void **state)
+static void merges_the_counter_rows_of_owners_that_never_list_their_links(void **state)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db,
@@ -132,22 +132,22 @@ static void adds_up_what_counts_the_links_of_owners_who_never_ask(void **state)
 	test_database_run(f->db, "INSERT INTO link_counts (owner_id, links) "
 	                         "SELECT owner, 2 FROM generate_series(1, 40) AS owner, generate_series(1, 65)");
 	test_database_run(f->db, "INSERT INTO link_counts (owner_id, links) SELECT 99, 3 FROM generate_series(1, 64)");
-	/* Each run looks at three quarters of these pages. */
+	/* Each run samples three quarters of these pages. */
 	static const char crowded[] = "SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id >= 0 "
-				      "GROUP BY owner_id HAVING count(*) > 64) AS crowded_ones";
+				      "GROUP BY owner_id HAVING count(*) > 64) AS crowded_owners";
 	for (int i = 0; i < 100 && test_database_ask(f->db, crowded) > 0; i++)
-		janitor_fixture_do(f, link_lists_run);
+		janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, crowded), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links)::bigint FROM link_counts WHERE owner_id = 0"),
 	                 30000);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (SELECT FROM link_counts WHERE owner_id < 99 "
-	                                          "GROUP BY owner_id HAVING sum(links) IN (130, 30000)) AS right_ones"),
+	                                          "GROUP BY owner_id HAVING sum(links) IN (130, 30000)) AS exact_owners"),
 	                 41);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id = 99"), 64);
 }
 
-/* A sample finds them sooner or later, however many others there are. */
-static void finds_the_fullest_among_many_owners(void **state)
+/* The random sample finds it eventually, however many other owners there are. */
+static void finds_the_owner_with_the_most_counter_rows(void **state)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db,
@@ -156,7 +156,7 @@ static void finds_the_fullest_among_many_owners(void **state)
 	static const char rows[] = "SELECT count(*) FROM link_counts WHERE owner_id = 0";
 	assert_int_equal(test_database_ask(f->db, rows), 200);
 	for (int i = 0; i < 500 && test_database_ask(f->db, rows) > 64; i++)
-		janitor_fixture_do(f, link_lists_run);
+		janitor_fixture_run_task(f, link_lists_run);
 	assert_int_equal(test_database_ask(f->db, rows), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT links FROM link_counts WHERE owner_id = 0"), 200);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_counts WHERE owner_id >= 0"), 199801);
@@ -167,14 +167,14 @@ static void finds_the_fullest_among_many_owners(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(brings_the_order_of_links_up_to_their_statistics),
-		TEST(walks_through_all_statistics_when_changes_were_not_noted),
-		TEST(sorts_new_links_into_the_index_of_searches),
-		TEST(adds_up_what_counts_the_links_of_owners_who_never_ask),
-		TEST(finds_the_fullest_among_many_owners),
-		TEST(knows_from_a_sample_what_many_links_have),
-		TEST(samples_again_when_links_have_doubled_or_after_an_hour),
-		TEST(counts_no_link_of_those_that_are_gone),
+		TEST(copies_visit_counts_into_the_ranking),
+		TEST(scans_all_statistics_when_changes_were_not_recorded),
+		TEST(flushes_the_pending_list_of_the_search_index),
+		TEST(merges_the_counter_rows_of_owners_that_never_list_their_links),
+		TEST(finds_the_owner_with_the_most_counter_rows),
+		TEST(samples_which_trigrams_are_frequent),
+		TEST(samples_again_when_links_doubled_or_after_an_hour),
+		TEST(does_not_count_deleted_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,18 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/janitor/partitions.h"
+#include "services/janitor/retention/partitions.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
-static void makes_partitions_for_today_and_a_week_ahead_day_by_day(void **state)
+static void creates_partitions_for_today_and_a_week_ahead(void **state)
 {
 	struct janitor_fixture *f = *state;
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 0);
 	for (int days = 1; days <= 5; days++) {
 		clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-		assert_int_equal(janitor_fixture_do(f, partitions_run), 1);
+		assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1);
 		assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8 + days);
 	}
 	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004')) + "
@@ -28,19 +28,19 @@ static void makes_partitions_for_today_and_a_week_ahead_day_by_day(void **state)
 	"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "               \
 	"VALUES ('" day "', '00000000-0000-0000-0000-00000000000" id "', '" day "T08:00:00Z', 1, 'a', 302, 1, false)"
 
-static void moves_clicks_that_came_before_their_partition(void **state)
+static void moves_clicks_stored_before_their_partition_existed(void **state)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db, VISIT("2024-10-05", "1"));
 	test_database_run(f->db, VISIT("2025-10-05", "2"));
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 	test_database_run(f->db, VISIT("2024-10-05", "3"));
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_20241005"), 2);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log"), 3);
 }
 
-static void gives_up_on_a_partition_rather_than_make_readers_queue(void **state)
+static void gives_up_rather_than_block_readers(void **state)
 {
 	struct janitor_fixture *f = *state;
 	struct pg_conn *reader = test_database_connect(f->db, NULL);
@@ -52,16 +52,16 @@ static void gives_up_on_a_partition_rather_than_make_readers_queue(void **state)
 	assert_int_equal(changed, 0);
 	assert_int_equal(pg_conn_commit(reader), OK);
 	pg_conn_close(reader);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(makes_partitions_for_today_and_a_week_ahead_day_by_day),
-		TEST(moves_clicks_that_came_before_their_partition),
-		TEST(gives_up_on_a_partition_rather_than_make_readers_queue),
+		TEST(creates_partitions_for_today_and_a_week_ahead),
+		TEST(moves_clicks_stored_before_their_partition_existed),
+		TEST(gives_up_rather_than_block_readers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

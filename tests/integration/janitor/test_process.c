@@ -19,7 +19,7 @@
 #include "tests/support/test_database.h"
 
 #define DEADLINE_MS 60000
-#define NOBODY_URL "postgresql://janitor@127.0.0.1:1/waymark"
+#define UNREACHABLE_URL "postgresql://janitor@127.0.0.1:1/waymark"
 
 struct fixture {
 	struct test_database *db;
@@ -45,7 +45,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A janitor with this database and these "NAME=VALUE"; its log goes to stderr. It does not outlive the test. */
+/*
+ * Starts a janitor with this database and these "NAME=VALUE". It logs to stderr and ends with the
+ * test.
+ */
 static pid_t start(const struct fixture *f, const char *argument, const char *const *settings)
 {
 	char *environment[24] = { NULL };
@@ -66,25 +69,25 @@ static pid_t start(const struct fixture *f, const char *argument, const char *co
 	_exit(127);
 }
 
-/* Waits for the end; gives the exit status, or minus the signal. */
-static int await_end(pid_t pid)
+/* Waits for the process; returns its exit status, or minus the signal. */
+static int await_exit(pid_t pid)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + DEADLINE_MS * CLOCK_US_PER_MS;
 	int status;
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (clock_steady_us(clock_system()) > deadline_us) {
 			kill(pid, SIGKILL);
-			fail_msg("the janitor does not end");
+			fail_msg("the janitor does not exit");
 		}
 		poll(NULL, 0, 10);
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static int end(pid_t pid, int signal)
+static int stop(pid_t pid, int signal)
 {
 	assert_int_equal(kill(pid, signal), 0);
-	return await_end(pid);
+	return await_exit(pid);
 }
 
 static void add_due_links(struct fixture *f, const char *count)
@@ -98,11 +101,11 @@ static void add_due_links(struct fixture *f, const char *count)
 	test_database_run(f->db, sql);
 }
 
-static void does_everything_once_and_ends_well(void **state)
+static void runs_every_task_once_and_exits_with_success(void **state)
 {
 	struct fixture *f = *state;
 	add_due_links(f, "1500");
-	assert_int_equal(await_end(start(f, "--once", NULL)), 0);
+	assert_int_equal(await_exit(start(f, "--once", NULL)), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED'"), 1500);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts WHERE day BETWEEN "
 	                                          "(clock_timestamp() AT TIME ZONE 'UTC')::date AND "
@@ -111,66 +114,66 @@ static void does_everything_once_and_ends_well(void **state)
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass"),
 		9);
-	/* It leaves no lock behind. */
+	/* No lock is left behind. */
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE lock_until > clock_timestamp()"),
 	                 0);
 	const char *const no_grace[] = { "EXPIRED_GRACE_S=0", NULL };
-	assert_int_equal(await_end(start(f, "--once", no_grace)), 0);
+	assert_int_equal(await_exit(start(f, "--once", no_grace)), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_tombstones"), 1500);
 }
 
-static void ends_badly_when_something_could_not_be_done_once(void **state)
+static void exits_with_failure_when_a_task_failed(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "REVOKE INSERT ON visitor_salts FROM waymark_janitor");
-	assert_int_equal(await_end(start(f, "--once", NULL)), 1);
-	/* The other tasks were done all the same. */
+	assert_int_equal(await_exit(start(f, "--once", NULL)), 1);
+	/* The other tasks still ran. */
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass"),
 		9);
-	snprintf(f->url, sizeof(f->url), NOBODY_URL);
-	assert_int_equal(await_end(start(f, "--once", NULL)), 1);
+	snprintf(f->url, sizeof(f->url), UNREACHABLE_URL);
+	assert_int_equal(await_exit(start(f, "--once", NULL)), 1);
 }
 
-static void refuses_other_arguments_and_wrong_variables(void **state)
+static void refuses_unknown_arguments_and_invalid_variables(void **state)
 {
 	struct fixture *f = *state;
 	const char *const wrong[] = { "EXPIRY_PERIOD_S=0", NULL };
-	assert_int_equal(await_end(start(f, "--twice", NULL)), 64);
-	assert_int_equal(await_end(start(f, "--once", wrong)), 64);
-	assert_int_equal(await_end(start(f, "--check-config", NULL)), 0);
+	assert_int_equal(await_exit(start(f, "--twice", NULL)), 64);
+	assert_int_equal(await_exit(start(f, "--once", wrong)), 64);
+	assert_int_equal(await_exit(start(f, "--check-config", NULL)), 0);
 }
 
 static const char count_salts[] = "SELECT count(*) FROM visitor_salts";
 static const char count_expired[] = "SELECT count(*) FROM links WHERE state = 'EXPIRED'";
 
-static void makes_salts_and_partitions_right_after_its_start(void **state)
+static void creates_salts_and_partitions_right_after_start(void **state)
 {
 	struct fixture *f = *state;
 	pid_t pid = start(f, NULL, NULL);
 	test_database_await(f->db, count_salts, 3, 10000);
 	test_database_await(f->db, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'visit_log'::regclass", 9,
 	                    10000);
-	assert_int_equal(end(pid, SIGTERM), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void goes_on_and_on_by_its_timetable(void **state)
+static void repeats_a_task_on_schedule(void **state)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0", "EXPIRED_GRACE_S=1", NULL };
 	pid_t pid = start(f, NULL, settings);
-	for (int round = 1; round <= 3; round++) {
+	for (int i = 1; i <= 3; i++) {
 		char sql[128];
-		snprintf(sql, sizeof(sql), "UPDATE links SET slug = 'round-%d-' || id WHERE slug LIKE 'slug-%%'",
-		         round);
+		snprintf(sql, sizeof(sql), "UPDATE links SET slug = 'run-%d-' || id WHERE slug LIKE 'slug-%%'",
+		         i);
 		add_due_links(f, "10");
 		test_database_run(f->db, sql);
-		test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 10 * round, 10000);
+		test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 10 * i, 10000);
 	}
-	assert_int_equal(end(pid, SIGTERM), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void does_not_let_a_task_that_hangs_delay_the_others(void **state)
+static void is_not_delayed_by_a_task_that_hangs(void **state)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
@@ -186,26 +189,26 @@ static void does_not_let_a_task_that_hangs_delay_the_others(void **state)
 	                 1);
 	test_database_run(f->db, "ROLLBACK");
 	test_database_await(f->db, count_salts, 3, 20000);
-	assert_int_equal(end(pid, SIGTERM), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void starts_before_postgresql_and_ends_without_it(void **state)
+static void starts_and_stops_without_postgresql(void **state)
 {
 	struct fixture *f = *state;
 	char own[TEST_DATABASE_URL_SIZE];
 	memcpy(own, f->url, sizeof(own));
-	snprintf(f->url, sizeof(f->url), NOBODY_URL);
+	snprintf(f->url, sizeof(f->url), UNREACHABLE_URL);
 	pid_t pid = start(f, NULL, NULL);
-	/* It is still there while another does the work. */
+	/* It keeps running while another janitor does the work. */
 	memcpy(f->url, own, sizeof(own));
 	pid_t other = start(f, NULL, NULL);
 	test_database_await(f->db, count_salts, 3, 10000);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-	assert_int_equal(end(pid, SIGTERM), 0);
-	assert_int_equal(end(other, SIGINT), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
+	assert_int_equal(stop(other, SIGINT), 0);
 }
 
-static void tries_again_soon_after_a_failure(void **state)
+static void retries_soon_after_a_failure(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "ALTER TABLE visitor_salts RENAME TO not_yet_there");
@@ -213,10 +216,10 @@ static void tries_again_soon_after_a_failure(void **state)
 	test_database_await(f->db, "SELECT count(*) FROM shedlock WHERE name = 'waymark-salts'", 1, 10000);
 	test_database_run(f->db, "ALTER TABLE not_yet_there RENAME TO visitor_salts");
 	test_database_await(f->db, count_salts, 3, 15000);
-	assert_int_equal(end(pid, SIGTERM), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
 }
 
-static void is_followed_by_another_when_it_is_killed_in_the_middle(void **state)
+static void is_replaced_by_another_janitor_after_a_kill(void **state)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_PERIOD_S=1", "EXPIRY_FIRST_DELAY_S=0", "EXPIRED_GRACE_S=0",
@@ -225,28 +228,28 @@ static void is_followed_by_another_when_it_is_killed_in_the_middle(void **state)
 	pid_t first = start(f, NULL, settings);
 	test_database_await(f->db, "SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM links WHERE state = 'EXPIRED'",
 	                    1, 10000);
-	assert_int_equal(end(first, SIGKILL), -SIGKILL);
+	assert_int_equal(stop(first, SIGKILL), -SIGKILL);
 	assert_in_range(test_database_ask(f->db, count_expired), 1, 19999);
-	test_database_run(f->db, "CREATE TABLE at_death AS SELECT fence, lock_until FROM shedlock "
+	test_database_run(f->db, "CREATE TABLE at_kill AS SELECT fence, lock_until FROM shedlock "
 	                         "WHERE name = 'waymark-expiry'");
 
-	/* It died with the lock: nobody takes it before its time is over. */
+	/* The killed janitor held the lock: nobody acquires it before it expires. */
 	pid_t second = start(f, NULL, settings);
 	test_database_await(f->db,
-	                    "SELECT count(*) FROM shedlock, at_death WHERE name = 'waymark-expiry' AND "
-	                    "shedlock.fence > at_death.fence",
+	                    "SELECT count(*) FROM shedlock, at_kill WHERE name = 'waymark-expiry' AND "
+	                    "shedlock.fence > at_kill.fence",
 	                    1, 10000);
 	assert_int_equal(
-		test_database_ask(f->db, "SELECT count(*) FROM at_death WHERE lock_until <= clock_timestamp()"), 1);
+		test_database_ask(f->db, "SELECT count(*) FROM at_kill WHERE lock_until <= clock_timestamp()"), 1);
 	test_database_await(f->db, "SELECT count(*) FROM link_tombstones", 20000, DEADLINE_MS);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
-	/* Each link was marked once and purged once, whoever did it. */
+	/* Each link was expired once and purged once, by either janitor. */
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 40000);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_tombstones WHERE version <> 3"), 0);
-	assert_int_equal(end(second, SIGTERM), 0);
+	assert_int_equal(stop(second, SIGTERM), 0);
 }
 
-static void lets_its_lock_go_at_once_when_it_is_asked_to_end(void **state)
+static void releases_its_lock_at_once_on_shutdown(void **state)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
@@ -254,15 +257,15 @@ static void lets_its_lock_go_at_once_when_it_is_asked_to_end(void **state)
 	pid_t pid = start(f, NULL, settings);
 	test_database_await(f->db, "SELECT CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM links WHERE state = 'EXPIRED'",
 	                    1, 10000);
-	assert_int_equal(end(pid, SIGTERM), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
 	int64_t expired = test_database_ask(f->db, count_expired);
-	assert_in_range(expired, 100, 19900); /* whole batches, of 100 to 1,000 */
+	assert_in_range(expired, 100, 19900); /* complete batches of 100 to 1,000 */
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE name = 'waymark-expiry' "
 	                                          "AND lock_until > clock_timestamp()"),
 	                 0);
 }
 
-static void leaves_its_lock_for_a_while_when_a_run_was_whole(void **state)
+static void keeps_its_lock_for_a_while_after_a_complete_run(void **state)
 {
 	struct fixture *f = *state;
 	const char *const settings[] = { "EXPIRY_FIRST_DELAY_S=0", NULL };
@@ -272,7 +275,7 @@ static void leaves_its_lock_for_a_while_when_a_run_was_whole(void **state)
 	pid_t pid = start(f, NULL, settings);
 	test_database_await(f->db, stays, 1, 10000);
 	assert_int_equal(test_database_ask(f->db, count_expired), 10);
-	assert_int_equal(end(pid, SIGTERM), 0);
+	assert_int_equal(stop(pid, SIGTERM), 0);
 	assert_int_equal(test_database_ask(f->db, stays), 1);
 }
 
@@ -280,17 +283,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(does_everything_once_and_ends_well),
-		TEST(ends_badly_when_something_could_not_be_done_once),
-		TEST(refuses_other_arguments_and_wrong_variables),
-		TEST(makes_salts_and_partitions_right_after_its_start),
-		TEST(goes_on_and_on_by_its_timetable),
-		TEST(does_not_let_a_task_that_hangs_delay_the_others),
-		TEST(starts_before_postgresql_and_ends_without_it),
-		TEST(tries_again_soon_after_a_failure),
-		TEST(is_followed_by_another_when_it_is_killed_in_the_middle),
-		TEST(lets_its_lock_go_at_once_when_it_is_asked_to_end),
-		TEST(leaves_its_lock_for_a_while_when_a_run_was_whole),
+		TEST(runs_every_task_once_and_exits_with_success),
+		TEST(exits_with_failure_when_a_task_failed),
+		TEST(refuses_unknown_arguments_and_invalid_variables),
+		TEST(creates_salts_and_partitions_right_after_start),
+		TEST(repeats_a_task_on_schedule),
+		TEST(is_not_delayed_by_a_task_that_hangs),
+		TEST(starts_and_stops_without_postgresql),
+		TEST(retries_soon_after_a_failure),
+		TEST(is_replaced_by_another_janitor_after_a_kill),
+		TEST(releases_its_lock_at_once_on_shutdown),
+		TEST(keeps_its_lock_for_a_while_after_a_complete_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

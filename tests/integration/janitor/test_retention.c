@@ -6,14 +6,14 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "services/janitor/partitions.h"
-#include "services/janitor/retention.h"
-#include "services/janitor/salts.h"
+#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/retention.h"
+#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
 #define KEEP_DAYS 400
 
-/* A row of a day so many days from 2024-10-04. */
+/* Adds 100 visits; days counts from 2024-10-04. */
 static void add_visits(struct janitor_fixture *f, int days)
 {
 	char sql[512];
@@ -27,27 +27,27 @@ static void add_visits(struct janitor_fixture *f, int days)
 
 static const char count_visits[] = "SELECT count(*) FROM visit_log";
 
-static void drops_days_whole_when_they_are_older_than_what_is_kept(void **state)
+static void drops_whole_days_older_than_the_retention(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
 	add_visits(f, -KEEP_DAYS + 1);
 	add_visits(f, -30);
 	add_visits(f, 0);
-	/* Days with clicks get a partition, however long ago; today and a week ahead get theirs. */
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 11);
+	/* Each day with clicks gets a partition, as do today and the week ahead. */
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 11);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
 	assert_int_equal(test_database_ask(f->db, count_visits), 300);
 	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 3);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 3);
 	assert_int_equal(test_database_ask(f->db, count_visits), 0);
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 7);
 }
 
-static void keeps_what_was_counted_of_days_that_it_drops(void **state)
+static void keeps_the_statistics_of_dropped_days(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
@@ -60,27 +60,27 @@ static void keeps_what_was_counted_of_days_that_it_drops(void **state)
 	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
 	                         "SELECT id, '2023-08-31', 'country', 'DE', 90 FROM links");
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) SELECT id, 100 FROM links");
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, 10 * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_quarter"), 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_hour"), 90);
 	assert_int_equal(test_database_ask(f->db, "SELECT humans FROM visit_rollup_day"), 90);
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics"), 100);
 }
 
-static void deletes_clicks_that_come_too_late_for_any_partition(void **state)
+static void deletes_clicks_older_than_the_retention(void **state)
 {
 	struct janitor_fixture *f = *state;
 	for (int i = 1; i <= 12; i++)
 		add_visits(f, -KEEP_DAYS - i);
 	add_visits(f, -KEEP_DAYS);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 1200 + 9);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1200 + 9);
 	assert_int_equal(test_database_ask(f->db, count_visits), 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
 }
 
-static void forgets_after_its_time_who_changed_what(void **state)
+static void deletes_old_audit_log_entries(void **state)
 {
 	struct janitor_fixture *f = *state;
 	f->config.audit_log_keep_days = 30;
@@ -88,59 +88,62 @@ static void forgets_after_its_time_who_changed_what(void **state)
 	                  "INSERT INTO audit_log (at, action, subject_type, subject_id) "
 	                  "SELECT TIMESTAMPTZ '2024-10-04T12:00:00Z' - n * interval '1 hour', 'link.update', 'link', n "
 	                  "FROM generate_series(2400, 1, -1) AS n");
-	assert_int_equal(janitor_fixture_do(f, retention_run), 2400 - 30 * 24);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 2400 - 30 * 24);
 	assert_int_equal(test_database_ask(f->db, "SELECT max(subject_id) FROM audit_log"), 30 * 24);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 	f->config.audit_log_keep_days = 0;
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 }
 
-/* -1: nothing was ever dropped. */
-static int64_t days_until_the_log_is_whole(struct janitor_fixture *f)
+/* The first complete day of the log, from 2023-08-31; -1: nothing was ever dropped. */
+static int64_t first_complete_day(struct janitor_fixture *f)
 {
 	return test_database_ask(f->db, "SELECT coalesce(since - DATE '2023-08-31', -1) FROM visit_log_reach");
 }
 
-static void remembers_since_when_the_log_is_whole(void **state)
+static void stores_the_first_complete_day_of_the_log(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, -KEEP_DAYS);
 	add_visits(f, -KEEP_DAYS + 2);
-	janitor_fixture_do(f, partitions_run);
-	assert_int_equal(days_until_the_log_is_whole(f), -1);
+	janitor_fixture_run_task(f, partitions_run);
+	assert_int_equal(first_complete_day(f), -1);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
-	assert_int_equal(days_until_the_log_is_whole(f), 1);
-	/* What comes too late is gone as well: with it, everything up to what is kept. */
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(first_complete_day(f), 1);
+	/*
+	 * Deleting clicks that came too late also moves the first complete day, up to the first
+	 * kept day.
+	 */
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
 	add_visits(f, -KEEP_DAYS + 1);
-	janitor_fixture_do(f, partitions_run);
-	assert_int_equal(days_until_the_log_is_whole(f), 2);
+	janitor_fixture_run_task(f, partitions_run);
+	assert_int_equal(first_complete_day(f), 2);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
-	assert_int_equal(days_until_the_log_is_whole(f), 3);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
+	assert_int_equal(first_complete_day(f), 3);
 }
 
-static void lets_clicks_from_the_future_wait_until_their_day_is_near(void **state)
+static void keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near(void **state)
 {
 	struct janitor_fixture *f = *state;
 	add_visits(f, 8);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 100);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_20241012"), 100);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_log_default"), 0);
 }
 
-static void gives_up_on_a_drop_rather_than_make_ingestion_queue(void **state)
+static void gives_up_on_a_drop_rather_than_block_ingestion(void **state)
 {
 	struct janitor_fixture *f = *state;
 	struct pg_conn *reader = test_database_connect(f->db, "waymark_links_api");
 	int64_t changed = 0;
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, (KEEP_DAYS + 1) * CLOCK_US_PER_DAY);
 	assert_int_equal(pg_conn_begin(reader), OK);
 	assert_int_equal(pg_conn_query(reader, count_visits, NULL, NULL), OK);
@@ -151,18 +154,18 @@ static void gives_up_on_a_drop_rather_than_make_ingestion_queue(void **state)
 	assert_int_equal(changed, 0);
 	assert_int_equal(pg_conn_commit(reader), OK);
 	pg_conn_close(reader);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1);
 }
 
-static void leaves_a_day_alone_that_an_operator_has_detached(void **state)
+static void does_not_touch_a_partition_that_an_operator_detached(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, partitions_run);
 	test_database_run(f->db, "ALTER TABLE visit_log DETACH PARTITION visit_log_20241004");
 	clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 1);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 1);
 	clock_fake_advance(&f->clock, KEEP_DAYS * CLOCK_US_PER_DAY);
-	janitor_fixture_do(f, retention_run);
+	janitor_fixture_run_task(f, retention_run);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(to_regclass('visit_log_20241004'))"), 1);
 }
 
@@ -173,25 +176,25 @@ static void assert_refused(struct janitor_fixture *f, enum err (*task)(struct ru
 	assert_int_equal(changed, 0);
 }
 
-static void changes_nothing_when_its_clock_has_gone_astray(void **state)
+static void changes_nothing_when_its_clock_is_far_off(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, salts_run);
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, salts_run);
+	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, 1000 * CLOCK_US_PER_DAY);
-	f->config.clock_difference_max_s = 21600;
+	f->config.clock_skew_max_s = 21600;
 	assert_refused(f, retention_run);
 	assert_refused(f, partitions_run);
 	assert_refused(f, salts_run);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), 3);
 	assert_int_equal(test_database_ask(f->db, janitor_fixture_count_partitions), 8);
-	/* Five hours apart from PostgreSQL's is near enough. */
+	/* Five hours of skew are within the limit. */
 	clock_fake_init(&f->clock, clock_now_us(clock_system()) - 5 * CLOCK_US_PER_HOUR);
-	janitor_fixture_do(f, salts_run);
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, salts_run);
+	janitor_fixture_run_task(f, partitions_run);
 }
 
-static void forgets_the_statistics_of_purged_links_and_of_no_other(void **state)
+static void deletes_orphan_statistics_and_no_others(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() + interval '1 day'");
@@ -201,14 +204,14 @@ static void forgets_the_statistics_of_purged_links_and_of_no_other(void **state)
 	                         "FROM links, generate_series(1, 4) AS i");
 	test_database_run(f->db, "INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans) "
 	                         "SELECT id, current_date, 'os', 'x', 1 FROM links");
-	/* The platform's row, and a link with many roll-ups among those that go. */
+	/* The platform's row, and a purged link with many roll-ups. */
 	test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (0, 2500)");
 	test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
 	                         "SELECT min(id), clock_timestamp(), 'country', i::text, 1 "
 	                         "FROM links, generate_series(1, 2000) AS i GROUP BY i");
 	test_database_run(f->db, "DELETE FROM links WHERE id % 5 = 1");
 	int64_t gone = 500 + 500 * (4 + 1) + 2000;
-	assert_int_equal(janitor_fixture_do(f, retention_run), gone);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), gone);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics"), 2001);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM link_statistics JOIN links ON id = link_id"),
 	                 2000);
@@ -216,22 +219,22 @@ static void forgets_the_statistics_of_purged_links_and_of_no_other(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_day"), 2000);
 	assert_int_equal(test_database_ask(f->db, "SELECT visit_count FROM link_statistics WHERE link_id = 0"), 2500);
-	assert_int_equal(janitor_fixture_do(f, retention_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 0);
 }
 
-static void forgets_again_what_a_late_click_has_brought_back(void **state)
+static void deletes_orphan_statistics_that_a_late_click_created_again(void **state)
 {
 	struct janitor_fixture *f = *state;
 	for (int night = 0; night < 2; night++) {
 		test_database_run(f->db, "INSERT INTO visit_rollup_hour (link_id, bucket, dimension, value, humans) "
 		                         "VALUES (77, clock_timestamp(), 'country', 'DE', 1)");
 		test_database_run(f->db, "INSERT INTO link_statistics (link_id, visit_count) VALUES (77, 1)");
-		assert_int_equal(janitor_fixture_do(f, retention_run), 2);
+		assert_int_equal(janitor_fixture_run_task(f, retention_run), 2);
 		assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour"), 0);
 	}
 }
 
-static void forgets_answers_and_used_quotas_of_yesterday(void **state)
+static void deletes_idempotency_keys_and_quota_uses_older_than_a_day(void **state)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db,
@@ -241,7 +244,7 @@ static void forgets_answers_and_used_quotas_of_yesterday(void **state)
 	                  "FROM generate_series(1, 2000) AS i");
 	test_database_run(f->db, "INSERT INTO link_quota_uses VALUES (1, clock_timestamp() - interval '26 h', 3), "
 	                         "(1, clock_timestamp() - interval '24 h 4 min', 2), (1, clock_timestamp(), 1)");
-	assert_int_equal(janitor_fixture_do(f, retention_run), 1501);
+	assert_int_equal(janitor_fixture_run_task(f, retention_run), 1501);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM idempotency_keys"), 500);
 	assert_int_equal(test_database_ask(f->db, "SELECT sum(links) FROM link_quota_uses"), 3);
 }
@@ -250,18 +253,18 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(drops_days_whole_when_they_are_older_than_what_is_kept),
-		TEST(keeps_what_was_counted_of_days_that_it_drops),
-		TEST(forgets_answers_and_used_quotas_of_yesterday),
-		TEST(remembers_since_when_the_log_is_whole),
-		TEST(forgets_after_its_time_who_changed_what),
-		TEST(deletes_clicks_that_come_too_late_for_any_partition),
-		TEST(lets_clicks_from_the_future_wait_until_their_day_is_near),
-		TEST(gives_up_on_a_drop_rather_than_make_ingestion_queue),
-		TEST(leaves_a_day_alone_that_an_operator_has_detached),
-		TEST(forgets_the_statistics_of_purged_links_and_of_no_other),
-		TEST(forgets_again_what_a_late_click_has_brought_back),
-		TEST(changes_nothing_when_its_clock_has_gone_astray),
+		TEST(drops_whole_days_older_than_the_retention),
+		TEST(keeps_the_statistics_of_dropped_days),
+		TEST(deletes_idempotency_keys_and_quota_uses_older_than_a_day),
+		TEST(stores_the_first_complete_day_of_the_log),
+		TEST(deletes_old_audit_log_entries),
+		TEST(deletes_clicks_older_than_the_retention),
+		TEST(keeps_clicks_of_the_future_in_the_default_partition_until_their_day_is_near),
+		TEST(gives_up_on_a_drop_rather_than_block_ingestion),
+		TEST(does_not_touch_a_partition_that_an_operator_detached),
+		TEST(deletes_orphan_statistics_and_no_others),
+		TEST(deletes_orphan_statistics_that_a_late_click_created_again),
+		TEST(changes_nothing_when_its_clock_is_far_off),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,22 +7,22 @@
 
 #include <pthread.h>
 
-#include "services/janitor/expiry.h"
-#include "services/janitor/partitions.h"
-#include "services/janitor/salts.h"
+#include "services/janitor/links/expiry.h"
+#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
-/* The lock runs out, somebody else takes it: the first holder wakes up in front of a closed door. */
-static void changes_nothing_once_its_lock_has_passed_to_another(void **state)
+/* The lock expires and another janitor acquires it, while the first holder was frozen. */
+static void changes_nothing_after_another_janitor_acquired_the_lock(void **state)
 {
 	struct janitor_fixture *f = *state;
 	janitor_fixture_add_links(f, "'ACTIVE', clock_timestamp(), clock_timestamp() - interval '1 s'");
 	test_database_run(f->db, "UPDATE shedlock SET lock_until = clock_timestamp()");
 	struct fenced_lock other;
 	struct pg_conn *conn = test_database_connect(f->db, "waymark_janitor");
-	/* The same name of the holder: only the fence tells them apart. */
+	/* Both holders have the same name: only the fencing token differs. */
 	assert_int_equal(fenced_lock_init(&other, "test", "this"), OK);
-	struct run fresh = janitor_fixture_run(f, conn, &other, 60000);
+	struct run fresh = janitor_fixture_new_run(f, conn, &other, 60000);
 	assert_int_equal(run_start(&fresh), OK);
 
 	int64_t changed = 0;
@@ -40,7 +40,7 @@ static void changes_nothing_once_its_lock_has_passed_to_another(void **state)
 	pg_conn_close(conn);
 }
 
-static void changes_nothing_once_its_lock_has_run_out(void **state)
+static void changes_nothing_after_the_lock_expired(void **state)
 {
 	struct janitor_fixture *f = *state;
 	int64_t changed = 0;
@@ -52,7 +52,7 @@ static void changes_nothing_once_its_lock_has_run_out(void **state)
 static const char lock_is_long[] =
 	"SELECT CASE WHEN lock_until > clock_timestamp() + interval '50 s' THEN 1 ELSE 0 END FROM shedlock";
 
-static void extends_its_lock_when_half_of_its_time_is_over(void **state)
+static void extends_the_lock_when_half_of_its_time_is_over(void **state)
 {
 	struct janitor_fixture *f = *state;
 	int64_t changed = 0;
@@ -71,8 +71,8 @@ struct contender {
 	bool overlapped;
 };
 
-/* Another transaction that is inside at the same time has the advisory lock. */
-static enum err be_alone(const struct run *run, int64_t *changed)
+/* Fails if another transaction is in here at the same time: it holds the advisory lock. */
+static enum err assert_alone(const struct run *run, int64_t *changed)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(run->conn, "SELECT pg_try_advisory_xact_lock(7), pg_sleep(0.03)", NULL, &rows);
@@ -83,28 +83,28 @@ static enum err be_alone(const struct run *run, int64_t *changed)
 	return err;
 }
 
-/* Works longer than its lock lasts, again and again, and never lets it go. */
+/* Repeatedly works for longer than its lock lasts, and never releases it. */
 static void *contend(void *arg)
 {
 	struct contender *c = arg;
 	struct fenced_lock lock;
 	if (fenced_lock_init(&lock, "contended", "the same name") != OK)
 		return NULL;
-	struct run run = janitor_fixture_run(c->f, c->conn, &lock, RUN_AT_MOST_MS_MIN);
+	struct run run = janitor_fixture_new_run(c->f, c->conn, &lock, RUN_AT_MOST_MS_MIN);
 	int64_t deadline_us = clock_steady_us(clock_system()) + 20 * CLOCK_US_PER_S;
 	while (c->batches < 20 && !c->overlapped && clock_steady_us(clock_system()) < deadline_us) {
 		if (run_start(&run) != OK)
 			continue;
 		enum err err;
 		do {
-			err = run_batch(&run, be_alone, &c->batches);
+			err = run_batch(&run, assert_alone, &c->batches);
 		} while (err == OK && clock_steady_us(clock_system()) < deadline_us);
 		c->overlapped = err != OK && err != ERR_CONFLICT;
 	}
 	return NULL;
 }
 
-static void never_lets_two_janitors_overlap(void **state)
+static void never_runs_two_janitors_at_once(void **state)
 {
 	struct janitor_fixture *f = *state;
 	struct contender contenders[3];
@@ -128,10 +128,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(changes_nothing_once_its_lock_has_passed_to_another),
-		TEST(changes_nothing_once_its_lock_has_run_out),
-		TEST(extends_its_lock_when_half_of_its_time_is_over),
-		TEST(never_lets_two_janitors_overlap),
+		TEST(changes_nothing_after_another_janitor_acquired_the_lock),
+		TEST(changes_nothing_after_the_lock_expired),
+		TEST(extends_the_lock_when_half_of_its_time_is_over),
+		TEST(never_runs_two_janitors_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

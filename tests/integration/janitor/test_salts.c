@@ -5,11 +5,11 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
-#include "services/janitor/partitions.h"
-#include "services/janitor/salts.h"
+#include "services/janitor/retention/partitions.h"
+#include "services/janitor/retention/salts.h"
 #include "tests/integration/janitor/janitor_fixture.h"
 
-/* Days since 1970 of the oldest and of the newest salt. */
+/* first and last: days since 1970-01-01. */
 static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 {
 	assert_int_equal(test_database_ask(f->db, "SELECT min(day) - DATE '1970-01-01' FROM visitor_salts"), first);
@@ -17,50 +17,50 @@ static void assert_salts(struct janitor_fixture *f, int32_t first, int32_t last)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM visitor_salts"), last - first + 1);
 }
 
-static void keeps_salts_for_today_and_two_days_ahead_over_a_week(void **state)
+static void keeps_salts_for_today_and_two_days_ahead(void **state)
 {
 	struct janitor_fixture *f = *state;
-	assert_int_equal(janitor_fixture_do(f, salts_run), 3);
+	assert_int_equal(janitor_fixture_run_task(f, salts_run), 3);
 	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 2);
-	assert_int_equal(janitor_fixture_do(f, salts_run), 0);
+	assert_int_equal(janitor_fixture_run_task(f, salts_run), 0);
 	for (int32_t day = JANITOR_FIXTURE_DAY + 1; day <= JANITOR_FIXTURE_DAY + 7; day++) {
 		clock_fake_advance(&f->clock, CLOCK_US_PER_DAY);
-		assert_int_equal(janitor_fixture_do(f, salts_run), 2);
+		assert_int_equal(janitor_fixture_run_task(f, salts_run), 2);
 		assert_salts(f, day, day + 2);
 	}
 }
 
-static void deletes_a_salt_on_the_day_after_when_no_clock_can_need_it(void **state)
+static void deletes_a_salt_after_its_retention(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, salts_run);
-	/* Half past midnight, and then one o'clock. */
+	janitor_fixture_run_task(f, salts_run);
+	/* 00:30, and then 01:00. */
 	clock_fake_advance(&f->clock, 12 * CLOCK_US_PER_HOUR + CLOCK_US_PER_HOUR / 2);
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY, JANITOR_FIXTURE_DAY + 3);
 	clock_fake_advance(&f->clock, CLOCK_US_PER_HOUR / 2);
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY + 1, JANITOR_FIXTURE_DAY + 3);
 }
 
-static void makes_up_for_days_in_which_no_janitor_ran(void **state)
+static void catches_up_after_days_without_a_janitor(void **state)
 {
 	struct janitor_fixture *f = *state;
-	janitor_fixture_do(f, salts_run);
-	janitor_fixture_do(f, partitions_run);
+	janitor_fixture_run_task(f, salts_run);
+	janitor_fixture_run_task(f, partitions_run);
 	clock_fake_advance(&f->clock, 30 * CLOCK_US_PER_DAY);
-	janitor_fixture_do(f, salts_run);
+	janitor_fixture_run_task(f, salts_run);
 	assert_salts(f, JANITOR_FIXTURE_DAY + 30, JANITOR_FIXTURE_DAY + 32);
-	assert_int_equal(janitor_fixture_do(f, partitions_run), 8);
+	assert_int_equal(janitor_fixture_run_task(f, partitions_run), 8);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, janitor_fixture_set_up, janitor_fixture_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(keeps_salts_for_today_and_two_days_ahead_over_a_week),
-		TEST(deletes_a_salt_on_the_day_after_when_no_clock_can_need_it),
-		TEST(makes_up_for_days_in_which_no_janitor_ran),
+		TEST(keeps_salts_for_today_and_two_days_ahead),
+		TEST(deletes_a_salt_after_its_retention),
+		TEST(catches_up_after_days_without_a_janitor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,12 @@
 
 #include "services/janitor/task.h"
 #include "tests/integration/janitor/janitor_fixture.h"
-#include "tests/integration/janitor/lock_rivals.h"
+#include "tests/integration/janitor/lock_contention.h"
 
 /*
- * The cases of ShedLock's own tests, asked of our lock, each under ShedLock's name for it (in our spelling). One case
- * there is one test here. What ShedLock refuses with an exception is ERR_INVALID or ERR_CONFLICT.
+ * The cases of ShedLock's own test suite, applied to our lock. Each case is one test, with
+ * ShedLock's name in our spelling. Where ShedLock throws an exception, our lock returns ERR_INVALID
+ * or ERR_CONFLICT.
  */
 
 #define LONG_MS 300000
@@ -33,7 +34,7 @@ static struct fenced_lock held(struct janitor_fixture *f, int64_t at_most_ms)
 	return lock;
 }
 
-static void let_go(struct janitor_fixture *f, struct fenced_lock *lock)
+static void release(struct janitor_fixture *f, struct fenced_lock *lock)
 {
 	assert_int_equal(fenced_lock_release(lock, f->conn, 0), OK);
 }
@@ -66,7 +67,7 @@ static void should_create_lock(void **state)
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS);
 	assert_false(is_free(f));
-	let_go(f, &lock);
+	release(f, &lock);
 	assert_true(is_free(f));
 }
 
@@ -82,18 +83,18 @@ static void should_create_two_independent_locks(void **state)
 	struct janitor_fixture *f = *state;
 	struct fenced_lock one = held(f, LONG_MS), two;
 	assert_int_equal(acquire(f, &two, OTHER_NAME, LONG_MS), OK);
-	let_go(f, &one);
+	release(f, &one);
 	assert_int_equal(acquire(f, &one, OTHER_NAME, LONG_MS), ERR_CONFLICT);
-	let_go(f, &two);
+	release(f, &two);
 }
 
 static void should_lock_twice_in_a_row(void **state)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS);
-	let_go(f, &lock);
+	release(f, &lock);
 	lock = held(f, LONG_MS);
-	let_go(f, &lock);
+	release(f, &lock);
 }
 
 static void should_timeout(void **state)
@@ -110,24 +111,24 @@ static void should_be_able_to_lock_right_after_unlock(void **state)
 	for (int i = 0; i < 10; i++) {
 		struct fenced_lock lock = held(f, LONG_MS);
 		assert_taken(f);
-		let_go(f, &lock);
+		release(f, &lock);
 	}
 }
 
 static void fuzz_test_should_pass(void **state)
 {
-	lock_rivals_compete(*state, LOCK_RIVALS_PLAIN);
+	lock_contention_run(*state, LOCK_CONTENTION_PLAIN);
 }
 
 static void should_lock_at_least_for(void **state)
 {
 	struct janitor_fixture *f = *state;
-	int64_t begun_us = clock_steady_us(clock_system());
+	int64_t started_us = clock_steady_us(clock_system());
 	struct fenced_lock lock = held(f, LONG_MS);
 	assert_int_equal(fenced_lock_release(&lock, f->conn, 500), OK);
 	assert_taken(f);
 	await_free(f);
-	assert_true(clock_steady_us(clock_system()) - begun_us >= 490 * CLOCK_US_PER_MS);
+	assert_true(clock_steady_us(clock_system()) - started_us >= 490 * CLOCK_US_PER_MS);
 	held(f, LONG_MS);
 }
 
@@ -142,7 +143,7 @@ static void should_be_able_to_extend_lock(void **state)
 	test_database_await(f->db, "SELECT count(*) FROM before WHERE lock_until < timezone('utc', clock_timestamp())",
 	                    1, 10000);
 	assert_taken(f);
-	let_go(f, &lock);
+	release(f, &lock);
 	assert_true(is_free(f));
 }
 
@@ -150,7 +151,7 @@ static void should_not_be_able_to_extend_unlocked_lock(void **state)
 {
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS), copy = lock;
-	let_go(f, &lock);
+	release(f, &lock);
 	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_extend(&copy, f->conn, LONG_MS), ERR_CONFLICT);
 	assert_true(is_free(f));
@@ -188,15 +189,15 @@ static void lock_can_not_be_unlocked_after_extending(void **state)
 	struct janitor_fixture *f = *state;
 	struct fenced_lock lock = held(f, LONG_MS), before = lock;
 	assert_int_equal(fenced_lock_extend(&lock, f->conn, LONG_MS), OK);
-	let_go(f, &before);
+	release(f, &before);
 	assert_taken(f);
-	let_go(f, &lock);
+	release(f, &lock);
 	assert_true(is_free(f));
 }
 
 /* --- AbstractStorageBasedLockProviderIntegrationTest --- */
 
-/* Whoever forgets that it has ever seen the row (a process that starts) meets it as it is. */
+/* A new process has no memory of the row and uses it as it is. */
 static void lock_should_survive_cache_clearing_in_the_middle(void **state)
 {
 	struct janitor_fixture *f = *state;
@@ -204,7 +205,7 @@ static void lock_should_survive_cache_clearing_in_the_middle(void **state)
 	pg_conn_close(f->conn);
 	f->conn = test_database_connect(f->db, "waymark_janitor");
 	assert_taken(f);
-	let_go(f, &lock);
+	release(f, &lock);
 	assert_true(is_free(f));
 }
 
@@ -219,13 +220,13 @@ static void should_create_lock_if_record_already_exists(void **state)
 	assert_true(is_free(f));
 	struct fenced_lock lock = held(f, LONG_MS);
 	assert_taken(f);
-	let_go(f, &lock);
+	release(f, &lock);
 	assert_true(is_free(f));
 }
 
 static void fuzz_test_should_work_with_transaction(void **state)
 {
-	lock_rivals_compete(*state, LOCK_RIVALS_IN_A_TRANSACTION);
+	lock_contention_run(*state, LOCK_CONTENTION_IN_A_TRANSACTION);
 }
 
 static void should_not_fail_if_key_name_too_long(void **state)
@@ -240,7 +241,7 @@ static void should_not_fail_if_key_name_too_long(void **state)
 	assert_int_equal(acquire(f, &lock, name + 1, LONG_MS), ERR_CONFLICT);
 }
 
-/* --- AbstractJdbcTemplateStorageAccessorTest, by the database's time --- */
+/* --- AbstractJdbcTemplateStorageAccessorTest, with the database's clock --- */
 
 static void should_not_update_on_insert_if_previous_did_not_end(void **state)
 {
@@ -270,7 +271,7 @@ static void should_not_update_other_lock_configurations(void **state)
 
 /* --- KeepAliveLockProviderTest: a run of the janitor keeps its lock alive --- */
 
-static enum err nothing(const struct run *run, int64_t *changed)
+static enum err no_work(const struct run *run, int64_t *changed)
 {
 	(void)run;
 	*changed = 0;
@@ -281,13 +282,13 @@ static void batch_after(struct janitor_fixture *f, struct run *run, int64_t ms, 
 {
 	int64_t changed = 0;
 	clock_fake_advance(&f->clock, ms * CLOCK_US_PER_MS);
-	assert_int_equal(run_batch(run, nothing, &changed), wanted);
+	assert_int_equal(run_batch(run, no_work, &changed), wanted);
 }
 
 static struct run started(struct janitor_fixture *f, struct fenced_lock *lock)
 {
 	assert_int_equal(fenced_lock_init(lock, "shed", "me"), OK);
-	struct run run = janitor_fixture_run(f, f->conn, lock, 60000);
+	struct run run = janitor_fixture_new_run(f, f->conn, lock, 60000);
 	assert_int_equal(run_start(&run), OK);
 	return run;
 }
@@ -337,7 +338,7 @@ static void should_cancel_if_can_not_extend(void **state)
 static void should_fail_for_short_lock_at_most_for(void **state)
 {
 	struct janitor_fixture *f = *state;
-	struct run run = janitor_fixture_run(f, f->conn, &f->lock, RUN_AT_MOST_MS_MIN - 1);
+	struct run run = janitor_fixture_new_run(f, f->conn, &f->lock, RUN_AT_MOST_MS_MIN - 1);
 	assert_int_equal(run_start(&run), ERR_INVALID);
 }
 
@@ -345,7 +346,7 @@ static void should_fail_for_short_lock_at_most_for(void **state)
 
 static void keep_alive_fuzz_test_should_pass(void **state)
 {
-	lock_rivals_compete(*state, LOCK_RIVALS_KEPT_ALIVE);
+	lock_contention_run(*state, LOCK_CONTENTION_KEPT_ALIVE);
 }
 
 /* --- LockConfigurationTest --- */
@@ -353,7 +354,7 @@ static void keep_alive_fuzz_test_should_pass(void **state)
 static void lock_at_least_until_should_be_before_or_equal_to_lock_at_most_until(void **state)
 {
 	struct janitor_fixture *f = *state;
-	struct run run = janitor_fixture_run(f, f->conn, &f->lock, 5000);
+	struct run run = janitor_fixture_new_run(f, f->conn, &f->lock, 5000);
 	run.at_least_ms = 5001;
 	assert_int_equal(run_start(&run), ERR_INVALID);
 	assert_int_equal(fenced_lock_release(&f->lock, f->conn, 0), OK);
@@ -381,7 +382,7 @@ static void name_should_not_be_empty(void **state)
 
 /* --- PostgresJdbcTemplateLockProviderIntegrationTest --- */
 
-/* What stands in the row is UTC, whatever the time zone of who reads, writes or compares. */
+/* The row holds UTC, whatever the time zones of the sessions that read, write or compare it. */
 static void should_honor_timezone(void **state)
 {
 	struct janitor_fixture *f = *state;
@@ -389,7 +390,7 @@ static void should_honor_timezone(void **state)
 	assert_int_equal(pg_conn_query(f->conn, "SET timezone TO 'Asia/Kolkata'", NULL, NULL), OK);
 	held(f, LONG_MS);
 	assert_taken(f);
-	/* As ShedLock writes and compares it (usingDbTime). */
+	/* ShedLock writes and compares it like this (usingDbTime). */
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM shedlock WHERE name = 'shed' AND "
 	                                          "lock_until <= timezone('utc', CURRENT_TIMESTAMP)"),
 	                 0);
@@ -399,7 +400,7 @@ static void should_honor_timezone(void **state)
 	                LONG_MS / 1000 - 30, LONG_MS / 1000);
 }
 
-/* --- what ShedLock's JDBC provider gets wrong, for its unlock and extend go by the holder's name --- */
+/* --- cases that ShedLock's JDBC provider fails: its unlock and extend compare only the holder --- */
 
 static void unlocking_after_expiry_should_change_nothing(void **state)
 {
@@ -407,10 +408,10 @@ static void unlocking_after_expiry_should_change_nothing(void **state)
 	struct fenced_lock stale = held(f, SHORT_MS), copy = stale;
 	await_free(f);
 	test_database_run(f->db, "CREATE TABLE before AS SELECT * FROM shedlock");
-	let_go(f, &stale);
+	release(f, &stale);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
 	held(f, LONG_MS);
-	let_go(f, &copy);
+	release(f, &copy);
 	assert_taken(f);
 }
 
@@ -425,8 +426,8 @@ static void extending_after_expiry_should_fail(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM (TABLE before EXCEPT TABLE shedlock) AS d"), 0);
 }
 
-/* All of them have one database: a new one for each would take most of the time. */
-static int tidy_up(void **state)
+/* All tests share one database, because creating one per test would take most of the time. */
+static int reset(void **state)
 {
 	struct janitor_fixture *f = *state;
 	test_database_run(f->db, "TRUNCATE shedlock");
@@ -435,7 +436,7 @@ static int tidy_up(void **state)
 	return pg_conn_query(f->conn, "SET timezone TO 'UTC'", NULL, NULL) == OK ? 0 : -1;
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, tidy_up)
+#define TEST(name) cmocka_unit_test_setup(name, reset)
 
 int main(void)
 {
@@ -474,6 +475,6 @@ int main(void)
 	};
 	const int count = sizeof(cases) / sizeof(cases[0]);
 	int failed = cmocka_run_group_tests(cases, janitor_fixture_set_up, janitor_fixture_tear_down);
-	printf("ShedLock's cases: %d of %d hold\n", count - failed, count);
+	printf("ShedLock's cases: %d of %d pass\n", count - failed, count);
 	return failed;
 }

@@ -17,7 +17,7 @@ struct fixture {
 	struct kafka_config kafka;
 	struct kafka_topics_config config;
 	struct log *log;
-	FILE *logged; /* what the log wrote */
+	FILE *logged; /* the log's output */
 };
 
 static int set_up(void **state)
@@ -42,7 +42,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A topic that no other test or run has. */
+/* A topic name that no other test or run uses. */
 static struct kafka_topic unique_topic(int32_t partitions, const char *retention_ms)
 {
 	struct timespec now;
@@ -54,7 +54,7 @@ static struct kafka_topic unique_topic(int32_t partitions, const char *retention
 	return topic;
 }
 
-/* How many lines of the log have text in them. */
+/* The number of log lines that contain text. */
 static int count_logged(const struct fixture *f, const char *text)
 {
 	char line[LOG_LINE_MAX + 1];
@@ -65,7 +65,7 @@ static int count_logged(const struct fixture *f, const char *text)
 	return count;
 }
 
-static void makes_what_is_missing_and_changes_nothing_at_the_second_run(void **state)
+static void creates_missing_topics_and_changes_nothing_in_a_second_run(void **state)
 {
 	struct fixture *f = *state;
 	struct kafka_topic topics[] = { unique_topic(3, "1000000"), unique_topic(1, "2000000") };
@@ -75,7 +75,7 @@ static void makes_what_is_missing_and_changes_nothing_at_the_second_run(void **s
 	assert_int_equal(count_logged(f, "topic_made"), 2);
 }
 
-static void names_each_difference_of_a_topic_that_exists(void **state)
+static void logs_each_difference_of_an_existing_topic(void **state)
 {
 	struct fixture *f = *state;
 	struct kafka_topic topic = unique_topic(2, "1000000");
@@ -88,7 +88,7 @@ static void names_each_difference_of_a_topic_that_exists(void **state)
 	assert_int_equal(count_logged(f, "\"value\":\"1000000\",\"wanted\":\"3000000\""), 1);
 }
 
-static void gives_the_reason_when_the_brokers_refuse_a_topic(void **state)
+static void logs_the_reason_when_the_brokers_refuse_a_topic(void **state)
 {
 	struct fixture *f = *state;
 	struct kafka_topic topic = unique_topic(1, "not a number");
@@ -96,7 +96,7 @@ static void gives_the_reason_when_the_brokers_refuse_a_topic(void **state)
 	assert_int_equal(count_logged(f, "topic_refused"), 1);
 }
 
-static void gives_up_when_nobody_answers_in_time(void **state)
+static void gives_up_when_no_broker_answers_in_time(void **state)
 {
 	struct fixture *f = *state;
 	struct kafka_topic topic = unique_topic(1, "1000000");
@@ -109,15 +109,15 @@ int main(void)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
-		printf("skipped tools_topics: the embedded broker has no admin calls\n");
+		printf("skipped tools_topics: the embedded broker does not support admin requests\n");
 		return 0;
 	}
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(makes_what_is_missing_and_changes_nothing_at_the_second_run, set_up,
+		cmocka_unit_test_setup_teardown(creates_missing_topics_and_changes_nothing_in_a_second_run, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(names_each_difference_of_a_topic_that_exists, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(gives_the_reason_when_the_brokers_refuse_a_topic, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(gives_up_when_nobody_answers_in_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(logs_each_difference_of_an_existing_topic, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(logs_the_reason_when_the_brokers_refuse_a_topic, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(gives_up_when_no_broker_answers_in_time, set_up, tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void refuses_file_names_of_another_form(void **state)
 	struct migration m;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		if (migration_parse_file(wrong[i], &m) != ERR_INVALID)
-			fail_msg("took %s", wrong[i]);
+			fail_msg("accepted %s", wrong[i]);
 	}
 }
 
@@ -62,7 +62,7 @@ static struct migration_folder *folder_of(size_t count, const struct migration *
 	return folder;
 }
 
-/* Compares; problems is what was complained about. Gives the index of the first pending file, or -1. */
+/* Compares and returns the index of the first pending file, or -1 and the problems. */
 static int compare(size_t file_count, const struct migration *files, size_t count, const struct migration *recorded,
                    struct strbuf *problems)
 {
@@ -76,7 +76,7 @@ static int compare(size_t file_count, const struct migration *files, size_t coun
 	return err == OK ? (int)next : -1;
 }
 
-static void finds_what_is_pending(void **state)
+static void finds_the_pending_files(void **state)
 {
 	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "b", B }, { 4, "d", A } };
@@ -94,12 +94,12 @@ static void refuses_a_changed_file_with_both_checksums(void **state)
 	const struct migration recorded[] = { { 1, "a", B } };
 	struct strbuf problems;
 	assert_int_equal(compare(2, files, 1, recorded, &problems), -1);
-	assert_string_equal(problems.data, "0001_a.sql: has changed since it was applied (recorded sha256 " B
-	                                   ", file sha256 " A ")\n");
+	assert_string_equal(problems.data, "0001_a.sql: was changed after it was applied (recorded sha256 " B
+	                    ", file sha256 " A ")\n");
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_missing_file_first_last_and_in_between(void **state)
+static void refuses_a_missing_file_at_any_position(void **state)
 {
 	(void)state;
 	const struct migration all[] = { { 1, "a", A }, { 2, "b", B }, { 3, "c", A } };
@@ -123,11 +123,11 @@ static void refuses_a_renamed_file(void **state)
 	const struct migration recorded[] = { { 1, "old", A } };
 	struct strbuf problems;
 	assert_int_equal(compare(1, files, 1, recorded, &problems), -1);
-	assert_non_null(strstr(problems.data, "0001_old.sql: has been applied, but is 0001_new.sql now"));
+	assert_non_null(strstr(problems.data, "0001_old.sql: was applied, but is now named 0001_new.sql"));
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_file_that_comes_late(void **state)
+static void refuses_a_new_file_with_an_old_version(void **state)
 {
 	(void)state;
 	const struct migration files[] = { { 1, "a", A }, { 2, "late", B }, { 3, "c", A } };
@@ -135,7 +135,7 @@ static void refuses_a_file_that_comes_late(void **state)
 	struct strbuf problems;
 	assert_int_equal(compare(3, files, 2, recorded, &problems), -1);
 	assert_non_null(
-		strstr(problems.data, "0002_late.sql: comes out of order, version 0003 has been applied already"));
+		strstr(problems.data, "0002_late.sql: is out of order, because version 0003 is applied already"));
 	strbuf_clear(&problems);
 }
 
@@ -174,7 +174,7 @@ static void put(const struct folder *f, const char *file, const char *bytes, siz
 	assert_int_equal(fclose(out), 0);
 }
 
-static void reads_the_files_in_the_order_of_their_versions(void **state)
+static void orders_the_files_by_version(void **state)
 {
 	const struct folder *f = *state;
 	put(f, "0010_ten.sql", "SELECT 10;", 10);
@@ -194,7 +194,7 @@ static void reads_the_files_in_the_order_of_their_versions(void **state)
 	strbuf_clear(&problems);
 }
 
-static void lists_every_file_that_cannot_be_used(void **state)
+static void lists_every_invalid_file(void **state)
 {
 	const struct folder *f = *state;
 	put(f, "0001_a.sql", "SELECT 1", 8);
@@ -206,14 +206,14 @@ static void lists_every_file_that_cannot_be_used(void **state)
 	strbuf_init(&problems, 4096);
 	struct migration_folder *folder = NULL;
 	assert_int_equal(migration_folder_read(f->path, &folder, &problems), ERR_INVALID);
-	assert_non_null(strstr(problems.data, "0001_a.sql and 0001_b.sql: have the same version"));
+	assert_non_null(strstr(problems.data, "0001_a.sql and 0001_b.sql: must not have the same version"));
 	assert_non_null(strstr(problems.data, "0003_empty.sql: "));
 	assert_non_null(strstr(problems.data, "0004_nul.sql: "));
-	assert_non_null(strstr(problems.data, "five.sql: is not named"));
+	assert_non_null(strstr(problems.data, "five.sql: must be named"));
 	strbuf_clear(&problems);
 }
 
-static void says_which_folder_is_not_there(void **state)
+static void names_a_folder_that_does_not_exist(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -229,14 +229,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_version_and_name_from_the_file_name),
 		cmocka_unit_test(refuses_file_names_of_another_form),
-		cmocka_unit_test(finds_what_is_pending),
+		cmocka_unit_test(finds_the_pending_files),
 		cmocka_unit_test(refuses_a_changed_file_with_both_checksums),
-		cmocka_unit_test(refuses_a_missing_file_first_last_and_in_between),
+		cmocka_unit_test(refuses_a_missing_file_at_any_position),
 		cmocka_unit_test(refuses_a_renamed_file),
-		cmocka_unit_test(refuses_a_file_that_comes_late),
-		cmocka_unit_test_setup_teardown(reads_the_files_in_the_order_of_their_versions, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lists_every_file_that_cannot_be_used, set_up, tear_down),
-		cmocka_unit_test(says_which_folder_is_not_there),
+		cmocka_unit_test(refuses_a_new_file_with_an_old_version),
+		cmocka_unit_test_setup_teardown(orders_the_files_by_version, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lists_every_invalid_file, set_up, tear_down),
+		cmocka_unit_test(names_a_folder_that_does_not_exist),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include "tools/topics/topic_file.h"
 
-static struct topic_file read_right(const char *text)
+static struct topic_file parse_valid(const char *text)
 {
 	struct topic_file file;
 	struct strbuf problems;
@@ -33,7 +33,7 @@ static void assert_problems(const char *text, const char *expected)
 static void reads_name_partitions_and_settings(void **state)
 {
 	(void)state;
-	struct topic_file file = read_right("a.b_c-1 \t 4  retention.ms=1000 cleanup.policy=compact\nother 1\n");
+	struct topic_file file = parse_valid("a.b_c-1 \t 4  retention.ms=1000 cleanup.policy=compact\nother 1\n");
 	assert_int_equal(file.count, 2);
 	assert_string_equal(file.topics[0].name, "a.b_c-1");
 	assert_int_equal(file.topics[0].partitions, 4);
@@ -49,64 +49,64 @@ static void reads_name_partitions_and_settings(void **state)
 static void skips_comments_and_blank_lines(void **state)
 {
 	(void)state;
-	assert_int_equal(read_right("# a 1\n\n \t\r\na 1 # x=y\r\n").count, 1);
-	assert_int_equal(read_right("# a 1\n\n \t\r\na 1 # x=y\r\n").topics[0].setting_count, 0);
-	assert_int_equal(read_right("").count, 0);
+	assert_int_equal(parse_valid("# a 1\n\n \t\r\na 1 # x=y\r\n").count, 1);
+	assert_int_equal(parse_valid("# a 1\n\n \t\r\na 1 # x=y\r\n").topics[0].setting_count, 0);
+	assert_int_equal(parse_valid("").count, 0);
 }
 
-static void reads_a_last_line_without_its_end(void **state)
+static void reads_a_last_line_without_a_newline(void **state)
 {
 	(void)state;
-	assert_int_equal(read_right("a 1\nb 2").count, 2);
+	assert_int_equal(parse_valid("a 1\nb 2").count, 2);
 }
 
-static void names_every_wrong_line(void **state)
+static void names_every_invalid_line(void **state)
 {
 	(void)state;
 	assert_problems("a/b 1\n\na\nb 0\nc x\nd 1 e\nf 1 =g\nh 1 i=\nj 1\nj 2\n",
-	                "line 1: not a topic name\n"
-	                "line 3: the second word is not a number of partitions\n"
-	                "line 4: the second word is not a number of partitions\n"
-	                "line 5: the second word is not a number of partitions\n"
-	                "line 6: a setting is name=value\n"
-	                "line 7: a setting is name=value\n"
-	                "line 8: a setting is name=value\n"
-	                "line 10: the topic is named twice\n");
+	                "line 1: the first word must be a topic name\n"
+	                "line 3: the second word must be the number of partitions\n"
+	                "line 4: the second word must be the number of partitions\n"
+	                "line 5: the second word must be the number of partitions\n"
+	                "line 6: a setting must be name=value\n"
+	                "line 7: a setting must be name=value\n"
+	                "line 8: a setting must be name=value\n"
+	                "line 10: the topic is listed twice\n");
 }
 
-static void refuses_what_is_longer_than_its_place(void **state)
+static void refuses_names_and_values_that_are_too_long(void **state)
 {
 	(void)state;
 	char line[512];
 	snprintf(line, sizeof(line), "%0249d 1\n", 0);
-	assert_int_equal(read_right(line).count, 1);
+	assert_int_equal(parse_valid(line).count, 1);
 	snprintf(line, sizeof(line), "%0250d 1\n", 0);
-	assert_problems(line, "line 1: not a topic name\n");
+	assert_problems(line, "line 1: the first word must be a topic name\n");
 	snprintf(line, sizeof(line), "a 1 %063d=%063d\n", 0, 0);
-	assert_int_equal(read_right(line).topics[0].setting_count, 1);
+	assert_int_equal(parse_valid(line).topics[0].setting_count, 1);
 	snprintf(line, sizeof(line), "a 1 %064d=1\nb 1 a=%064d\n", 0, 0);
-	assert_problems(line, "line 1: a name or value is longer than 63 bytes\n"
-	                      "line 2: a name or value is longer than 63 bytes\n");
+	assert_problems(line, "line 1: the name or value of a setting must not exceed 63 bytes\n"
+	                      "line 2: the name or value of a setting must not exceed 63 bytes\n");
 	assert_problems("a 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1", "line 1: too many settings\n");
 }
 
-static void refuses_more_topics_than_it_has_room_for(void **state)
+static void refuses_too_many_topics(void **state)
 {
 	(void)state;
 	struct strbuf text;
 	strbuf_init(&text, 4096);
 	for (int i = 0; i < TOPIC_FILE_TOPICS_MAX; i++)
 		strbuf_add_format(&text, "t%d 1\n", i);
-	assert_int_equal(read_right(text.data).count, TOPIC_FILE_TOPICS_MAX);
+	assert_int_equal(parse_valid(text.data).count, TOPIC_FILE_TOPICS_MAX);
 	strbuf_add_text(&text, "last 1\n");
 	assert_problems(text.data, "line 65: too many topics\n");
 	strbuf_clear(&text);
 }
 
-static void gives_a_setting_to_each_topic_that_has_none_of_the_name(void **state)
+static void adds_a_setting_to_each_topic_that_does_not_set_it(void **state)
 {
 	(void)state;
-	struct topic_file file = read_right("a 1\nb 1 x=1 copies=3\nc 1 x=1\n");
+	struct topic_file file = parse_valid("a 1\nb 1 x=1 copies=3\nc 1 x=1\n");
 	assert_int_equal(topic_file_set(&file, "copies", 2), OK);
 	assert_int_equal(file.topics[0].setting_count, 1);
 	assert_string_equal(file.topics[0].settings[0].name, "copies");
@@ -117,17 +117,17 @@ static void gives_a_setting_to_each_topic_that_has_none_of_the_name(void **state
 	assert_string_equal(file.topics[2].settings[1].value, "2");
 }
 
-static void changes_no_topic_where_one_has_no_room(void **state)
+static void changes_no_topic_if_one_has_no_room_for_the_setting(void **state)
 {
 	(void)state;
-	struct topic_file file = read_right("a 1\nb 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1\n");
+	struct topic_file file = parse_valid("a 1\nb 1 a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1\n");
 	assert_int_equal(topic_file_set(&file, "copies", 2), ERR_LIMIT);
 	assert_int_equal(file.topics[0].setting_count, 0);
 	assert_int_equal(topic_file_set(&file, "h", 2), OK);
 	assert_string_equal(file.topics[1].settings[7].value, "1");
 }
 
-static void says_which_file_it_cannot_read(void **state)
+static void names_a_file_that_it_cannot_read(void **state)
 {
 	(void)state;
 	struct topic_file file;
@@ -155,13 +155,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_name_partitions_and_settings),
 		cmocka_unit_test(skips_comments_and_blank_lines),
-		cmocka_unit_test(reads_a_last_line_without_its_end),
-		cmocka_unit_test(names_every_wrong_line),
-		cmocka_unit_test(refuses_what_is_longer_than_its_place),
-		cmocka_unit_test(refuses_more_topics_than_it_has_room_for),
-		cmocka_unit_test(gives_a_setting_to_each_topic_that_has_none_of_the_name),
-		cmocka_unit_test(changes_no_topic_where_one_has_no_room),
-		cmocka_unit_test(says_which_file_it_cannot_read),
+		cmocka_unit_test(reads_a_last_line_without_a_newline),
+		cmocka_unit_test(names_every_invalid_line),
+		cmocka_unit_test(refuses_names_and_values_that_are_too_long),
+		cmocka_unit_test(refuses_too_many_topics),
+		cmocka_unit_test(adds_a_setting_to_each_topic_that_does_not_set_it),
+		cmocka_unit_test(changes_no_topic_if_one_has_no_room_for_the_setting),
+		cmocka_unit_test(names_a_file_that_it_cannot_read),
 		cmocka_unit_test(reads_the_file_of_this_project),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ static void has_the_documented_defaults(void **state)
 	assert_int_equal(config.retention.after_midnight_s, 10800);
 	assert_int_equal(config.salts_keep_s, 86400);
 	assert_int_equal(config.visit_log_keep_days, 400);
-	assert_int_equal(config.clock_difference_max_s, 21600);
+	assert_int_equal(config.clock_skew_max_s, 21600);
 	assert_int_equal(config.lock_at_least_s, 600);
 	assert_int_equal(config.lock_at_most_s, 840);
 	assert_false(config.destination_checks);
@@ -61,7 +61,7 @@ static void has_the_documented_defaults(void **state)
 	assert_int_equal(config.log_level, LOG_INFO);
 }
 
-static void takes_every_time_of_every_task_down_to_a_second(void **state)
+static void accepts_one_second_for_every_time_of_every_task(void **state)
 {
 	(void)state;
 	const char *const tasks[] = { "EXPIRY", "PARTITIONS", "SALTS", "RETENTION" };
@@ -81,7 +81,7 @@ static void takes_every_time_of_every_task_down_to_a_second(void **state)
 	assert_int_equal(start(&config), PROGRAM_EXIT_USAGE);
 }
 
-static void gives_a_task_without_times_of_its_own_the_common_ones(void **state)
+static void uses_the_common_lock_times_for_a_task_without_its_own(void **state)
 {
 	(void)state;
 	struct config config;
@@ -95,7 +95,7 @@ static void gives_a_task_without_times_of_its_own_the_common_ones(void **state)
 	assert_times(config_times(&config, &config.partitions), 3600, 0, 10, 60);
 }
 
-static void needs_an_address_of_postgresql(void **state)
+static void requires_a_valid_postgresql_url(void **state)
 {
 	(void)state;
 	struct config config;
@@ -117,14 +117,16 @@ static void assert_refused(const char *name, const char *value, const char *prob
 	unsetenv(name);
 }
 
-static void names_variables_that_contradict_each_other(void **state)
+static void names_invalid_and_contradictory_variables(void **state)
 {
 	(void)state;
-	assert_refused("LOCK_AT_MOST_S", "599", "LOCK_AT_LEAST_S: is more than LOCK_AT_MOST_S\n");
-	assert_refused("SALTS_LOCK_AT_MOST_S", "9", "SALTS_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
+	assert_refused("LOCK_AT_MOST_S", "599", "LOCK_AT_LEAST_S: must not exceed LOCK_AT_MOST_S\n");
+	assert_refused("SALTS_LOCK_AT_MOST_S", "9",
+	               "SALTS_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
 	assert_refused("EXPIRY_LOCK_AT_LEAST_S", "841",
-	               "EXPIRY_LOCK_AT_LEAST_S: is more than its lock may stand at most\n");
-	assert_refused("DESTINATION_RESOLVERS", "dns.example", "DESTINATION_RESOLVERS: is no list of DNS servers\n");
+	               "EXPIRY_LOCK_AT_LEAST_S: must not exceed the task's LOCK_AT_MOST_S\n");
+	assert_refused("DESTINATION_RESOLVERS", "dns.example",
+	               "DESTINATION_RESOLVERS: must be a comma-separated list of IP addresses of DNS servers\n");
 	assert_refused("LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
 }
 
@@ -132,10 +134,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(has_the_documented_defaults, set_up),
-		cmocka_unit_test_setup(takes_every_time_of_every_task_down_to_a_second, set_up),
-		cmocka_unit_test_setup(gives_a_task_without_times_of_its_own_the_common_ones, set_up),
-		cmocka_unit_test_setup(needs_an_address_of_postgresql, set_up),
-		cmocka_unit_test_setup(names_variables_that_contradict_each_other, set_up),
+		cmocka_unit_test_setup(accepts_one_second_for_every_time_of_every_task, set_up),
+		cmocka_unit_test_setup(uses_the_common_lock_times_for_a_task_without_its_own, set_up),
+		cmocka_unit_test_setup(requires_a_valid_postgresql_url, set_up),
+		cmocka_unit_test_setup(names_invalid_and_contradictory_variables, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,23 +7,23 @@
 
 #include <string.h>
 
-#include "services/janitor/robots.h"
+#include "services/janitor/destinations/robots.h"
 
 static int64_t delay(const char *text)
 {
 	return robots_delay_ms(text, strlen(text), "Waymark");
 }
 
-static void asks_for_no_pause_without_a_crawl_delay(void **state)
+static void returns_no_delay_without_a_crawl_delay(void **state)
 {
 	(void)state;
 	assert_int_equal(delay(""), 0);
 	assert_int_equal(delay("User-agent: *\nDisallow: /\n"), 0);
 	assert_int_equal(delay("<html>Crawl-delay: 5</html>"), 0);
-	assert_int_equal(delay("Crawl-delay: 5\n"), 0); /* of no group */
+	assert_int_equal(delay("Crawl-delay: 5\n"), 0); /* in no group */
 }
 
-static void takes_the_delay_of_everybody(void **state)
+static void uses_the_delay_for_all_agents(void **state)
 {
 	(void)state;
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 10\n"), 10000);
@@ -32,25 +32,25 @@ static void takes_the_delay_of_everybody(void **state)
 	assert_int_equal(delay("User-agent: *\rCrawl-delay: 0.25\r"), 250);
 }
 
-static void goes_by_the_group_that_names_us_if_there_is_one(void **state)
+static void prefers_the_group_that_names_our_agent(void **state)
 {
 	(void)state;
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: 10\n\nUser-agent: WAYMARK\nCrawl-delay: 2\n"), 2000);
 	assert_int_equal(delay("User-agent: waymark\nDisallow:\n\nUser-agent: *\nCrawl-delay: 10\n"), 0);
 	assert_int_equal(delay("User-agent: waymarks\nCrawl-delay: 3\n"), 0);
-	/* Two groups of one agent are one (RFC 9309, 2.2.1); the longer pause is right for both. */
+	/* Two groups of one agent are merged (RFC 9309, 2.2.1); the longer delay satisfies both. */
 	assert_int_equal(delay("User-agent: waymark\nCrawl-delay: 2\nUser-agent: waymark\nCrawl-delay: 1\n"), 2000);
 }
 
-static void lets_a_group_end_where_the_next_begins(void **state)
+static void ends_a_group_where_the_next_begins(void **state)
 {
 	(void)state;
 	assert_int_equal(delay("User-agent: *\nDisallow: /x\nUser-agent: other\nCrawl-delay: 9\n"), 0);
-	/* A sitemap belongs to no group, and ends none. */
+	/* A Sitemap line belongs to no group and ends none. */
 	assert_int_equal(delay("User-agent: *\nSitemap: https://a.example/s\nUser-agent: b\nCrawl-delay: 9\n"), 9000);
 }
 
-static void reads_nonsense_as_none_and_a_century_as_a_day(void **state)
+static void ignores_invalid_delays_and_caps_long_ones(void **state)
 {
 	(void)state;
 	assert_int_equal(delay("User-agent: *\nCrawl-delay: -1\n"), 0);
@@ -66,11 +66,11 @@ static void reads_nonsense_as_none_and_a_century_as_a_day(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(asks_for_no_pause_without_a_crawl_delay),
-		cmocka_unit_test(takes_the_delay_of_everybody),
-		cmocka_unit_test(goes_by_the_group_that_names_us_if_there_is_one),
-		cmocka_unit_test(lets_a_group_end_where_the_next_begins),
-		cmocka_unit_test(reads_nonsense_as_none_and_a_century_as_a_day),
+		cmocka_unit_test(returns_no_delay_without_a_crawl_delay),
+		cmocka_unit_test(uses_the_delay_for_all_agents),
+		cmocka_unit_test(prefers_the_group_that_names_our_agent),
+		cmocka_unit_test(ends_a_group_where_the_next_begins),
+		cmocka_unit_test(ignores_invalid_delays_and_caps_long_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

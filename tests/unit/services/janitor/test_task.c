@@ -11,7 +11,7 @@
 
 static const struct task_times slow = { .period_s = 900, .at_least_s = 600, .at_most_s = 840 };
 static const struct task_times quick = { .period_s = 3600, .at_least_s = 10, .at_most_s = 60 };
-static const struct task_times hasty = { .period_s = 1, .at_least_s = 600, .at_most_s = 840 };
+static const struct task_times every_second = { .period_s = 1, .at_least_s = 600, .at_most_s = 840 };
 
 static int64_t wait_ms(const struct task_times *times, int64_t left_ms, int64_t since_ms)
 {
@@ -19,21 +19,21 @@ static int64_t wait_ms(const struct task_times *times, int64_t left_ms, int64_t 
 	return task_wait_ms(times, &state);
 }
 
-static void comes_again_after_its_period(void **state)
+static void runs_again_after_its_period(void **state)
 {
 	(void)state;
 	assert_int_equal(task_delay_ms(&slow, TASK_DONE), 900000);
-	assert_int_equal(task_delay_ms(&hasty, TASK_DONE), 1000);
+	assert_int_equal(task_delay_ms(&every_second, TASK_DONE), 1000);
 }
 
-static void begins_after_its_first_delay(void **state)
+static void starts_after_its_first_delay(void **state)
 {
 	(void)state;
 	const struct task_times times = { .period_s = 900, .first_delay_s = 60 };
 	assert_int_equal(task_first_delay_us(&times, NOON_US), 60 * CLOCK_US_PER_S);
 }
 
-static void begins_at_its_hour_of_the_day_if_it_has_one(void **state)
+static void starts_at_its_time_of_day_if_it_has_one(void **state)
 {
 	(void)state;
 	const struct task_times nightly = { .period_s = 86400, .first_delay_s = 60, .after_midnight_s = 3 * 3600 };
@@ -45,28 +45,28 @@ static void begins_at_its_hour_of_the_day_if_it_has_one(void **state)
 	assert_int_equal(task_first_delay_us(&midnight, NOON_US), 12 * CLOCK_US_PER_HOUR);
 }
 
-static void leaves_a_third_of_its_period_to_the_next_run(void **state)
+static void keeps_the_lock_for_at_most_two_thirds_of_the_period(void **state)
 {
 	(void)state;
 	assert_int_equal(task_at_least_s(&slow), 600);
 	assert_int_equal(task_at_least_s(&quick), 10);
-	assert_int_equal(task_at_least_s(&hasty), 0);
+	assert_int_equal(task_at_least_s(&every_second), 0);
 }
 
-static void takes_over_as_soon_as_the_lock_of_a_dead_janitor_has_ended(void **state)
+static void takes_over_once_the_lock_of_a_crashed_janitor_expires(void **state)
 {
 	(void)state;
 	assert_int_equal(wait_ms(&slow, 839000, 1000), 839000);
 	assert_int_equal(wait_ms(&slow, 1, 839999), 1);
 	assert_int_equal(wait_ms(&slow, 0, 840000), 0);
 	assert_true(wait_ms(&slow, -5000, 845000) <= 0);
-	/* Also when it was extended before. */
+	/* Also after an extension. */
 	assert_int_equal(wait_ms(&slow, 830000, 430000), 830000);
 	assert_int_equal(wait_ms(&quick, 20000, 40000), 20000);
-	assert_int_equal(wait_ms(&hasty, 839000, 1000), 1000);
+	assert_int_equal(wait_ms(&every_second, 839000, 1000), 1000);
 }
 
-static void leaves_it_until_the_next_turn_when_another_has_just_done_it(void **state)
+static void waits_for_the_next_period_after_a_complete_run_of_another_janitor(void **state)
 {
 	(void)state;
 	assert_int_equal(wait_ms(&slow, 590000, 10000), 890000);
@@ -76,40 +76,40 @@ static void leaves_it_until_the_next_turn_when_another_has_just_done_it(void **s
 	assert_true(wait_ms(&quick, -4000000, 4000010) <= 0);
 }
 
-static void goes_on_at_once_with_what_another_gave_up(void **state)
+static void continues_at_once_after_an_incomplete_run_of_another_janitor(void **state)
 {
 	(void)state;
 	assert_true(wait_ms(&slow, -1000, 3000) <= 0);
 	assert_true(wait_ms(&quick, 0, 9999) <= 0);
 }
 
-static void waits_no_longer_than_its_period_whatever_the_row_says(void **state)
+static void never_waits_longer_than_its_period(void **state)
 {
 	(void)state;
 	assert_int_equal(wait_ms(&slow, 86400000, 0), 900000);
 	assert_int_equal(wait_ms(&quick, 30000, -86400000), 30000);
 }
 
-static void tries_again_soon_after_a_failure_but_not_before_its_period(void **state)
+static void retries_soon_after_a_failure_and_at_the_latest_after_its_period(void **state)
 {
 	(void)state;
 	assert_int_equal(task_delay_ms(&slow, TASK_FAILED), 5000);
-	assert_int_equal(task_delay_ms(&slow, TASK_AWAY), 1000);
-	assert_int_equal(task_delay_ms(&hasty, TASK_FAILED), 1000);
+	assert_int_equal(task_delay_ms(&slow, TASK_UNREACHABLE), 1000);
+	assert_int_equal(task_delay_ms(&every_second, TASK_FAILED), 1000);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_again_after_its_period),
-		cmocka_unit_test(begins_after_its_first_delay),
-		cmocka_unit_test(begins_at_its_hour_of_the_day_if_it_has_one),
-		cmocka_unit_test(leaves_a_third_of_its_period_to_the_next_run),
-		cmocka_unit_test(takes_over_as_soon_as_the_lock_of_a_dead_janitor_has_ended),
-		cmocka_unit_test(leaves_it_until_the_next_turn_when_another_has_just_done_it),
-		cmocka_unit_test(goes_on_at_once_with_what_another_gave_up),
-		cmocka_unit_test(waits_no_longer_than_its_period_whatever_the_row_says),
-		cmocka_unit_test(tries_again_soon_after_a_failure_but_not_before_its_period),
+		cmocka_unit_test(runs_again_after_its_period),
+		cmocka_unit_test(starts_after_its_first_delay),
+		cmocka_unit_test(starts_at_its_time_of_day_if_it_has_one),
+		cmocka_unit_test(keeps_the_lock_for_at_most_two_thirds_of_the_period),
+		cmocka_unit_test(takes_over_once_the_lock_of_a_crashed_janitor_expires),
+		cmocka_unit_test(waits_for_the_next_period_after_a_complete_run_of_another_janitor),
+		cmocka_unit_test(continues_at_once_after_an_incomplete_run_of_another_janitor),
+		cmocka_unit_test(never_waits_longer_than_its_period),
+		cmocka_unit_test(retries_soon_after_a_failure_and_at_the_latest_after_its_period),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,62 @@
+-- Users, their API keys, and the audit log (docs/decisions/0026-who-may-do-what.md).
+CREATE TABLE users (
+    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    email            text CHECK (length(email) BETWEEN 3 AND 254),
+    name             text NOT NULL DEFAULT '' CHECK (length(name) <= 100),
+    password_hash    text,
+    role             text NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin')),
+    created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    blocked          boolean NOT NULL DEFAULT false,
+    -- NULL = the service's default, 0 = no limit
+    links_per_day    bigint CHECK (links_per_day BETWEEN 0 AND 1000000000),
+    -- Access tokens of an earlier generation are refused.
+    token_generation bigint NOT NULL DEFAULT 0,
+    -- The row of a deleted user stays, because other rows refer to it, but without personal data.
+    deleted_at       timestamptz,
+    -- The user is deleted, but not yet all of their links.
+    is_closing       boolean NOT NULL DEFAULT false,
+    CONSTRAINT users_deleted_has_no_identity CHECK (
+        CASE WHEN deleted_at IS NULL THEN email IS NOT NULL AND password_hash IS NOT NULL AND NOT is_closing
+             ELSE email IS NULL AND password_hash IS NULL AND name = '' END)
+);
+-- One account per e-mail address, whatever its case.
+CREATE UNIQUE INDEX users_email_key ON users (lower(email));
+CREATE INDEX users_closing_idx ON users (id) WHERE is_closing;
+
+CREATE TABLE api_keys (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id      bigint NOT NULL REFERENCES users (id),
+    name         text NOT NULL CHECK (length(name) BETWEEN 1 AND 100),
+    scopes       text[] NOT NULL CHECK (cardinality(scopes) BETWEEN 1 AND 3
+                                        AND scopes <@ ARRAY['links:read', 'links:write', 'stats:read']),
+    hint         text NOT NULL CHECK (length(hint) <= 8), -- the beginning of the secret, to tell keys apart
+    secret_hash  bytea NOT NULL CHECK (octet_length(secret_hash) = 32), -- SHA-256
+    expires_at   timestamptz,
+    last_used_at timestamptz, -- to the minute
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT api_keys_secret_hash_key UNIQUE (secret_hash)
+);
+CREATE INDEX api_keys_user_idx ON api_keys (user_id, id);
+
+-- Every change by a user, written in the change's own transaction. It holds ids and field names,
+-- but no personal data, so deleting an account leaves nothing to erase here. No foreign keys:
+-- entries outlive the rows that they refer to.
+CREATE TABLE audit_log (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at           timestamptz NOT NULL DEFAULT clock_timestamp(),
+    actor_id     bigint, -- a user; NULL = an anonymous client or the operator
+    key_id       bigint, -- the API key of the request; NULL = a login
+    action       text COLLATE "C" NOT NULL, -- "link.create"
+    subject_type text COLLATE "C" NOT NULL, -- "link"
+    subject_id   bigint NOT NULL,
+    request_id   text NOT NULL DEFAULT '',
+    details      jsonb NOT NULL DEFAULT '{}'
+);
+CREATE INDEX audit_log_actor_idx ON audit_log (actor_id, id);
+CREATE INDEX audit_log_action_idx ON audit_log (action, id);
+CREATE INDEX audit_log_subject_idx ON audit_log (subject_type, subject_id, id);
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON users, api_keys TO waymark_links_api;
+GRANT SELECT, INSERT ON audit_log TO waymark_links_api;
+GRANT SELECT, DELETE ON audit_log TO waymark_janitor;

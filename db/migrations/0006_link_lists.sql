@@ -1,0 +1,267 @@
+-- What lists of a million links need (docs/decisions/0028-lists-of-links.md): searches for
+-- substrings and tags, the number of links, and the sort order by visits.
+
+CREATE EXTENSION IF NOT EXISTS pg_trgm;
+
+-- --- searches (docs/decisions/0032-searches-that-find-very-many.md) ---
+
+-- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
+-- in the whole is a match in one field. New rows go to a pending list, which every search reads as
+-- well; links_search_tidy empties it.
+CREATE INDEX links_search_idx ON links
+    USING gin ((slug COLLATE "default" || E'\n' || original_url || E'\n' || title) gin_trgm_ops)
+    WITH (fastupdate = on, gin_pending_list_limit = 4096);
+CREATE INDEX links_tags_idx ON links USING gin (tags) WITH (fastupdate = on, gin_pending_list_limit = 4096);
+-- For administrators, who list the links of all owners.
+CREATE INDEX links_created_idx ON links (created_at DESC, id DESC);
+
+-- Moves the pending lists into the indexes. In bulk this costs half of what it would cost the
+-- requests that insert.
+CREATE FUNCTION links_search_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT gin_clean_pending_list('links_search_idx') + gin_clean_pending_list('links_tags_idx')
+$$;
+
+-- Estimated number of links per trigram, from a sample, for trigrams that at least one link in 500
+-- has. A search asks the index for the other, rarer trigrams first.
+CREATE TABLE link_search_trigrams (
+    trigram text COLLATE "C" PRIMARY KEY, -- ASCII only, as show_trgm returns it
+    links   bigint NOT NULL
+);
+-- The number of links at the time of the sample.
+CREATE TABLE link_search_count (
+    only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    links      bigint NOT NULL DEFAULT 0,
+    counted_at timestamptz NOT NULL DEFAULT '-infinity'
+);
+INSERT INTO link_search_count DEFAULT VALUES;
+
+-- Takes a new sample after an hour, or when the number of links has doubled or halved. Returns
+-- whether it did. Few links need no sample.
+CREATE FUNCTION link_search_sample() RETURNS boolean LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    sample CONSTANT integer := 5000;
+    known link_search_count;
+    now_links bigint := (SELECT reltuples FROM pg_class WHERE oid = 'links'::regclass); -- an estimate; -1 = unknown
+BEGIN
+    SELECT * INTO known FROM link_search_count FOR UPDATE;
+    IF now_links < sample OR (known.counted_at > clock_timestamp() - interval '1 hour'
+        AND now_links < 2 * known.links AND known.links < 2 * now_links) THEN
+        RETURN false;
+    END IF;
+    DELETE FROM link_search_trigrams;
+    INSERT INTO link_search_trigrams (trigram, links)
+        WITH sampled AS MATERIALIZED (
+            SELECT show_trgm(slug || E'\n' || original_url || E'\n' || title) AS trigrams
+            FROM links TABLESAMPLE SYSTEM (100.0 * sample / now_links)),
+        counted AS (SELECT count(*) AS links FROM sampled)
+        SELECT trigram, count(*) * now_links / (SELECT links FROM counted) FROM sampled, unnest(trigrams) AS trigram
+        WHERE length(trigram) = 3 GROUP BY trigram HAVING count(*) >= (SELECT links FROM counted) / 500.0;
+    UPDATE link_search_count SET links = now_links, counted_at = clock_timestamp();
+    RETURN true;
+END
+$$;
+
+REVOKE EXECUTE ON FUNCTION links_search_tidy(), link_search_sample() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION links_search_tidy(), link_search_sample() TO waymark_janitor;
+GRANT SELECT ON link_search_trigrams, link_search_count TO waymark_links_api;
+
+-- --- the number of links ---
+
+-- An owner's number of links that are not DELETED is the sum of the owner's rows. Owner 0 stands
+-- for links without an owner, -1 for all links. Each change adds a row and updates none, so that
+-- concurrent requests never wait for each other. A reader that finds many rows merges them into
+-- one.
+CREATE TABLE link_counts (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner_id bigint NOT NULL,
+    links    bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+CREATE INDEX link_counts_owner_idx ON link_counts (owner_id) INCLUDE (links);
+INSERT INTO link_counts (owner_id, links) VALUES (-1, 0);
+
+-- Merges an owner's rows into one. Rows that another session is merging are left to it.
+CREATE FUNCTION link_counts_fold(owner bigint) RETURNS void LANGUAGE sql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    WITH taken AS (
+        SELECT id FROM link_counts WHERE owner_id = owner LIMIT 20000 FOR UPDATE SKIP LOCKED),
+    gone AS (
+        DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) RETURNING links)
+    INSERT INTO link_counts (owner_id, links) SELECT owner, sum(links) FROM gone HAVING count(*) > 0
+$$;
+
+-- For owners that never list their links, and for owner 0: merges the rows of owners that have more
+-- than 64. Returns how many rows it saved. It samples 128 random pages: all of a small table, and
+-- of a large one eventually the owners with the most rows. Readers and writers wait for nothing.
+CREATE FUNCTION link_counts_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    WITH sampled AS MATERIALIZED (
+        SELECT owner_id FROM link_counts TABLESAMPLE SYSTEM (
+            least(100, 100.0 * 128 / greatest(1, pg_relation_size('link_counts') / current_setting('block_size')::integer)))
+        GROUP BY owner_id ORDER BY count(*) DESC, random() LIMIT 1000),
+    crowded AS MATERIALIZED (
+        SELECT owner_id FROM sampled
+        WHERE 64 < (SELECT count(*) FROM (
+            SELECT FROM link_counts WHERE link_counts.owner_id = sampled.owner_id LIMIT 65) AS first)),
+    taken AS (
+        SELECT id FROM link_counts WHERE owner_id = ANY (ARRAY(SELECT owner_id FROM crowded)) LIMIT 20000 FOR UPDATE SKIP LOCKED),
+    gone AS (
+        DELETE FROM link_counts WHERE id = ANY (ARRAY(SELECT id FROM taken)) RETURNING owner_id, links),
+    made AS (
+        INSERT INTO link_counts (owner_id, links) SELECT owner_id, sum(links) FROM gone GROUP BY owner_id RETURNING 1)
+    SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM made)
+$$;
+
+REVOKE EXECUTE ON FUNCTION link_counts_fold(bigint), link_counts_tidy() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION link_counts_fold(bigint) TO waymark_links_api;
+GRANT EXECUTE ON FUNCTION link_counts_tidy() TO waymark_janitor;
+GRANT SELECT ON link_counts TO waymark_links_api;
+
+-- --- the sort order by visits ---
+
+-- One row per link. Separate from link_statistics, which changes with every batch of clicks and
+-- should not carry these indexes. link_ranking_refresh updates it some seconds later.
+CREATE TABLE link_ranking (
+    link_id    bigint PRIMARY KEY,
+    link_owner bigint NOT NULL, -- 0 = none
+    visits     bigint NOT NULL DEFAULT 0, -- of humans
+    visited_at timestamptz NOT NULL DEFAULT '-infinity' -- the last visit; -infinity = none
+);
+CREATE INDEX link_ranking_visits_idx ON link_ranking (link_owner, visits DESC, link_id DESC);
+CREATE INDEX link_ranking_visited_idx ON link_ranking (link_owner, visited_at DESC, link_id DESC);
+
+-- Links whose statistics have changed: one row per statement. If nobody reads the rows, recording
+-- stops and the refresh scans all links instead.
+CREATE TABLE link_statistics_changes (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    link_ids bigint[] NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+CREATE TABLE link_ranking_sweep (
+    only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    is_behind boolean NOT NULL DEFAULT false, -- there were too many changes; they are not recorded
+    next_link bigint -- the position of the scan of all links; NULL: no scan
+);
+INSERT INTO link_ranking_sweep DEFAULT VALUES;
+
+CREATE FUNCTION link_statistics_note() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    touched bigint[] := ARRAY(SELECT link_id FROM changed WHERE link_id > 0);
+    this bigint;
+BEGIN
+    IF cardinality(touched) = 0 THEN
+        RETURN NULL;
+    END IF;
+    -- FOR SHARE: the refresh that resets is_behind waits for this transaction, then scans all
+    -- links, so it sees this change.
+    PERFORM FROM link_ranking_sweep WHERE is_behind FOR SHARE;
+    IF FOUND THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO link_statistics_changes (link_ids) VALUES (touched) RETURNING id INTO this;
+    IF this - (SELECT id FROM link_statistics_changes ORDER BY id LIMIT 1) > 1000 THEN
+        UPDATE link_ranking_sweep SET is_behind = true WHERE NOT is_behind;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER link_statistics_added AFTER INSERT ON link_statistics REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION link_statistics_note();
+CREATE TRIGGER link_statistics_changed AFTER UPDATE ON link_statistics REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION link_statistics_note();
+
+-- Updates the order for some of the changed links. If changes were not recorded, also for the next
+-- at_most of all links. Returns how many were checked; 0 = nothing is left. It does not wait for
+-- locked rows, but records those links again.
+CREATE FUNCTION link_ranking_refresh(at_most integer) RETURNS bigint LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    sweep link_ranking_sweep;
+    touched bigint[];
+    swept bigint[] := '{}';
+    free bigint[];
+    busy bigint[];
+BEGIN
+    SELECT * INTO sweep FROM link_ranking_sweep FOR UPDATE; -- one refresh at a time
+    IF sweep.is_behind THEN
+        UPDATE link_ranking_sweep SET is_behind = false, next_link = 1;
+        RETURN 1;
+    END IF;
+    WITH gone AS (
+        DELETE FROM link_statistics_changes WHERE id IN (
+            SELECT id FROM (
+                SELECT id, sum(cardinality(link_ids)) OVER (ORDER BY id) - cardinality(link_ids) AS before
+                FROM (SELECT * FROM link_statistics_changes ORDER BY id LIMIT 100) AS oldest) AS added_up
+            WHERE before < at_most)
+        RETURNING link_ids)
+    SELECT ARRAY(SELECT DISTINCT unnest(link_ids) FROM gone) INTO touched;
+    IF sweep.next_link IS NOT NULL THEN
+        swept := ARRAY(SELECT link_id FROM link_statistics WHERE link_id >= sweep.next_link ORDER BY link_id LIMIT at_most);
+        UPDATE link_ranking_sweep SET next_link = CASE WHEN cardinality(swept) = at_most THEN swept[at_most] + 1 END;
+        touched := touched || swept;
+    END IF;
+    free := ARRAY(SELECT link_id FROM link_ranking WHERE link_id = ANY (touched) FOR UPDATE SKIP LOCKED);
+    busy := ARRAY(SELECT link_id FROM link_ranking WHERE link_id = ANY (touched) EXCEPT SELECT unnest(free));
+    IF cardinality(busy) > 0 THEN
+        INSERT INTO link_statistics_changes (link_ids) VALUES (busy);
+    END IF;
+    UPDATE link_ranking AS r SET visits = s.visit_count, visited_at = coalesce(s.last_visited_at, '-infinity')
+        FROM link_statistics AS s
+        WHERE r.link_id = ANY (free) AND s.link_id = r.link_id
+            AND (r.visits, r.visited_at) IS DISTINCT FROM (s.visit_count, coalesce(s.last_visited_at, '-infinity'));
+    RETURN cardinality(touched) - cardinality(busy);
+END
+$$;
+
+REVOKE EXECUTE ON FUNCTION link_ranking_refresh(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION link_ranking_refresh(integer) TO waymark_janitor;
+GRANT SELECT ON link_ranking TO waymark_links_api;
+
+-- --- changes of links update both ---
+
+CREATE FUNCTION link_lists_added() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    INSERT INTO link_ranking (link_id, link_owner) SELECT id, coalesce(owner_id, 0) FROM added;
+    INSERT INTO link_counts (owner_id, links)
+        SELECT coalesce(owner_id, 0), count(*) FROM added WHERE state <> 'DELETED' GROUP BY 1
+        UNION ALL SELECT -1, count(*) FROM added WHERE state <> 'DELETED' HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION link_lists_removed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    DELETE FROM link_ranking WHERE link_id IN (SELECT id FROM removed);
+    INSERT INTO link_counts (owner_id, links)
+        SELECT coalesce(owner_id, 0), -count(*) FROM removed WHERE state <> 'DELETED' GROUP BY 1
+        UNION ALL SELECT -1, -count(*) FROM removed WHERE state <> 'DELETED' HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION link_lists_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF OLD.state <> 'DELETED' THEN
+        INSERT INTO link_counts (owner_id, links) VALUES (coalesce(OLD.owner_id, 0), -1);
+    END IF;
+    IF NEW.state <> 'DELETED' THEN
+        INSERT INTO link_counts (owner_id, links) VALUES (coalesce(NEW.owner_id, 0), 1);
+    END IF;
+    IF (OLD.state = 'DELETED') <> (NEW.state = 'DELETED') THEN
+        INSERT INTO link_counts (owner_id, links) VALUES (-1, CASE WHEN NEW.state = 'DELETED' THEN -1 ELSE 1 END);
+    END IF;
+    IF OLD.owner_id IS DISTINCT FROM NEW.owner_id THEN
+        UPDATE link_ranking SET link_owner = coalesce(NEW.owner_id, 0) WHERE link_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER link_lists_added AFTER INSERT ON links REFERENCING NEW TABLE AS added
+    FOR EACH STATEMENT EXECUTE FUNCTION link_lists_added();
+CREATE TRIGGER link_lists_removed AFTER DELETE ON links REFERENCING OLD TABLE AS removed
+    FOR EACH STATEMENT EXECUTE FUNCTION link_lists_removed();
+-- Per row, because a statement trigger with a transition table cannot be limited to columns, and
+-- destination checks update many rows.
+CREATE TRIGGER link_lists_changed AFTER UPDATE OF state, owner_id ON links FOR EACH ROW
+    WHEN ((OLD.state = 'DELETED') <> (NEW.state = 'DELETED') OR OLD.owner_id IS DISTINCT FROM NEW.owner_id)
+    EXECUTE FUNCTION link_lists_changed();

@@ -1,0 +1,36 @@
+/*
+ * One thread at a time. One check of a destination: a HEAD request, then GET if HEAD fails, and up
+ * to DESTINATION_CHECK_REDIRECTS_MAX redirects, followed here and not by libcurl.
+ *
+ * Each request to a host is reserved first (host_store.h). The reservation's transaction also
+ * checks the janitor's lock. A host's robots.txt is read once a day, for its crawl delay.
+ */
+#ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_DESTINATION_CHECK_H
+#define WAYMARK_SERVICES_JANITOR_DESTINATIONS_DESTINATION_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "services/janitor/run.h"
+
+#define DESTINATION_CHECK_REDIRECTS_MAX 3
+
+/* Limits the rate of requests to all hosts together. */
+struct destination_check_pacer {
+	int64_t next_us; /* steady; the earliest time of the next request */
+};
+
+struct destination_check {
+	bool is_complete; /* false: no result yet; check again after wait_ms */
+	int status;       /* as in link_check_store.h; of the last host that was requested */
+	int64_t wait_ms;  /* if not complete */
+};
+
+/*
+ * The run must hold the lock. ERR_CONFLICT: the lock was lost. Database errors are passed on.
+ * Failures of the host are a result, not an error.
+ */
+enum err destination_check_run(struct run *run, struct destination_check_pacer *pacer, const char *url,
+                               struct destination_check *out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,186 @@
+#include "services/janitor/destinations/fetch.h"
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/base/clock.h"
+#include "lib/net/global_address.h"
+#include "services/janitor/destinations/global_resolver.h"
+
+/* "host:port:" and the addresses, as CURLOPT_RESOLVE wants them. */
+#define RESOLVE_SIZE (FETCH_URL_HOST_SIZE + 16 + GLOBAL_RESOLVER_ADDRESSES_MAX * (INET6_ADDRSTRLEN + 3))
+
+struct transfer {
+	const struct fetch_request *request;
+	struct global_resolver_addresses allowed;
+	size_t header_bytes;
+};
+
+void fetch_start(void)
+{
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		abort();
+}
+
+void fetch_end(void)
+{
+	curl_global_cleanup();
+}
+
+static const void *bytes_of(const struct sockaddr_storage *address, size_t *len)
+{
+	bool is4 = address->ss_family == AF_INET;
+	*len = is4 ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+	return is4 ? (const void *)&((const struct sockaddr_in *)address)->sin_addr
+	           : (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+}
+
+static bool is_allowed(const struct global_resolver_addresses *allowed, const struct sockaddr_storage *address)
+{
+	size_t len;
+	const void *bytes = bytes_of(address, &len);
+	for (size_t i = 0; i < allowed->count; i++) {
+		const struct sockaddr_storage *one = &allowed->addresses[i];
+		if (one->ss_family == address->ss_family && memcmp(bytes_of(one, &len), bytes, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The last check: no socket is opened for another address, whatever libcurl resolved. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	const struct transfer *transfer = arg;
+	struct sockaddr_storage peer = { 0 };
+	if (purpose != CURLSOCKTYPE_IPCXN || address->socktype != SOCK_STREAM || address->addrlen > sizeof(peer))
+		return CURL_SOCKET_BAD;
+	memcpy(&peer, &address->addr, address->addrlen);
+	if (!global_address_is((const struct sockaddr *)&peer) || !is_allowed(&transfer->allowed, &peer))
+		return CURL_SOCKET_BAD;
+	curl_socket_t opened = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	const int buffer_bytes = FETCH_BYTES_MAX;
+	if (opened != CURL_SOCKET_BAD) /* flow control stops the sender soon */
+		(void)setsockopt(opened, SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof(buffer_bytes));
+	return opened;
+}
+
+static size_t count_header(char *bytes, size_t one, size_t len, void *arg)
+{
+	struct transfer *transfer = arg;
+	(void)bytes;
+	(void)one;
+	transfer->header_bytes += len;
+	return transfer->header_bytes > FETCH_BYTES_MAX ? 0 : len;
+}
+
+static size_t keep_body(char *bytes, size_t one, size_t len, void *arg)
+{
+	struct strbuf *body = ((struct transfer *)arg)->request->body;
+	(void)one;
+	if (!body)
+		return 0;
+	size_t room = FETCH_BYTES_MAX - body->len;
+	strbuf_add(body, bytes, len < room ? len : room);
+	return len <= room ? len : 0;
+}
+
+/*
+ * NULL for an IPv6 literal: libcurl does not look it up, and CURLOPT_RESOLVE has no syntax for it.
+ */
+static struct curl_slist *resolve_list(const struct fetch_url *url, const struct global_resolver_addresses *found)
+{
+	char text[RESOLVE_SIZE];
+	if (strchr(url->host, ':'))
+		return NULL;
+	size_t at = (size_t)snprintf(text, sizeof(text), "%s:%u:", url->host, (unsigned)url->port);
+	for (size_t i = 0; i < found->count; i++) {
+		char number[INET6_ADDRSTRLEN];
+		size_t len;
+		int family = found->addresses[i].ss_family;
+		inet_ntop(family, bytes_of(&found->addresses[i], &len), number, sizeof(number));
+		at += (size_t)snprintf(text + at, sizeof(text) - at, family == AF_INET6 ? "%s[%s]" : "%s%s",
+		                       i ? "," : "", number);
+	}
+	struct curl_slist *list = curl_slist_append(NULL, text);
+	if (!list)
+		abort();
+	return list;
+}
+
+static void set_limits(CURL *curl, struct transfer *transfer, int64_t left_ms)
+{
+	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)left_ms);
+	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)left_ms);
+	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, transfer);
+	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, count_header);
+	curl_easy_setopt(curl, CURLOPT_HEADERDATA, transfer);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, keep_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer);
+}
+
+/* The status line is the result, even if the connection was closed after it. */
+static enum err read_response(CURL *curl, struct fetch_response *out)
+{
+	long status = 0;
+	char *location = NULL;
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &location);
+	if (status < 200 || status > 999)
+		return ERR_UNAVAILABLE;
+	out->status = (int)status;
+	if (!location ||
+	    (size_t)snprintf(out->location, sizeof(out->location), "%s", location) >= sizeof(out->location))
+		out->location[0] = '\0';
+	return OK;
+}
+
+static enum err perform(struct transfer *transfer, int64_t left_ms, struct fetch_response *out)
+{
+	const struct fetch_request *request = transfer->request;
+	CURL *curl = curl_easy_init();
+	struct curl_slist *resolve = resolve_list(request->url, &transfer->allowed);
+	if (!curl)
+		abort();
+	set_limits(curl, transfer, left_ms);
+	curl_easy_setopt(curl, CURLOPT_URL, request->url->url);
+	curl_easy_setopt(curl, CURLOPT_RESOLVE, resolve);
+	curl_easy_setopt(curl, CURLOPT_NOBODY, request->is_head ? 1L : 0L);
+	curl_easy_setopt(curl, CURLOPT_USERAGENT,
+	                 FETCH_AGENT "/" WAYMARK_VERSION " (checks the destinations of links)");
+	CURLcode code = curl_easy_perform(curl);
+	enum err err = read_response(curl, out);
+	if (err != OK && code == CURLE_OPERATION_TIMEDOUT)
+		err = ERR_LIMIT;
+	curl_easy_cleanup(curl);
+	curl_slist_free_all(resolve);
+	return err;
+}
+
+enum err fetch_run(const struct fetch_request *request, struct fetch_response *out)
+{
+	struct transfer transfer = { .request = request };
+	struct fetch_response response = { 0 };
+	const int64_t deadline_us = clock_steady_us(clock_system()) + FETCH_TIMEOUT_MS * CLOCK_US_PER_MS;
+	if (global_resolver_lookup(request->resolvers, request->url->host, FETCH_TIMEOUT_MS, &transfer.allowed) != OK)
+		return ERR_NOT_FOUND;
+	int64_t left_ms = (deadline_us - clock_steady_us(clock_system())) / CLOCK_US_PER_MS;
+	if (left_ms <= 0)
+		return ERR_LIMIT;
+	enum err err = perform(&transfer, left_ms, &response);
+	if (err == OK)
+		*out = response;
+	return err;
+}

@@ -1,0 +1,163 @@
+#include "services/janitor/destinations/global_resolver.h"
+
+#include <ares.h>
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/select.h>
+
+#include "lib/base/clock.h"
+#include "lib/net/global_address.h"
+
+#define ATTEMPT_MS 1000
+#define ATTEMPTS 3
+/*
+ * c-ares has one per server and transport. The ARES_GETSOCK macros would shift into the sign bit
+ * from the 16th socket on.
+ */
+#define SOCKETS_MAX 8
+
+struct lookup {
+	struct global_resolver_addresses found;
+	bool is_done, has_private;
+};
+
+static void add_address(struct lookup *lookup, const struct sockaddr *address, size_t len)
+{
+	struct global_resolver_addresses *found = &lookup->found;
+	if (!global_address_is(address) || len > sizeof(found->addresses[0])) {
+		lookup->has_private = true;
+		return;
+	}
+	if (found->count < GLOBAL_RESOLVER_ADDRESSES_MAX)
+		memcpy(&found->addresses[found->count++], address, len);
+}
+
+static void on_addrinfo(void *arg, int status, int timeouts, struct ares_addrinfo *answer)
+{
+	struct lookup *lookup = arg;
+	(void)status; /* found addresses count, even if one of the two queries (A, AAAA) failed */
+	(void)timeouts;
+	lookup->is_done = true;
+	for (struct ares_addrinfo_node *node = answer ? answer->nodes : NULL; node; node = node->ai_next)
+		add_address(lookup, node->ai_addr, node->ai_addrlen);
+	ares_freeaddrinfo(answer);
+}
+
+static bool is_literal(const char *host, struct lookup *lookup)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	if (inet_pton(AF_INET, host, &in.sin_addr) == 1)
+		add_address(lookup, (const struct sockaddr *)&in, sizeof(in));
+	else if (inet_pton(AF_INET6, host, &in6.sin6_addr) == 1)
+		add_address(lookup, (const struct sockaddr *)&in6, sizeof(in6));
+	else
+		return false;
+	return true;
+}
+
+static enum err open_channel(const char *servers, ares_channel *out)
+{
+	char lookups[] = "b";
+	struct ares_options options = {
+		.flags = ARES_FLAG_NOSEARCH, .timeout = ATTEMPT_MS, .tries = ATTEMPTS, .lookups = lookups
+	};
+	const int set = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS;
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS)
+		return ERR_INTERNAL;
+	if (ares_init_options(out, &options, set) != ARES_SUCCESS) {
+		ares_library_cleanup();
+		return ERR_INTERNAL;
+	}
+	if (servers[0] == '\0' || ares_set_servers_ports_csv(*out, servers) == ARES_SUCCESS)
+		return OK;
+	ares_destroy(*out);
+	ares_library_cleanup();
+	return ERR_INTERNAL;
+}
+
+static void close_channel(ares_channel channel)
+{
+	ares_destroy(channel);
+	ares_library_cleanup();
+}
+
+/* One iteration of c-ares' event loop. */
+static void poll_once(ares_channel channel, int64_t wait_ms)
+{
+	ares_socket_t sockets[SOCKETS_MAX];
+	struct pollfd polled[SOCKETS_MAX];
+	nfds_t count = 0;
+	int wanted = ares_getsock(channel, sockets, SOCKETS_MAX);
+	for (int i = 0; i < SOCKETS_MAX; i++) {
+		short events = 0;
+		if (ARES_GETSOCK_READABLE(wanted, i))
+			events |= POLLIN;
+		if (ARES_GETSOCK_WRITABLE(wanted, i))
+			events |= POLLOUT;
+		if (events != 0)
+			polled[count++] = (struct pollfd){ .fd = sockets[i], .events = events };
+	}
+	struct timeval most = { wait_ms / 1000, wait_ms % 1000 * 1000 }, own;
+	const struct timeval *wait = ares_timeout(channel, &most, &own);
+	(void)poll(polled, count, (int)(wait->tv_sec * 1000 + wait->tv_usec / 1000 + 1));
+	ares_process_fd(channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* handles timeouts */
+	for (nfds_t i = 0; i < count; i++)
+		ares_process_fd(channel,
+		                polled[i].revents & (POLLIN | POLLERR | POLLHUP) ? polled[i].fd : ARES_SOCKET_BAD,
+		                polled[i].revents & POLLOUT ? polled[i].fd : ARES_SOCKET_BAD);
+}
+
+static void resolve(ares_channel channel, const char *host, int64_t timeout_ms, struct lookup *lookup)
+{
+	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	const int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
+	ares_getaddrinfo(channel, host, NULL, &hints, on_addrinfo, lookup);
+	while (!lookup->is_done) {
+		int64_t left_us = deadline_us - clock_steady_us(clock_system());
+		if (left_us <= 0)
+			ares_cancel(channel); /* calls on_addrinfo */
+		else
+			poll_once(channel, left_us / CLOCK_US_PER_MS);
+	}
+}
+
+enum err global_resolver_lookup(const char *servers, const char *host, int64_t timeout_ms,
+                                struct global_resolver_addresses *out)
+{
+	struct lookup lookup = { 0 };
+	if (!is_literal(host, &lookup)) {
+		ares_channel channel;
+		enum err err = open_channel(servers, &channel);
+		if (err != OK)
+			return err;
+		resolve(channel, host, timeout_ms, &lookup);
+		close_channel(channel);
+	}
+	if (lookup.has_private)
+		return ERR_INVALID;
+	if (lookup.found.count == 0)
+		return ERR_NOT_FOUND;
+	*out = lookup.found;
+	return OK;
+}
+
+bool global_resolver_is_private_literal(const char *host)
+{
+	struct lookup lookup = { 0 };
+	return is_literal(host, &lookup) && lookup.has_private;
+}
+
+bool global_resolver_servers_are_valid(const char *servers)
+{
+	ares_channel channel;
+	if (servers[0] == '\0')
+		return true;
+	if (open_channel(servers, &channel) != OK)
+		return false;
+	close_channel(channel);
+	return true;
+}

@@ -1,0 +1,40 @@
+/*
+ * Safe from any thread. Resolves a host with c-ares, within a time limit, and accepts it only if
+ * all of its addresses are global (lib/net/global_address.h).
+ *
+ * It asks the DNS alone: no /etc/hosts and no search domains, so that short names of the operator's
+ * own network do not resolve. A literal address needs no lookup.
+ */
+#ifndef WAYMARK_SERVICES_JANITOR_DESTINATIONS_GLOBAL_RESOLVER_H
+#define WAYMARK_SERVICES_JANITOR_DESTINATIONS_GLOBAL_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "lib/base/err.h"
+
+/* Further addresses are checked, but not returned. */
+#define GLOBAL_RESOLVER_ADDRESSES_MAX 8
+
+struct global_resolver_addresses {
+	size_t count;
+	struct sockaddr_storage addresses[GLOBAL_RESOLVER_ADDRESSES_MAX]; /* without port */
+};
+
+/*
+ * servers: "8.8.8.8,[2001:4860:4860::8888]:53"; "" = those of /etc/resolv.conf. ERR_INVALID: at
+ * least one A or AAAA address of the host is not global. ERR_NOT_FOUND: the host has no address, or
+ * none was found in time. ERR_INTERNAL: c-ares rejects servers.
+ */
+enum err global_resolver_lookup(const char *servers, const char *host, int64_t timeout_ms,
+                                struct global_resolver_addresses *out) MUST_CHECK;
+
+/* True for a literal address that is not global. Needs no lookup. */
+bool global_resolver_is_private_literal(const char *host);
+
+/* Whether c-ares can parse the list. For checks of the configuration. */
+bool global_resolver_servers_are_valid(const char *servers);
+
+#endif

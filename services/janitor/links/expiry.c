@@ -1,0 +1,97 @@
+#include "services/janitor/links/expiry.h"
+
+#include "lib/links/link_store.h"
+
+/* A batch locks its rows from its statement to its commit. */
+#define BATCH_TOO_LONG_US (30 * CLOCK_US_PER_MS)
+#define BATCH_SHORT_US (15 * CLOCK_US_PER_MS)
+#define ROWS_MIN 100
+/*
+ * Limits the pause between two batches to 1/20 s, so that the task's lock cannot expire during it.
+ */
+#define BATCHES_PER_S_MIN 20
+
+static enum err mark_expired(const struct run *run, int64_t *changed)
+{
+	struct link_store_batch *batch = run->ctx;
+	enum err err = link_store_expire_batch(run->conn, batch);
+	*changed = batch->changed;
+	return err;
+}
+
+static enum err purge_expired(const struct run *run, int64_t *changed)
+{
+	struct link_store_batch *batch = run->ctx;
+	enum err err = link_store_purge_batch(run->conn, LINK_STATE_EXPIRED, run->config->expired_grace_s, batch);
+	*changed = batch->changed;
+	return err;
+}
+
+static enum err purge_deleted(const struct run *run, int64_t *changed)
+{
+	struct link_store_batch *batch = run->ctx;
+	enum err err = link_store_purge_batch(run->conn, LINK_STATE_DELETED, run->config->deleted_grace_s, batch);
+	*changed = batch->changed;
+	return err;
+}
+
+/* The size of the next batch. Other transactions that want one of its rows wait for the commit. */
+static int64_t next_limit(int64_t limit, int64_t limit_max, int64_t took_us)
+{
+	if (took_us > BATCH_TOO_LONG_US && limit > ROWS_MIN)
+		return limit / 2 > ROWS_MIN ? limit / 2 : ROWS_MIN;
+	if (took_us < BATCH_SHORT_US)
+		return limit * 5 / 4 < limit_max ? limit * 5 / 4 : limit_max;
+	return limit;
+}
+
+static int64_t batch_limit_max(const struct config *config)
+{
+	int64_t per_batch = config->expiry_links_per_s / BATCHES_PER_S_MIN;
+	if (config->expiry_links_per_s == 0 || per_batch > RUN_BATCH_ROWS)
+		return RUN_BATCH_ROWS;
+	return per_batch > 0 ? per_batch : 1;
+}
+
+/* Keeps to EXPIRY_LINKS_PER_S, which leaves PostgreSQL time for its other clients. */
+static void pause_after_batch(const struct run *run, int64_t started_us, int64_t changed)
+{
+	int64_t per_s = run->config->expiry_links_per_s;
+	if (per_s == 0)
+		return;
+	int64_t left_us = started_us + changed * CLOCK_US_PER_S / per_s - clock_steady_us(run->clock);
+	if (left_us > 0)
+		shutdown_wait_ms(run->shutdown, (left_us + CLOCK_US_PER_MS - 1) / CLOCK_US_PER_MS);
+}
+
+/* Oldest links first, until a batch is not full or a shutdown is requested. */
+static enum err run_all(struct run *run, run_work work, int64_t *changed)
+{
+	const int64_t limit_max = batch_limit_max(run->config);
+	struct link_store_batch batch = { .limit = limit_max };
+	bool is_full = true;
+	enum err err = OK;
+	while (err == OK && is_full && !run->is_interrupted) {
+		int64_t started_us = clock_steady_us(run->clock);
+		if (shutdown_requested(run->shutdown)) {
+			run->is_interrupted = true;
+		} else {
+			err = run_batch_with_ctx(run, work, &batch, changed);
+			is_full = batch.changed >= batch.limit;
+			batch.limit = next_limit(batch.limit, limit_max, clock_steady_us(run->clock) - started_us);
+			if (is_full)
+				pause_after_batch(run, started_us, batch.changed);
+		}
+	}
+	return err;
+}
+
+enum err expiry_run(struct run *run, int64_t *changed)
+{
+	enum err err = run_all(run, mark_expired, changed);
+	if (err == OK)
+		err = run_all(run, purge_expired, changed);
+	if (err == OK)
+		err = run_all(run, purge_deleted, changed);
+	return err;
+}

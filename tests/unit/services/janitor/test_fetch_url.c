@@ -1,0 +1,120 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "services/janitor/destinations/fetch_url.h"
+
+static void assert_reads(const char *url, const char *host, uint16_t port, const char *sent)
+{
+	struct fetch_url parsed;
+	assert_int_equal(fetch_url_parse(url, &parsed), OK);
+	assert_string_equal(parsed.host, host);
+	assert_int_equal(parsed.port, port);
+	assert_string_equal(parsed.url, sent);
+}
+
+static void normalises_the_host_as_it_will_be_resolved(void **state)
+{
+	(void)state;
+	assert_reads("https://Example.COM/a?b#c", "example.com", 443, "https://example.com/a?b");
+	assert_reads("http://example.com.:8080/", "example.com", 8080, "http://example.com:8080/");
+	assert_reads("http://[2606:4700::1111]/", "2606:4700::1111", 80, "http://[2606:4700::1111]/");
+	assert_reads("http://[::FFFF:127.0.0.1]:8443/", "::ffff:127.0.0.1", 8443, "http://[::ffff:127.0.0.1]:8443/");
+}
+
+static void normalises_each_spelling_of_an_ipv4_address(void **state)
+{
+	(void)state;
+	const char *const spellings[] = { "2130706433", "0x7f000001", "017700000001", "127.1",          "127.0.1",
+		                          "0x7f.1",     "0177.0.0.1", "127.0.0.1.",   "%31%32%37.0.0.1" };
+	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+		char url[64];
+		struct fetch_url parsed;
+		snprintf(url, sizeof(url), "http://%s/", spellings[i]);
+		assert_int_equal(fetch_url_parse(url, &parsed), OK);
+		if (strcmp(parsed.host, "127.0.0.1") != 0)
+			fail_msg("%s: %s", url, parsed.host);
+	}
+}
+
+static void refuses_urls_that_are_not_of_a_public_web_server(void **state)
+{
+	(void)state;
+	const char *const urls[] = { "",
+		                     "/",
+		                     "example.com",
+		                     "ftp://example.com/",
+		                     "file:///etc/passwd",
+		                     "gopher://example.com:80/",
+		                     "javascript:alert(1)",
+		                     "http://user@example.com/",
+		                     "http://user:password@example.com/",
+		                     "http://example.com\\@a.example/",
+		                     "http://exa mple.com/",
+		                     "http://example.com\t/",
+		                     "http://example.com/\x7f",
+		                     "http://[fe80::1%25eth0]/",
+		                     "http://[::1/",
+		                     "http://[example.com]/",
+		                     "http://\xc3\xa4.example/",
+		                     "http://example.com:0/",
+		                     "http://example.com:65536/",
+		                     "http:///",
+		                     "http://a%00b.example/",
+		                     "http://a%2fb.example/" };
+	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+		struct fetch_url parsed;
+		if (fetch_url_parse(urls[i], &parsed) != ERR_INVALID)
+			fail_msg("%s: %s", urls[i], parsed.host);
+	}
+}
+
+static void refuses_other_ports(void **state)
+{
+	(void)state;
+	struct fetch_url parsed;
+	assert_int_equal(fetch_url_parse("http://example.com:22/", &parsed), ERR_LIMIT);
+	assert_int_equal(fetch_url_parse("http://example.com:6379/", &parsed), ERR_LIMIT);
+	assert_int_equal(fetch_url_parse("https://example.com:80/", &parsed), OK);
+	assert_true(parsed.is_https);
+}
+
+static void refuses_a_url_longer_than_the_limit_of_a_link(void **state)
+{
+	(void)state;
+	static char url[4096] = "http://example.com/";
+	struct fetch_url parsed;
+	memset(url + strlen(url), 'a', FETCH_URL_SIZE - 1 - strlen(url));
+	assert_int_equal(fetch_url_parse(url, &parsed), OK);
+	url[strlen(url)] = 'a';
+	assert_int_equal(fetch_url_parse(url, &parsed), ERR_INVALID);
+}
+
+static void replaces_the_path(void **state)
+{
+	(void)state;
+	struct fetch_url parsed, robots;
+	assert_int_equal(fetch_url_parse("https://example.com:8443/a/b?c=d", &parsed), OK);
+	assert_int_equal(fetch_url_with_path(&parsed, "/robots.txt", &robots), OK);
+	assert_string_equal(robots.url, "https://example.com:8443/robots.txt");
+	assert_string_equal(robots.host, "example.com");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(normalises_the_host_as_it_will_be_resolved),
+		cmocka_unit_test(normalises_each_spelling_of_an_ipv4_address),
+		cmocka_unit_test(refuses_urls_that_are_not_of_a_public_web_server),
+		cmocka_unit_test(refuses_other_ports),
+		cmocka_unit_test(refuses_a_url_longer_than_the_limit_of_a_link),
+		cmocka_unit_test(replaces_the_path),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
