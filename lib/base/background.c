@@ -8,12 +8,12 @@
 
 struct background {
 	pthread_t thread;
-	bool runs; /* until it was joined */
+	bool is_running; /* until it is joined */
 	void (*run)(void *ctx);
 	void *ctx;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	bool is_ending; /* under the mutex */
+	bool is_stopping; /* guarded by mutex */
 };
 
 struct background *background_new(void)
@@ -37,14 +37,14 @@ void background_start(struct background *background, const char *name, void (*ru
 	background->ctx = ctx;
 	if (pthread_create(&background->thread, NULL, begin, background) != 0)
 		abort();
-	background->runs = true;
+	background->is_running = true;
 	pthread_setname_np(background->thread, name);
 }
 
 void background_ask_to_end(struct background *background)
 {
 	pthread_mutex_lock(&background->mutex);
-	background->is_ending = true;
+	background->is_stopping = true;
 	pthread_cond_broadcast(&background->wake);
 	pthread_mutex_unlock(&background->mutex);
 }
@@ -52,9 +52,9 @@ void background_ask_to_end(struct background *background)
 void background_end(struct background *background)
 {
 	background_ask_to_end(background);
-	if (background->runs)
+	if (background->is_running)
 		pthread_join(background->thread, NULL);
-	background->runs = false;
+	background->is_running = false;
 }
 
 void background_free(struct background *background)
@@ -70,20 +70,20 @@ void background_free(struct background *background)
 bool background_is_ending(struct background *background)
 {
 	pthread_mutex_lock(&background->mutex);
-	bool is_ending = background->is_ending;
+	bool is_stopping = background->is_stopping;
 	pthread_mutex_unlock(&background->mutex);
-	return is_ending;
+	return is_stopping;
 }
 
 bool background_wait_until(struct background *background, struct timespec moment)
 {
 	int rc = 0;
 	pthread_mutex_lock(&background->mutex);
-	while (!background->is_ending && rc == 0)
+	while (!background->is_stopping && rc == 0)
 		rc = pthread_cond_timedwait(&background->wake, &background->mutex, &moment);
-	bool is_ending = background->is_ending;
+	bool is_stopping = background->is_stopping;
 	pthread_mutex_unlock(&background->mutex);
-	return is_ending;
+	return is_stopping;
 }
 
 bool background_wait_ms(struct background *background, int64_t ms)
