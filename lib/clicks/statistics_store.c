@@ -137,8 +137,8 @@ enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn,
 	                             "SELECT " COLUMNS
-	                             " FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, position) "
-	                             "LEFT JOIN link_statistics USING (link_id) ORDER BY position",
+	                             " FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
+	                             "LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
 	                             &params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;

@@ -29,7 +29,7 @@ static const char *name_of(const struct name *names, size_t count, int value)
 	return "";
 }
 
-/* 0: no such name. */
+/* 0 if there is no such name. */
 static int value_of(const struct name *names, size_t count, const char *text)
 {
 	for (size_t i = 0; i < count; i++) {

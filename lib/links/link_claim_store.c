@@ -15,7 +15,7 @@ enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
 
 enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id)
 {
-	struct link taken;
+	struct link claimed;
 	struct pg_params params = { 0 };
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
@@ -25,12 +25,12 @@ enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t 
 	                              "expires_at = NULL, updated_at = clock_timestamp() "
 	                              "WHERE id = $1 AND version = $2 AND owner_id IS NULL "
 	                              "RETURNING " LINK_ROW_COLUMNS,
-	                              &params, &taken);
+	                              &params, &claimed);
 	if (err == ERR_NOT_FOUND)
 		return ERR_CONFLICT;
 	if (err == OK)
-		err = link_row_record(conn, &taken, LINK_CHANGE_CLAIMED);
+		err = link_row_add_event(conn, &claimed, LINK_CHANGE_CLAIMED);
 	if (err == OK)
-		*link = taken;
+		*link = claimed;
 	return err;
 }
