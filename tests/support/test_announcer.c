@@ -13,7 +13,7 @@
 struct test_announcer {
 	struct redis_pool *redis;
 	pthread_t thread;
-	pthread_mutex_t mutex; /* of all below; held while it announces */
+	pthread_mutex_t mutex; /* guards everything below; held during an announcement */
 	pthread_cond_t changed;
 	bool is_stopping;
 	bool is_paused;

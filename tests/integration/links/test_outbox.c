@@ -128,7 +128,7 @@ static void keeps_published_rows_until_redis_has_them_too(void **state)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
-	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
 	assert_int_equal(create(f->writers[0], "untold", &f->link), OK);
 	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 2);
@@ -156,7 +156,7 @@ static void keeps_cached_rows_until_kafka_has_them_too(void **state)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
-	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
 	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
 	batch.rows[0].cached = true;
 	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);
@@ -294,7 +294,7 @@ static void low_priority_rows_wait_for_redis_only_after_kafka_has_them(void **st
 	struct outbox_batch batch;
 	int64_t count = -1;
 	bool is_cached = false;
-	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
 	test_database_run(f->db, "UPDATE outbox SET cached = true");
 	add_low_priority(f, f->writers[1], "purged-later", 2, LINK_CHANGE_PURGED);
 	assert_waiting(f, 1, 0);
