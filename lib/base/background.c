@@ -1,13 +1,13 @@
 #include "lib/base/background.h"
 
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
 struct background {
-	pthread_t thread;
+	pthread_t handle;
 	bool is_running; /* until it is joined */
 	void (*run)(void *ctx);
 	void *ctx;
@@ -15,6 +15,15 @@ struct background {
 	pthread_cond_t wake;
 	bool is_stopping; /* guarded by mutex */
 };
+
+void background_spawn(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg)
+{
+	if (pthread_create(thread, NULL, run, arg) != 0) {
+		fprintf(stderr, "cannot create the thread %s\n", name);
+		abort();
+	}
+	pthread_setname_np(*thread, name);
+}
 
 struct background *background_new(void)
 {
@@ -35,10 +44,8 @@ void background_start(struct background *background, const char *name, void (*ru
 {
 	background->run = run;
 	background->ctx = ctx;
-	if (pthread_create(&background->thread, NULL, begin, background) != 0)
-		abort();
+	background_spawn(&background->handle, name, begin, background);
 	background->is_running = true;
-	pthread_setname_np(background->thread, name);
 }
 
 void background_ask_to_end(struct background *background)
@@ -53,7 +60,7 @@ void background_end(struct background *background)
 {
 	background_ask_to_end(background);
 	if (background->is_running)
-		pthread_join(background->thread, NULL);
+		pthread_join(background->handle, NULL);
 	background->is_running = false;
 }
 

@@ -1,6 +1,6 @@
 /*
- * A named background thread that runs one function until it is asked to stop. Its waits end early
- * when a stop is requested, so that stopping never takes a full interval.
+ * A named thread that runs one function until it is asked to stop. Its waits end early when a stop
+ * is requested, so that stopping never takes a full interval.
  *
  *   static void run(void *ctx)
  *   {
@@ -9,14 +9,22 @@
  *                   do_something(job);
  *   }
  *
- * Safe from any thread, except new, start, end and free: only the owner calls these.
+ * Only the owner calls background_new, background_start, background_end and background_free. The
+ * rest is safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_BACKGROUND_H
 #define WAYMARK_LIB_BASE_BACKGROUND_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+/*
+ * Creates a named thread, or aborts. name has at most 15 bytes; tools like top show it. For modules
+ * with a wait loop of their own; all others use background_new. The caller joins it.
+ */
+void background_spawn(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg);
 
 struct background;
 

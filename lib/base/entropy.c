@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/array.h"
 #include "lib/base/digest.h"
 
 void entropy_fill(void *out, size_t len)
@@ -103,7 +104,7 @@ void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE], char out[
 	static const size_t group_sizes[] = { 4, 2, 2, 2, 6 };
 	char *next = out;
 	size_t from = 0;
-	for (size_t g = 0; g < sizeof(group_sizes) / sizeof(group_sizes[0]); g++) {
+	for (size_t g = 0; g < ARRAY_SIZE(group_sizes); g++) {
 		if (g > 0)
 			*next++ = '-';
 		digest_hex(uuid + from, group_sizes[g], next);

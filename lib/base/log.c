@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
@@ -159,7 +160,7 @@ void log_write(const struct log *log, enum log_level level, const char *event, c
 
 bool log_level_parse(const char *text, enum log_level *level)
 {
-	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++) {
 		if (strcmp(text, level_names[i]) == 0) {
 			*level = (enum log_level)i;
 			return true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 
@@ -43,7 +44,7 @@ struct metrics {
 const double metrics_latency_bounds[] = {
 	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 };
-const size_t metrics_latency_bound_count = sizeof(metrics_latency_bounds) / sizeof(metrics_latency_bounds[0]);
+const size_t metrics_latency_bound_count = ARRAY_SIZE(metrics_latency_bounds);
 
 struct metrics *metrics_new(void)
 {

@@ -2,10 +2,11 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "lib/base/background.h"
 
 #define NICE_INCREMENT 5
 /* The shortest slice that the kernel grants. */
@@ -59,7 +60,6 @@ void scheduling_call_giving_way(void (*call)(void *ctx), void *ctx)
 {
 	struct call_args args = { call, ctx };
 	pthread_t thread;
-	if (pthread_create(&thread, NULL, call_at_lower_priority, &args) != 0)
-		abort();
+	background_spawn(&thread, "low-priority", call_at_lower_priority, &args);
 	pthread_join(thread, NULL);
 }

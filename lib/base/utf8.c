@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 /*
  * The well-formed sequences of RFC 3629, section 4, by first byte. The bounds of the second byte
  * rule out overlong forms, surrogates and everything above U+10FFFF.
@@ -21,7 +23,7 @@ static const struct sequence sequences[] = {
 
 static const struct sequence *sequence_of(uint8_t first)
 {
-	for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sequences); i++)
 		if (first >= sequences[i].first_low && first <= sequences[i].first_high)
 			return &sequences[i];
 	return NULL;

@@ -38,7 +38,4 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
 enum err worker_pool_submit_behind(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                    void *arg) MUST_CHECK;
 
-/* The number of waiting jobs, without those that run. */
-size_t worker_pool_queued(const struct worker_pool *pool);
-
 #endif

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 /*
@@ -38,7 +39,7 @@ static const struct zone_alias {
 	{ "HST", "Pacific/Honolulu" }, { "MET", "Europe/Brussels" }, { "MST", "America/Phoenix" },
 	{ "UCT", "Etc/UTC" },          { "WET", "Europe/Lisbon" },   { "Zulu", "Etc/UTC" },
 };
-#define ZONE_ALIAS_COUNT (sizeof(zone_aliases) / sizeof(zone_aliases[0]))
+#define ZONE_ALIAS_COUNT ARRAY_SIZE(zone_aliases)
 #define ZONE_ALIAS_TEXT_SIZE 128
 
 /* The name to use in SQL. */

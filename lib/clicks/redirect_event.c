@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/utf8.h"
 #include "lib/links/slug.h"
@@ -170,7 +171,7 @@ static const struct {
 	TEXT(REGION, region),
 #undef TEXT
 };
-#define TEXTS (sizeof(texts) / sizeof(texts[0]))
+#define TEXTS ARRAY_SIZE(texts)
 
 static const char *validate_texts(const struct fields *from)
 {

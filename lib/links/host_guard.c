@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/background.h"
 #include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
@@ -17,7 +18,7 @@ enum source { BLOCKED_FILE, ALLOWED_FILE, BLOCKED_TABLE, SOURCES };
 
 struct host_guard {
 	struct host_guard_config config;
-	struct background *background;
+	struct background *thread;
 	struct file_watch *watch;
 	struct metric *rules;
 
@@ -28,7 +29,7 @@ struct host_guard {
 	_Atomic int64_t checked_at_us; /* steady; last successful check of the table */
 
 	/* Most installations have no rules. Then a check is only this load. */
-	atomic_bool has_rules;
+	_Atomic bool has_rules;
 	pthread_rwlock_t lock; /* guards the pointer; held for reading during a check */
 	struct host_policy *policy;
 };
@@ -154,9 +155,9 @@ static void run(void *ctx)
 	bool is_fresh;
 	do
 		is_fresh = refresh(guard) == OK;
-	while (!background_wait_ms(guard->background, is_fresh || guard->config.interval_ms < RETRY_MS
-	                                                      ? guard->config.interval_ms
-	                                                      : RETRY_MS));
+	while (!background_wait_ms(guard->thread, is_fresh || guard->config.interval_ms < RETRY_MS
+	                                                  ? guard->config.interval_ms
+	                                                  : RETRY_MS));
 }
 
 static double table_age_s(void *ctx)
@@ -182,7 +183,7 @@ static struct file_watch *watch_files(struct host_guard *guard)
 	struct metrics *metrics = guard->config.metrics;
 	return file_watch_new(&(struct file_watch_config){
 		.files = files,
-		.count = sizeof(files) / sizeof(files[0]),
+		.count = ARRAY_SIZE(files),
 		.interval_ms = guard->config.interval_ms,
 		.read_total = metrics_counter(metrics, "waymark_host_files_read_total",
 	                                      "Successful reloads of a host list file.", NULL),
@@ -213,7 +214,7 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 	for (int i = 0; i < SOURCES; i++)
 		strbuf_init(&guard->lists[i], 1);
 	register_metrics(guard);
-	guard->background = background_new();
+	guard->thread = background_new();
 	guard->watch = watch_files(guard);
 	enum err err = read_files(guard);
 	if (err != OK) {
@@ -221,7 +222,7 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 		return err;
 	}
 	file_watch_start(guard->watch);
-	background_start(guard->background, "host-guard", run, guard);
+	background_start(guard->thread, "host-guard", run, guard);
 	*out = guard;
 	return OK;
 }
@@ -230,7 +231,7 @@ void host_guard_stop(struct host_guard *guard)
 {
 	if (!guard)
 		return;
-	background_free(guard->background);
+	background_free(guard->thread);
 	file_watch_free(guard->watch);
 	for (int i = 0; i < SOURCES; i++)
 		strbuf_clear(&guard->lists[i]);

@@ -1,5 +1,6 @@
 #include "lib/links/link_store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/links/link_row.h"
@@ -161,6 +162,43 @@ enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_cha
 	return err;
 }
 
+/* --- claims --- */
+
+enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
+                               const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, slug);
+	pg_params_bytes(&params, claim_token_hash, DIGEST_SIZE);
+	return link_row_query(
+		conn, "SELECT " LINK_ROW_COLUMNS " FROM links WHERE slug = $1 AND claim_token_hash = $2 FOR UPDATE",
+		&params, out);
+}
+
+enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id)
+{
+	struct link claimed;
+	struct pg_params params = { 0 };
+	pg_params_int(&params, link->entry.id);
+	pg_params_int(&params, link->entry.version);
+	pg_params_int(&params, owner_id);
+	enum err err = link_row_query(conn,
+	                              "UPDATE links SET version = version + 1, link_type = 'PERMANENT', owner_id = $3, "
+	                              "expires_at = NULL, updated_at = clock_timestamp() "
+	                              "WHERE id = $1 AND version = $2 AND owner_id IS NULL "
+	                              "RETURNING " LINK_ROW_COLUMNS,
+	                              &params, &claimed);
+	if (err == ERR_NOT_FOUND)
+		return ERR_CONFLICT;
+	if (err == OK)
+		err = link_row_add_event(conn, &claimed, LINK_CHANGE_CLAIMED);
+	if (err == OK)
+		*link = claimed;
+	return err;
+}
+
+/* --- for the janitor --- */
+
 /* The janitor's statements return this column after LINK_ROW_COLUMNS. */
 #define ORDER_COLUMN LINK_ROW_COLUMN_COUNT
 
@@ -277,5 +315,53 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 		err = link_row_add_event(conn, &deleted, LINK_CHANGE_PURGED);
 	if (err == OK)
 		*link = deleted;
+	return err;
+}
+
+/* --- all slugs --- */
+
+static void read_slugs(const struct pg_result *rows, struct issued_slugs *page)
+{
+	page->count = pg_result_count(rows);
+	for (size_t i = 0; i < page->count; i++)
+		snprintf(page->slugs[i], SLUG_SIZE, "%s", pg_result_text(rows, i, 0));
+}
+
+enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, page->last);
+	pg_params_int(&params, ISSUED_SLUGS_PAGE);
+	enum err err =
+		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2", &params, &rows);
+	if (err == OK) {
+		read_slugs(rows, page);
+		if (page->count > 0)
+			memcpy(page->last, page->slugs[page->count - 1], SLUG_SIZE);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id)
+{
+	return pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM links", NULL, id);
+}
+
+enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, *id);
+	pg_params_int(&params, ISSUED_SLUGS_PAGE);
+	enum err err =
+		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params, &rows);
+	if (err == OK) {
+		read_slugs(rows, page);
+		if (page->count > 0)
+			*id = pg_result_int(rows, page->count - 1, 1);
+	}
+	pg_result_free(rows);
 	return err;
 }

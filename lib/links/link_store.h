@@ -71,6 +71,25 @@ enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const ch
  */
 enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
+/*
+ * --- claims: links that were created without a login get an owner, authorised by their claim token
+ * ---
+ */
+
+/*
+ * Reads the link with this slug and claim token, and locks it until the transaction ends. Its
+ * owner_id tells whether it has been claimed before. ERR_NOT_FOUND: no such pair.
+ */
+enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
+                               const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out) MUST_CHECK;
+
+/*
+ * Makes an unowned link from link_claim_store_lock a PERMANENT link of the owner, without an expiry
+ * time, and records the change. The token stays, so that a repeated claim finds the link again.
+ * ERR_CONFLICT: the link has an owner, is at another version, or the owner does not exist.
+ */
+enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id) MUST_CHECK;
+
 /* --- for the janitor --- */
 
 /* One of a series of statements, each in its own transaction. Initialise with { .limit = … }. */
@@ -93,5 +112,33 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
  */
 enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
                                 struct link_store_batch *batch) MUST_CHECK;
+
+/*
+ * --- all slugs ---
+ *
+ * Pages of all slugs, each read by one short statement. A slug that is issued during the iteration
+ * may or may not be included.
+ */
+
+#define ISSUED_SLUGS_PAGE 5000
+
+/* About 165 KB: keep it on the heap. */
+struct issued_slugs {
+	char last[SLUG_SIZE]; /* the page begins after it; "" = the first page */
+	size_t count;         /* fewer than ISSUED_SLUGS_PAGE: this is the last page */
+	char slugs[ISSUED_SLUGS_PAGE][SLUG_SIZE];
+};
+
+/* The ID of the newest link; 0 if there are no links. */
+enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
+
+/*
+ * Reads a page of links with IDs above *id, oldest first, and raises *id to the newest of them.
+ * Leaves last unchanged.
+ */
+enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page) MUST_CHECK;
+
+/* Reads the page after last. On an error of pg_conn_query the page is unchanged. */
+enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page) MUST_CHECK;
 
 #endif

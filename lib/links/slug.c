@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 
 /*
@@ -35,7 +36,7 @@ bool slug_is_valid(const char *slug, size_t len)
 
 bool slug_is_reserved(const char *slug)
 {
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
 		if (strcasecmp(slug, reserved[i]) == 0)
 			return true;
 	}

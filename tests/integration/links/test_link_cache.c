@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
@@ -189,7 +190,7 @@ static void keeps_the_newer_version_in_any_order_of_writes(void **state)
 		{ INT64_C(9007199254740993), OK, INT64_C(9007199254740993) },
 		{ INT64_C(9007199254740992), ERR_CONFLICT, INT64_C(9007199254740993) },
 	};
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		struct link_entry entry = entry_of(f, steps[i].version);
 		assert_int_equal(fill(f, &entry), steps[i].result);
 		assert_version(f, steps[i].kept);
@@ -348,7 +349,7 @@ static void ignores_and_replaces_values_in_another_format(void **state)
 		"2 G 99999999999999999999 42 1 302 0 3 abc",
 		"2 G 9 42 1 302 0 9223372036854775807 abc",
 	};
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct link_entry out = { .version = 77 };
 		put_now(f, values[i], strlen(values[i]));
 		if (link_cache_get(f->cache, f->slug, &out) != LINK_CACHE_MISS)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
@@ -408,7 +409,7 @@ static unsigned count_resurrections(struct fixture *f, late_fill late)
 		{ EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, EVICT },
 	};
 	unsigned resurrections = 0;
-	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
 		struct link_cache_reservation reservation, other = { 0 };
 		struct link_entry old = entry_of(1), deleted = entry_of(2), out = { 0 };
 		deleted.state = LINK_STATE_DELETED;

@@ -350,7 +350,7 @@ enum { WRITERS = 16, LINKS = 20, CHANGES = 100 };
 struct writer {
 	struct pg_conn *conn;
 	const int64_t *ids;
-	atomic_int *left;
+	_Atomic int *left;
 	unsigned seed;
 	enum err result;
 	struct link link;
@@ -408,7 +408,7 @@ static void keeps_every_change_in_order_with_sixteen_writers(void **state)
 	}
 	struct writer *writers = mem_array(WRITERS, sizeof(*writers));
 	pthread_t threads[WRITERS];
-	atomic_int left = WRITERS;
+	_Atomic int left = WRITERS;
 	for (unsigned i = 0; i < WRITERS; i++) {
 		writers[i] = (struct writer){ .ids = ids, .left = &left, .seed = i + 1 };
 		writers[i].conn = test_database_connect(f->db, "waymark_links_api");

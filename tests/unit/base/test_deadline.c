@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
 
@@ -19,7 +20,7 @@ static void is_the_given_time_ahead(void **state)
 {
 	(void)state;
 	static const int64_t spans_ms[] = { 0, 1, 999, 1000, 1500, 59999, INT64_C(86400000) };
-	for (size_t i = 0; i < sizeof(spans_ms) / sizeof(spans_ms[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(spans_ms); i++) {
 		int64_t before_us = clock_steady_us(clock_system());
 		struct timespec moment = deadline_in_ms(spans_ms[i]);
 		int64_t after_us = clock_steady_us(clock_system());

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -31,7 +32,7 @@ static const struct env_var vars[] = {
 	ENV_BOOL("TEST_STRICT", struct config, strict, "true", "be strict"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
-#define VAR_COUNT (sizeof(vars) / sizeof(vars[0]))
+#define VAR_COUNT ARRAY_SIZE(vars)
 
 struct fixture {
 	struct config config;

@@ -23,9 +23,9 @@ struct fixture {
 	char folder[TEST_FOLDER_SIZE];
 	char path[TEST_FOLDER_SIZE + 16];
 	char other[TEST_FOLDER_SIZE + 16];
-	atomic_int read;
-	atomic_int size; /* of the file when it was last read */
-	atomic_bool fails;
+	_Atomic int read;
+	_Atomic int size; /* of the file when it was last read */
+	_Atomic bool fails;
 	struct file_watch *watch;
 };
 

@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 
 static int64_t parse(const char *text)
@@ -37,7 +38,7 @@ static void refuses_text_that_is_not_a_number(void **state)
 	static const char *const invalid[] = {
 		"", "-", "+1", " 1", "1 ", "1x", "0x10", "1.0", "--1", "1e3", "\xd9\xa1"
 	};
-	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
 		int64_t number = -99;
 		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number), ERR_INVALID);
 		assert_int_equal(number, -99);
@@ -50,7 +51,7 @@ static void refuses_numbers_out_of_bounds(void **state)
 	static const char *const invalid[] = { "9223372036854775808", "-9223372036854775809", "18446744073709551617",
 		                               "99999999999999999999999999999999" };
 	int64_t number = -99;
-	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++)
 		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number), ERR_LIMIT);
 	assert_int_equal(number_parse("11", 1, 10, &number), ERR_LIMIT);
 	assert_int_equal(number_parse("0", 1, 10, &number), ERR_LIMIT);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/program.h"
 
 struct config {
@@ -43,7 +44,7 @@ static const struct program program = {
 	.summary = "Tests.",
 	.options = "--twice",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };
 

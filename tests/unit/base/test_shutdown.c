@@ -87,7 +87,7 @@ static void survives_a_broken_pipe(void **state)
 
 struct waiter {
 	struct shutdown *s;
-	_Atomic bool woke;
+	bool woke;
 };
 
 static void *wait_in_thread(void *arg)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/strbuf.h"
 
 static void is_empty_at_first(void **state)
@@ -112,7 +113,7 @@ static void predicts_the_capacity_after_an_append(void **state)
 	static const size_t lengths[] = { 0, 1, 62, 1, 1, 500, 1000, 435, 1 };
 	struct strbuf b;
 	strbuf_init(&b, 2000);
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
 		size_t room = strbuf_room_with(&b, lengths[i]);
 		strbuf_add(&b, bytes, lengths[i]);
 		assert_int_equal(b.room, room);

@@ -16,8 +16,8 @@
 struct work {
 	struct background *background;
 	int64_t pause_ms;
-	atomic_int iterations;
-	atomic_bool has_stopped;
+	_Atomic int iterations;
+	_Atomic bool has_stopped;
 };
 
 static void work(void *ctx)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/timestamp.h"
 
 #define NOON_US INT64_C(1795176000123456) /* 2026-11-20T12:00:00.123456Z */
@@ -33,7 +34,7 @@ static void assert_refused(const char *const *texts, size_t count)
 #define ASSERT_REFUSED(...)                                                                                            \
 	do {                                                                                                           \
 		static const char *const texts[] = { __VA_ARGS__ };                                                    \
-		assert_refused(texts, sizeof(texts) / sizeof(texts[0]));                                               \
+		assert_refused(texts, ARRAY_SIZE(texts));                                                              \
 	} while (0)
 
 static void truncates_to_milliseconds(void **state)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/trace_context.h"
 
 #define ID "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -58,7 +59,7 @@ static void refuses_malformed_values(void **state)
 		"00-4bf92f3577b34da6a3ce929d0e0e473\n-" PARENT "-01",
 		" " GOOD,
 	};
-	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		char context[TRACE_CONTEXT_SIZE] = "x";
 		assert_false(trace_context_read(malformed[i], context));
 		assert_string_equal(context, "");

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/utf8.h"
 
 struct sample {
@@ -35,7 +36,7 @@ static void accepts_the_edges_of_every_length(void **state)
 		SAMPLE("\xf4\x8f\xbf\xbf"),
 		SAMPLE("Gr\xc3\xbc\xc3\x9f Gott \xf0\x9f\x98\x80"),
 	};
-	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(valid); i++)
 		assert_true(utf8_is_valid(valid[i].bytes, valid[i].len));
 }
 
@@ -66,7 +67,7 @@ static void refuses_malformed_sequences_and_nul(void **state)
 		SAMPLE("\xfe"),
 		SAMPLE("\xff"),
 	};
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		if (utf8_is_valid(wrong[i].bytes, wrong[i].len))
 			fail_msg("wrong sample %zu was accepted", i);
 }
@@ -96,7 +97,7 @@ static void never_cuts_a_character(void **state)
 	(void)state;
 	static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80";
 	static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10 };
-	for (size_t max = 0; max < sizeof(expected) / sizeof(expected[0]); max++)
+	for (size_t max = 0; max < ARRAY_SIZE(expected); max++)
 		assert_int_equal(utf8_prefix(text, strlen(text), max), expected[max]);
 }
 

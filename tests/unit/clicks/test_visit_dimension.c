@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "lib/base/array.h"
 #include "lib/clicks/visit_dimension.h"
 
 static void every_dimension_is_found_by_its_name(void **state)
@@ -32,7 +33,7 @@ static void refuses_other_names(void **state)
 	(void)state;
 	static const char *const others[] = { "", "total", "Country", "countr", "country ", "referrer_host" };
 	enum visit_dimension found;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_int_equal(visit_dimension_parse(others[i], &found), ERR_NOT_FOUND);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/visit_event.h"
 
@@ -101,7 +102,7 @@ static void refuses_an_invalid_visit(void **state)
 	(void)state;
 	void (*const changes[])(struct visit_event *) = { remove_the_link, remove_the_time, remove_the_slug,
 		                                          corrupt_the_browser };
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		struct visit_event *event = event_with(changes[i]);
 		struct visit_event *back = mem_zero(sizeof(*back));
 		assert_int_equal(decode_again(event, back), ERR_INVALID);

@@ -7,10 +7,11 @@
 
 #include <math.h>
 
+#include "lib/base/array.h"
 #include "lib/clicks/welford.h"
 
 static const double latencies[] = { 1.5, 2.25, 0.125, 900, 3, 3, 3.75, 12.5, 0.5, 41 };
-enum { COUNT = sizeof(latencies) / sizeof(latencies[0]) };
+enum { COUNT = ARRAY_SIZE(latencies) };
 
 static void assert_close(double a, double b)
 {

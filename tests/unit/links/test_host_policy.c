@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/links/host_policy.h"
 
 static struct host_policy *policy_of(const char *blocked, const char *allowed)
@@ -143,7 +144,7 @@ static void reports_the_line_that_is_not_a_host(void **state)
 		                        "1.2.3.04",
 		                        ".",
 		                        "a.example:80" };
-	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
 		char list[128];
 		size_t line = 0;
 		struct host_policy *policy = host_policy_new();
@@ -163,7 +164,7 @@ static void refuses_a_nul(void **state)
 		size_t len;
 	} rules[] = { { "[2001:db8::9\0001]", 15 }, { "1.2.3.4\000.5", 10 }, { "a.example\000.b", 12 }, { "\000", 1 } };
 	struct host_policy *policy = host_policy_new();
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, rules[i].text, rules[i].len), ERR_INVALID);
 	host_policy_free(policy);
 }

@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "lib/base/array.h"
 #include "lib/links/link.h"
 
 static void is_expired_from_the_exact_microsecond_of_its_expiry(void **state)
@@ -73,7 +74,7 @@ static void refuses_unknown_names(void **state)
 {
 	(void)state;
 	const char *const words[] = { "", "active", "ACTIVE ", "PURGED", "TEMPORARY" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		enum link_state out = LINK_STATE_DELETED;
 		assert_int_equal(link_state_parse(words[i], &out), ERR_INVALID);
 		assert_int_equal(out, LINK_STATE_DELETED);

@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/links/slug.h"
 
 static void accepts_letters_digits_underscores_and_hyphens(void **state)
 {
 	(void)state;
 	const char *const slugs[] = { "a", "Z", "0", "_", "-", "abc-DEF_019", "abcdefghijklmnopqrstuvwxyz012345" };
-	for (size_t i = 0; i < sizeof(slugs) / sizeof(slugs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(slugs); i++)
 		assert_true(slug_is_valid(slugs[i], strlen(slugs[i])));
 }
 
@@ -51,7 +52,7 @@ static void reserves_the_names_that_services_use_in_any_case(void **state)
 {
 	(void)state;
 	const char *const words[] = { "robots", "api", "r", "docs", "openapi", "metrics", "API", "Docs", "R" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		assert_true(slug_is_reserved(words[i]));
 	assert_false(slug_is_reserved("apis"));
 	assert_false(slug_is_reserved("ap"));
@@ -131,7 +132,7 @@ static void finds_the_slug_in_both_kinds_of_paths(void **state)
 		{ "/abcdefghijklmnopqrstuvwxyz012345", "abcdefghijklmnopqrstuvwxyz012345" },
 		{ "/r/abcdefghijklmnopqrstuvwxyz012345", "abcdefghijklmnopqrstuvwxyz012345" },
 	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t len = 0;
 		const char *slug = slug_of_path(cases[i].path, &len);
 		assert_non_null(slug);
@@ -167,7 +168,7 @@ static void finds_no_slug_in_other_paths(void **state)
 		"/..",
 		"/a\tb",
 	};
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		size_t len = 77;
 		if (slug_of_path(paths[i], &len))
 			fail_msg("found a slug in %s", paths[i]);

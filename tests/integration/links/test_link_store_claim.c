@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "lib/links/link_claim_store.h"
+#include "lib/links/link_store.h"
 #include "tests/integration/links/link_fixture.h"
 
 #define LATER_US INT64_C(4102444800000000)
