@@ -47,8 +47,9 @@ struct statistics_question {
 
 	/* Outputs. */
 	struct statistics_span counted;
-	int64_t log_since_us;            /* 0: the log is complete */
-	struct statistics_span finished; /* days that have totals; values exist for all days before its end */
+	int64_t log_since_us; /* 0: the log is complete */
+	/* The days that have totals. Values exist for all days before its end. */
+	struct statistics_span finished;
 };
 
 enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *query,

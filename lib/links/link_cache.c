@@ -143,7 +143,7 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 
 struct link_cache {
 	struct redis_pool *redis;
-	struct link_cache_trust *trust;
+	struct link_cache_trust *validity;
 	const struct log *log;
 	_Atomic int64_t next_log_us; /* steady */
 };
@@ -153,7 +153,7 @@ struct link_cache *link_cache_new(const struct link_cache_config *config)
 	struct link_cache *cache = mem_zero(sizeof(*cache));
 	cache->redis = config->redis;
 	cache->log = config->log;
-	cache->trust = link_cache_trust_new(&(struct link_cache_trust_config){
+	cache->validity = link_cache_trust_new(&(struct link_cache_trust_config){
 		.redis = config->redis,
 		.clock = config->clock,
 		.log = config->log,
@@ -166,18 +166,18 @@ void link_cache_free(struct link_cache *cache)
 {
 	if (!cache)
 		return;
-	link_cache_trust_free(cache->trust);
+	link_cache_trust_free(cache->validity);
 	free(cache);
 }
 
 void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 {
-	link_cache_trust_require(cache->trust, generation);
+	link_cache_trust_require(cache->validity, generation);
 }
 
 bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_trusted *out)
 {
-	return link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, out);
+	return link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, out);
 }
 
 /* Cut at the maximum length of a slug. No link has a longer one. */
@@ -222,15 +222,15 @@ static enum link_cache_answer read_reply(const struct link_cache *cache, enum li
                                          const struct redis_reply *reply, uint64_t server, const char *slug,
                                          struct link_entry *out)
 {
-	struct link_cache_trusted trusted;
-	if (!link_cache_trust_now(cache->trust, level, &trusted) || trusted.server != server)
+	struct link_cache_trusted epoch;
+	if (!link_cache_trust_now(cache->validity, level, &epoch) || epoch.server != server)
 		return LINK_CACHE_AWAY;
 	size_t len = 0;
 	const char *value = redis_reply_bytes(reply, &len);
-	enum link_cache_answer answer = read_value(value, len, trusted.generation, out);
-	if (answer == LINK_CACHE_ENTRY)
+	enum link_cache_answer result = read_value(value, len, epoch.generation, out);
+	if (result == LINK_CACHE_ENTRY)
 		snprintf(out->slug, sizeof(out->slug), "%s", slug);
-	return answer;
+	return result;
 }
 
 static enum link_cache_answer get(struct link_cache *cache, enum link_cache_trust_level level, const char *slug,
@@ -238,16 +238,16 @@ static enum link_cache_answer get(struct link_cache *cache, enum link_cache_trus
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
-	struct link_cache_trusted trusted;
+	struct link_cache_trusted epoch;
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (!link_cache_trust_now(cache->trust, level, &trusted))
+	if (!link_cache_trust_now(cache->validity, level, &epoch))
 		return LINK_CACHE_AWAY;
 	if (redis_pool_call_at(cache->redis, args, 2, &reply, &server) != OK)
 		return LINK_CACHE_AWAY;
-	enum link_cache_answer answer = read_reply(cache, level, reply, server, slug, out);
+	enum link_cache_answer result = read_reply(cache, level, reply, server, slug, out);
 	redis_reply_free(reply);
-	return answer;
+	return result;
 }
 
 enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
@@ -280,13 +280,13 @@ static void finish_get(void *ctx, const struct redis_reply *reply, uint64_t serv
 {
 	struct pending_get *q = ctx;
 	struct link_entry entry;
-	enum link_cache_answer answer = LINK_CACHE_AWAY;
+	enum link_cache_answer result = LINK_CACHE_AWAY;
 	const char *error = redis_reply_error(reply);
 	if (error)
 		log_error_reply(q->cache, error);
 	else if (reply)
-		answer = read_reply(q->cache, LINK_CACHE_TRUST_FULL, reply, server, q->slug, &entry);
-	q->callback(q->ctx, answer, &entry);
+		result = read_reply(q->cache, LINK_CACHE_TRUST_FULL, reply, server, q->slug, &entry);
+	q->callback(q->ctx, result, &entry);
 	free(q);
 }
 
@@ -295,10 +295,10 @@ enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipelin
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
-	struct link_cache_trusted trusted;
-	if (!link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, &trusted))
+	struct link_cache_trusted epoch;
+	if (!link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, &epoch))
 		return ERR_UNAVAILABLE;
-	redis_pipeline_demand(pipeline, trusted.server);
+	redis_pipeline_demand(pipeline, epoch.server);
 	struct pending_get *q = mem_zero(sizeof(*q));
 	*q = (struct pending_get){ .cache = cache, .callback = callback, .ctx = ctx };
 	snprintf(q->slug, sizeof(q->slug), "%s", slug);
@@ -314,14 +314,14 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
                           struct link_cache_reservation *out)
 {
 	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1], token[sizeof(out->token)];
-	struct link_cache_trusted trusted;
+	struct link_cache_trusted epoch;
 	*out = (struct link_cache_reservation){ 0 };
-	if (!link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, &trusted))
+	if (!link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, &epoch))
 		return;
 	entropy_text("0123456789abcdef", token, sizeof(token) - 1);
 	const struct redis_arg args[] = {
 		key_of(slug, key),
-		REDIS_TEXT(number_of(trusted.generation, generation)),
+		REDIS_TEXT(number_of(epoch.generation, generation)),
 		REDIS_TEXT(token),
 		REDIS_TEXT(number_of(LINK_CACHE_RESERVATION_TTL_S, ttl_s)),
 		REDIS_TEXT(replaces_unknown),
@@ -332,8 +332,8 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 		return;
 	size_t len = 0;
 	const char *given = redis_reply_bytes(reply, &len);
-	if (server == trusted.server && given && len == sizeof(out->token) - 1) {
-		out->generation = trusted.generation;
+	if (server == epoch.server && given && len == sizeof(out->token) - 1) {
+		out->generation = epoch.generation;
 		memcpy(out->token, given, sizeof(out->token));
 	}
 	redis_reply_free(reply);
@@ -390,7 +390,7 @@ enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reser
 {
 	int64_t generation = reservation->generation;
 	if (generation == 0)
-		generation = link_cache_trust_generation(cache->trust);
+		generation = link_cache_trust_generation(cache->validity);
 	if (generation == 0)
 		return ERR_UNAVAILABLE;
 	enum put_outcome outcome;

@@ -30,7 +30,8 @@
 #include "lib/net/redis_pipeline.h"
 #include "lib/net/redis_pool.h"
 
-#define LINK_CACHE_TTL_S (24 * 3600) /* ± 10 %, so that entries cached together do not expire together */
+/* ± 10 %, so that entries cached together do not expire together. */
+#define LINK_CACHE_TTL_S (24 * 3600)
 #define LINK_CACHE_UNKNOWN_TTL_S 60
 #define LINK_CACHE_RESERVATION_TTL_S 10
 
@@ -45,7 +46,7 @@ struct link_cache_config {
 };
 
 /*
- * Starts epoch poll whether Redis is valid. It is not before the relay of links-api has been seen
+ * Starts to poll whether Redis is valid. It is not before the relay of links-api has been seen
  * at work, after 0.2 s.
  */
 struct link_cache *link_cache_new(const struct link_cache_config *config);
@@ -66,7 +67,7 @@ enum link_cache_answer {
 	LINK_CACHE_ENTRY,   /* out is set */
 	LINK_CACHE_UNKNOWN, /* PostgreSQL recently had no such slug */
 	LINK_CACHE_MISS,    /* read from PostgreSQL */
-	LINK_CACHE_AWAY,    /* Redis is down, too slow or not valid: read from PostgreSQL, do not fill */
+	LINK_CACHE_AWAY,    /* Redis is down, slow or not valid: read from PostgreSQL, do not fill */
 };
 
 enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out);
@@ -75,7 +76,7 @@ enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug
 enum link_cache_answer link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out);
 
 /* entry is borrowed, and the callee may change it. It is set only with LINK_CACHE_ENTRY. */
-typedef void (*link_cache_told)(void *ctx, enum link_cache_answer answer, struct link_entry *entry);
+typedef void (*link_cache_told)(void *ctx, enum link_cache_answer result, struct link_entry *entry);
 
 /*
  * As link_cache_get, without waiting: callback is called once, later, in the thread of the
@@ -88,7 +89,7 @@ enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipelin
 /* --- filling --- */
 
 /*
- * The right epoch store the entry of one slug that Redis does not have. Copy it freely. All zeros:
+ * The right to store the entry of one slug that Redis does not have. Copy it freely. All zeros:
  * no right.
  */
 struct link_cache_reservation {

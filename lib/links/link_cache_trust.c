@@ -62,32 +62,32 @@ static void publish(struct link_cache_trust *t, const struct link_cache_trusted 
 	atomic_fetch_add(&t->sequence, 1);
 }
 
-bool link_cache_trust_now(const struct link_cache_trust *trust, enum link_cache_trust_level level,
+bool link_cache_trust_now(const struct link_cache_trust *validity, enum link_cache_trust_level level,
                           struct link_cache_trusted *out)
 {
 	uint64_t before, after;
 	int64_t valid_until_us;
 	do {
-		before = atomic_load(&trust->sequence);
-		out->server = atomic_load(&trust->server);
-		out->generation = atomic_load(&trust->generation);
-		valid_until_us = atomic_load(&trust->valid_until_us[level]);
-		after = atomic_load(&trust->sequence);
+		before = atomic_load(&validity->sequence);
+		out->server = atomic_load(&validity->server);
+		out->generation = atomic_load(&validity->generation);
+		valid_until_us = atomic_load(&validity->valid_until_us[level]);
+		after = atomic_load(&validity->sequence);
 	} while (before != after || before % 2 != 0);
-	return clock_steady_us(trust->config.clock) < valid_until_us &&
-	       out->generation >= atomic_load(&trust->required);
+	return clock_steady_us(validity->config.clock) < valid_until_us &&
+	       out->generation >= atomic_load(&validity->required);
 }
 
-void link_cache_trust_require(struct link_cache_trust *trust, int64_t generation)
+void link_cache_trust_require(struct link_cache_trust *validity, int64_t generation)
 {
-	int64_t required = atomic_load(&trust->required);
-	while (required < generation && !atomic_compare_exchange_weak(&trust->required, &required, generation))
+	int64_t required = atomic_load(&validity->required);
+	while (required < generation && !atomic_compare_exchange_weak(&validity->required, &required, generation))
 		continue;
 }
 
-int64_t link_cache_trust_generation(const struct link_cache_trust *trust)
+int64_t link_cache_trust_generation(const struct link_cache_trust *validity)
 {
-	return atomic_load(&trust->last_seen);
+	return atomic_load(&validity->last_seen);
 }
 
 /* --- the polling thread --- */
@@ -238,10 +238,10 @@ struct link_cache_trust *link_cache_trust_new(const struct link_cache_trust_conf
 	return t;
 }
 
-void link_cache_trust_free(struct link_cache_trust *trust)
+void link_cache_trust_free(struct link_cache_trust *validity)
 {
-	if (!trust)
+	if (!validity)
 		return;
-	background_free(trust->thread);
-	free(trust);
+	background_free(validity->thread);
+	free(validity);
 }

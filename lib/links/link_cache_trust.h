@@ -40,7 +40,7 @@ struct link_cache_trust_config {
 };
 
 struct link_cache_trust *link_cache_trust_new(const struct link_cache_trust_config *config);
-void link_cache_trust_free(struct link_cache_trust *trust);
+void link_cache_trust_free(struct link_cache_trust *validity);
 
 enum link_cache_trust_level {
 	/* all of the above */
@@ -62,13 +62,13 @@ struct link_cache_trusted {
 };
 
 /* Gets the current epoch. False: Redis is not valid now. Neither locks nor waits. */
-bool link_cache_trust_now(const struct link_cache_trust *trust, enum link_cache_trust_level level,
+bool link_cache_trust_now(const struct link_cache_trust *validity, enum link_cache_trust_level level,
                           struct link_cache_trusted *out);
 
 /* From now on only this generation or a higher one is valid. Redis may not have reached it yet. */
-void link_cache_trust_require(struct link_cache_trust *trust, int64_t generation);
+void link_cache_trust_require(struct link_cache_trust *validity, int64_t generation);
 
 /* The last seen generation, valid or not; 0 if none was seen. */
-int64_t link_cache_trust_generation(const struct link_cache_trust *trust);
+int64_t link_cache_trust_generation(const struct link_cache_trust *validity);
 
 #endif

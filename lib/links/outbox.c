@@ -35,29 +35,29 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	return err;
 }
 
-void outbox_bundle_init(struct outbox_bundle *bundle, enum outbox_patience patience, size_t events_max)
+void outbox_bundle_init(struct outbox_bundle *bulk, enum outbox_patience patience, size_t events_max)
 {
-	bundle->patience = patience;
-	sql_column_init(&bundle->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
-	sql_column_init(&bundle->payloads, SQL_COLUMN_BYTES,
+	bulk->patience = patience;
+	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&bulk->payloads, SQL_COLUMN_BYTES,
 	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + LINK_EVENT_BYTES_MAX));
 }
 
-void outbox_bundle_put(struct outbox_bundle *bundle, const struct link_event *event)
+void outbox_bundle_put(struct outbox_bundle *bulk, const struct link_event *event)
 {
 	struct strbuf payload;
 	strbuf_init(&payload, LINK_EVENT_BYTES_MAX);
 	link_event_encode(event, &payload);
-	sql_column_add_text(&bundle->slugs, event->link.entry.slug);
-	sql_column_add_bytes(&bundle->payloads, payload.data, payload.len);
+	sql_column_add_text(&bulk->slugs, event->link.entry.slug);
+	sql_column_add_bytes(&bulk->payloads, payload.data, payload.len);
 	strbuf_clear(&payload);
 }
 
 /* Makes waiting expiry events of these links urgent, as outbox_add does. */
-static enum err raise_expiry_events(struct outbox_bundle *bundle, struct pg_conn *conn)
+static enum err raise_expiry_events(struct outbox_bundle *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
-	enum err err = sql_column_param(&bundle->slugs, &params);
+	enum err err = sql_column_param(&bulk->slugs, &params);
 	if (err != OK)
 		return err;
 	return pg_conn_query(conn,
@@ -66,19 +66,19 @@ static enum err raise_expiry_events(struct outbox_bundle *bundle, struct pg_conn
 	                     &params, NULL);
 }
 
-enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
+enum err outbox_bundle_add(struct outbox_bundle *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
-	if (bundle->slugs.count == 0)
+	if (bulk->slugs.count == 0)
 		return OK;
-	enum err err = bundle->patience == OUTBOX_URGENT ? raise_expiry_events(bundle, conn) : OK;
+	enum err err = bulk->patience == OUTBOX_URGENT ? raise_expiry_events(bulk, conn) : OK;
 	if (err == OK)
-		err = sql_column_param(&bundle->slugs, &params);
+		err = sql_column_param(&bulk->slugs, &params);
 	if (err == OK)
-		err = sql_column_param(&bundle->payloads, &params);
+		err = sql_column_param(&bulk->payloads, &params);
 	if (err != OK)
 		return err;
-	pg_params_int(&params, (int64_t)bundle->patience);
+	pg_params_int(&params, (int64_t)bulk->patience);
 	return pg_conn_query(conn,
 	                     "WITH added AS (INSERT INTO outbox (slug, payload, patience) "
 	                     "SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
@@ -86,10 +86,10 @@ enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
 	                     &params, NULL);
 }
 
-void outbox_bundle_clear(struct outbox_bundle *bundle)
+void outbox_bundle_clear(struct outbox_bundle *bulk)
 {
-	sql_column_clear(&bundle->slugs);
-	sql_column_clear(&bundle->payloads);
+	sql_column_clear(&bulk->slugs);
+	sql_column_clear(&bulk->payloads);
 }
 
 static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *out)

@@ -45,11 +45,11 @@ struct outbox_bundle {
 };
 
 /* At most events_max events. */
-void outbox_bundle_init(struct outbox_bundle *bundle, enum outbox_patience patience, size_t events_max);
-void outbox_bundle_put(struct outbox_bundle *bundle, const struct link_event *event);
+void outbox_bundle_init(struct outbox_bundle *bulk, enum outbox_patience patience, size_t events_max);
+void outbox_bundle_put(struct outbox_bundle *bulk, const struct link_event *event);
 /* Inserts the events. ERR_LIMIT: there are more than events_max. Does nothing without events. */
-enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn) MUST_CHECK;
-void outbox_bundle_clear(struct outbox_bundle *bundle);
+enum err outbox_bundle_add(struct outbox_bundle *bulk, struct pg_conn *conn) MUST_CHECK;
+void outbox_bundle_clear(struct outbox_bundle *bulk);
 
 struct outbox_row {
 	int64_t id;
