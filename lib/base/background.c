@@ -1,20 +1,29 @@
 #include "lib/base/background.h"
 
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
 struct background {
-	pthread_t thread;
-	bool runs; /* until it was joined */
+	pthread_t handle;
+	bool is_running; /* until it is joined */
 	void (*run)(void *ctx);
 	void *ctx;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
-	bool is_ending; /* under the mutex */
+	bool is_stopping; /* guarded by mutex */
 };
+
+void background_spawn(pthread_t *thread, const char *name, void *(*run)(void *arg), void *arg)
+{
+	if (pthread_create(thread, NULL, run, arg) != 0) {
+		fprintf(stderr, "cannot create the thread %s\n", name);
+		abort();
+	}
+	pthread_setname_np(*thread, name);
+}
 
 struct background *background_new(void)
 {
@@ -35,16 +44,14 @@ void background_start(struct background *background, const char *name, void (*ru
 {
 	background->run = run;
 	background->ctx = ctx;
-	if (pthread_create(&background->thread, NULL, begin, background) != 0)
-		abort();
-	background->runs = true;
-	pthread_setname_np(background->thread, name);
+	background_spawn(&background->handle, name, begin, background);
+	background->is_running = true;
 }
 
 void background_ask_to_end(struct background *background)
 {
 	pthread_mutex_lock(&background->mutex);
-	background->is_ending = true;
+	background->is_stopping = true;
 	pthread_cond_broadcast(&background->wake);
 	pthread_mutex_unlock(&background->mutex);
 }
@@ -52,9 +59,9 @@ void background_ask_to_end(struct background *background)
 void background_end(struct background *background)
 {
 	background_ask_to_end(background);
-	if (background->runs)
-		pthread_join(background->thread, NULL);
-	background->runs = false;
+	if (background->is_running)
+		pthread_join(background->handle, NULL);
+	background->is_running = false;
 }
 
 void background_free(struct background *background)
@@ -70,20 +77,20 @@ void background_free(struct background *background)
 bool background_is_ending(struct background *background)
 {
 	pthread_mutex_lock(&background->mutex);
-	bool is_ending = background->is_ending;
+	bool is_stopping = background->is_stopping;
 	pthread_mutex_unlock(&background->mutex);
-	return is_ending;
+	return is_stopping;
 }
 
 bool background_wait_until(struct background *background, struct timespec moment)
 {
 	int rc = 0;
 	pthread_mutex_lock(&background->mutex);
-	while (!background->is_ending && rc == 0)
+	while (!background->is_stopping && rc == 0)
 		rc = pthread_cond_timedwait(&background->wake, &background->mutex, &moment);
-	bool is_ending = background->is_ending;
+	bool is_stopping = background->is_stopping;
 	pthread_mutex_unlock(&background->mutex);
-	return is_ending;
+	return is_stopping;
 }
 
 bool background_wait_ms(struct background *background, int64_t ms)

@@ -1,7 +1,8 @@
 /*
- * Functions that nobody may call here. This file is included before every source (cmake/WaymarkFlags.cmake), so
- * a call to one of them does not compile: it turns into a name that nobody declares and that says what to use instead.
- * The headers that declare them come first, for their own sake.
+ * Functions that this code base does not use. The build includes this file before every source
+ * (cmake/WaymarkFlags.cmake). A call to one of them expands to an undeclared name that says what to
+ * use instead, so it does not compile. The headers that declare the functions come first, so that
+ * the macros do not break them.
  */
 #ifndef WAYMARK_LIB_BASE_BANNED_H
 #define WAYMARK_LIB_BASE_BANNED_H

@@ -41,7 +41,7 @@ void clock_fake_init(struct clock_fake *fake, int64_t now_us)
 {
 	fake->clock = (struct clock){ .now_us = fake_now_us, .steady_us = fake_steady_us };
 	atomic_init(&fake->now, now_us);
-	/* Unlike the wall time, so that code which mixes the two up fails its test. */
+	/* Differs from the wall time, so that code that confuses the two fails its test. */
 	atomic_init(&fake->steady, CLOCK_US_PER_HOUR);
 }
 

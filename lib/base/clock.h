@@ -1,6 +1,8 @@
 /*
- * Safe from any thread. Where the time comes from, so that a test can set it. Wall time is microseconds since
- * 1970-01-01T00:00:00Z; steady time only rises and has no meaning beyond differences.
+ * The source of time, replaceable in tests. Wall time is in microseconds since
+ * 1970-01-01T00:00:00Z. Steady time never goes back; only differences of it mean something.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_CLOCK_H
 #define WAYMARK_LIB_BASE_CLOCK_H
@@ -31,7 +33,7 @@ static inline int64_t clock_steady_us(const struct clock *c)
 	return c->steady_us(c);
 }
 
-/* A clock that stands still until it is told to move. Pass &fake.clock on. */
+/* A clock that moves only when a test advances it. Pass &fake.clock to the code under test. */
 struct clock_fake {
 	struct clock clock;
 	_Atomic int64_t now;
@@ -39,10 +41,13 @@ struct clock_fake {
 };
 
 void clock_fake_init(struct clock_fake *fake, int64_t now_us);
-/* Moves both clocks. */
+/* Advances both the wall time and the steady time. */
 void clock_fake_advance(struct clock_fake *fake, int64_t by_us);
 
-/* Days since 1970-01-01 (UTC) of a wall time; right for times before it, too. */
+/*
+ * The day of a wall time, as days since 1970-01-01 (UTC). Times before 1970 are rounded down as
+ * well.
+ */
 int32_t clock_utc_day(int64_t now_us);
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * Safe from any thread. Waiting no longer than so long, whatever is done to the wall time meanwhile: moments of
- * CLOCK_MONOTONIC, and conditions for which pthread_cond_timedwait takes such a moment.
+ * Bounded waits that do not depend on the wall clock: points in time of CLOCK_MONOTONIC, and
+ * condition variables for which pthread_cond_timedwait expects such a point in time.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_DEADLINE_H
 #define WAYMARK_LIB_BASE_DEADLINE_H
@@ -9,10 +11,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The moment ms from now; ms is not negative. */
+/* The point in time ms from now. ms must not be negative. */
 struct timespec deadline_in_ms(int64_t ms);
 
-/* Takes the place of pthread_cond_init. */
+/* Use it instead of pthread_cond_init. */
 void deadline_cond_init(pthread_cond_t *cond);
 
 #endif

@@ -1,4 +1,7 @@
-/* SHA256_CTX is the one hash state of OpenSSL's that is a value; 3.0 calls it deprecated and keeps it. */
+/*
+ * SHA256_CTX is the only hash state of OpenSSL that can be copied as a value. OpenSSL 3.0 marks it
+ * as deprecated and keeps it.
+ */
 #define OPENSSL_API_COMPAT 0x10101000L
 
 #include "lib/base/digest.h"
@@ -23,10 +26,11 @@ void digest_hmac_sha256(const void *key, size_t key_len, const void *bytes, size
 		abort();
 }
 
-_Static_assert(sizeof(SHA256_CTX) <= sizeof(((struct digest_hmac_key *)0)->inner), "the state of a hash fits");
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(((struct digest_hmac_key *)0)->inner),
+               "digest_hmac_key must hold a SHA256_CTX");
 
-/* The state of the hash behind one block: the key, filled up with zeroes and changed by pad. */
-static SHA256_CTX behind_pad(const void *key, size_t key_len, uint8_t pad)
+/* The hash state after one block: the key, padded with zeros and XORed with pad. */
+static SHA256_CTX hash_after_pad(const void *key, size_t key_len, uint8_t pad)
 {
 	uint8_t block[SHA256_CBLOCK] = { 0 };
 	SHA256_CTX state;
@@ -43,8 +47,8 @@ void digest_hmac_key_init(struct digest_hmac_key *ready, const void *key, size_t
 {
 	if (key_len > SHA256_CBLOCK)
 		abort();
-	SHA256_CTX inner = behind_pad(key, key_len, 0x36);
-	SHA256_CTX outer = behind_pad(key, key_len, 0x5c);
+	SHA256_CTX inner = hash_after_pad(key, key_len, 0x36);
+	SHA256_CTX outer = hash_after_pad(key, key_len, 0x5c);
 	memcpy(ready->inner, &inner, sizeof(inner));
 	memcpy(ready->outer, &outer, sizeof(outer));
 }

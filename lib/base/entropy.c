@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/array.h"
 #include "lib/base/digest.h"
 
 void entropy_fill(void *out, size_t len)
@@ -23,12 +24,12 @@ void entropy_fill(void *out, size_t len)
 
 uint32_t entropy_below(uint32_t n)
 {
-	/* 2^32 mod n: draws under it would favour the small results. */
-	uint32_t uneven = -n % n;
+	/* 2^32 mod n. Draws below it would make small results more likely. */
+	uint32_t biased = -n % n;
 	uint32_t draw;
 	do {
 		entropy_fill(&draw, sizeof(draw));
-	} while (draw < uneven);
+	} while (draw < biased);
 	return draw % n;
 }
 
@@ -37,13 +38,13 @@ void entropy_text(const char *alphabet, char *out, size_t len)
 	size_t n = strlen(alphabet);
 	if (n == 0 || n > 256)
 		abort();
-	size_t even = 256 - 256 % n;
+	size_t unbiased = 256 - 256 % n;
 	size_t done = 0;
 	while (done < len) {
 		uint8_t draws[32];
 		entropy_fill(draws, sizeof(draws));
 		for (size_t i = 0; i < sizeof(draws) && done < len; i++)
-			if (draws[i] < even)
+			if (draws[i] < unbiased)
 				out[done++] = alphabet[draws[i] % n];
 	}
 	out[len] = '\0';
@@ -58,12 +59,15 @@ static void set_version(uint8_t uuid[static ENTROPY_UUID_SIZE], uint8_t version)
 #define UUID7_RANDOM_AT 8
 #define UUID7_RANDOM_BYTES (ENTROPY_UUID_SIZE - UUID7_RANDOM_AT)
 
-/* All but the random bytes, which are there already. */
+/* Fills in everything except the random bytes, which the caller has set. */
 static void finish_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE])
 {
 	uint64_t us = now_us > 0 ? (uint64_t)now_us : 0;
 	uint64_t ms = us / 1000;
-	/* RFC 9562, 6.2, method 3: the fraction of the millisecond in rand_a, so that ids sort by microsecond. */
+	/*
+	 * RFC 9562, 6.2, method 3: rand_a holds the fraction of the millisecond, so that ids sort
+	 * by microsecond.
+	 */
 	uint64_t fraction = us % 1000 * 4096 / 1000;
 	for (int i = 0; i < 6; i++)
 		out[i] = (uint8_t)(ms >> (40 - 8 * i));
@@ -100,7 +104,7 @@ void entropy_uuid_format(const uint8_t uuid[static ENTROPY_UUID_SIZE], char out[
 	static const size_t group_sizes[] = { 4, 2, 2, 2, 6 };
 	char *next = out;
 	size_t from = 0;
-	for (size_t g = 0; g < sizeof(group_sizes) / sizeof(group_sizes[0]); g++) {
+	for (size_t g = 0; g < ARRAY_SIZE(group_sizes); g++) {
 		if (g > 0)
 			*next++ = '-';
 		digest_hex(uuid + from, group_sizes[g], next);

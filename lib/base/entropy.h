@@ -1,5 +1,8 @@
 /*
- * Safe from any thread. Random bytes from getrandom(2), and what is made of them. Aborts if the kernel has none.
+ * Random bytes from getrandom(2), and numbers, texts and UUIDs made of them. Aborts if the kernel
+ * has no random bytes.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_ENTROPY_H
 #define WAYMARK_LIB_BASE_ENTROPY_H
@@ -12,22 +15,23 @@
 
 void entropy_fill(void *out, size_t len);
 
-/* A number below n (n > 0) without modulo bias. */
+/* A random number in [0, n), without modulo bias. n > 0. */
 uint32_t entropy_below(uint32_t n);
 
-/* len characters drawn evenly from alphabet, and a NUL: out has len + 1 bytes. */
+/* len characters, drawn evenly from alphabet, and a NUL: out has room for len + 1 bytes. */
 void entropy_text(const char *alphabet, char *out, size_t len);
 
 /*
- * One thread at a time: bytes that were got ahead, for whoever needs a few of them thousands of times a second, where a
- * system call each would be felt. Starts as { 0 }.
+ * A buffer of random bytes fetched in advance. Use it where a few bytes are needed thousands of
+ * times a second and a system call for each would be too slow. One thread at a time. Initialise
+ * with { 0 }.
  */
 struct entropy_pool {
 	uint8_t bytes[1024];
 	size_t left;
 };
 
-/* RFC 9562: version 7 of the time now_us, version 4. */
+/* UUIDs of RFC 9562: version 7 for the time now_us, and version 4. */
 void entropy_uuid7(int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE]);
 void entropy_pool_uuid7(struct entropy_pool *pool, int64_t now_us, uint8_t out[static ENTROPY_UUID_SIZE]);
 void entropy_uuid4(uint8_t out[static ENTROPY_UUID_SIZE]);

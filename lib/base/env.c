@@ -15,7 +15,7 @@
 #define SHOWN_SIZE 65
 
 struct value {
-	char *text; /* owned; NULL when there is none, which has been told then */
+	char *text; /* owned; NULL if not found: the problem has been reported */
 	bool is_fallback;
 };
 
@@ -25,10 +25,10 @@ static const char *get_nonempty(const char *name)
 	return text && *text ? text : NULL;
 }
 
-static void tell(struct strbuf *problems, const char *name, const char *format, ...)
+static void add_problem(struct strbuf *problems, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void tell(struct strbuf *problems, const char *name, const char *format, ...)
+static void add_problem(struct strbuf *problems, const char *name, const char *format, ...)
 {
 	strbuf_add_format(problems, "%s: ", name);
 	va_list args;
@@ -44,15 +44,15 @@ static size_t value_size_max(const struct env_var *var)
 	return is_text ? var->size : NUMBER_TEXT_SIZE;
 }
 
-/* The file's content without its newline, or NULL. */
+/* The content of the file without its trailing newline, or NULL. */
 static char *read_file(const struct env_var *var, const char *file_name, const char *path, struct strbuf *problems)
 {
 	FILE *file = fopen(path, "re");
 	if (!file) {
-		tell(problems, file_name, "cannot open %s: %s", path, strerrordesc_np(errno));
+		add_problem(problems, file_name, "cannot open %s: %s", path, strerrordesc_np(errno));
 		return NULL;
 	}
-	/* One byte for the newline and one to notice that there is more. */
+	/* One byte for the newline, and one to detect that the file is longer. */
 	size_t size = value_size_max(var) + 2;
 	char *text = mem_zero(size + 1);
 	size_t len = fread(text, 1, size, file);
@@ -63,13 +63,13 @@ static char *read_file(const struct env_var *var, const char *file_name, const c
 		text[--len] = '\0';
 
 	if (failed)
-		tell(problems, file_name, "cannot read %s: %s", path, strerrordesc_np(reason));
+		add_problem(problems, file_name, "cannot read %s: %s", path, strerrordesc_np(reason));
 	else if (len == 0)
-		tell(problems, file_name, "%s is empty", path);
+		add_problem(problems, file_name, "%s is empty", path);
 	else if (strlen(text) != len)
-		tell(problems, file_name, "%s contains a NUL byte", path);
+		add_problem(problems, file_name, "%s contains a NUL byte", path);
 	else if (len > value_size_max(var))
-		tell(problems, file_name, "%s is longer than the variable may be", path);
+		add_problem(problems, file_name, "%s is longer than the %zu bytes allowed", path, value_size_max(var));
 	else
 		return text;
 	free(text);
@@ -85,7 +85,7 @@ static struct value find_value(const struct env_var *var, struct strbuf *problem
 
 	struct value value = { 0 };
 	if (direct && path) {
-		tell(problems, var->name, "is set, and %s as well: only one of them may be", file_name);
+		add_problem(problems, var->name, "is set together with %s: set only one of them", file_name);
 	} else if (path) {
 		value.text = read_file(var, file_name, path, problems);
 	} else if (direct) {
@@ -94,36 +94,36 @@ static struct value find_value(const struct env_var *var, struct strbuf *problem
 		value.text = mem_text(var->fallback);
 		value.is_fallback = true;
 	} else {
-		tell(problems, var->name, "is required");
+		add_problem(problems, var->name, "is required");
 	}
 	return value;
 }
 
-/* The functions that store a value give true when it was right, and else tell what is wrong with it. */
+/* The store functions return true if the value is valid, and else report what is wrong with it. */
 
 static bool store_text(const struct env_var *var, const struct value *value, char *member, struct strbuf *problems)
 {
 	size_t len = strlen(value->text);
 	size_t max = (size_t)var->max < var->size ? (size_t)var->max : var->size - 1;
 	if (len > max) {
-		tell(problems, var->name, "%zu bytes are more than the %zu allowed", len, max);
+		add_problem(problems, var->name, "has %zu bytes, but at most %zu are allowed", len, max);
 		return false;
 	}
-	/* A fallback may be shorter: "" stands for "switched off". */
+	/* A default may be shorter: "" means "switched off". */
 	if (len < (size_t)var->min && !value->is_fallback) {
-		tell(problems, var->name, "%zu bytes are fewer than the %" PRId64 " needed", len, var->min);
+		add_problem(problems, var->name, "has %zu bytes, but at least %" PRId64 " are needed", len, var->min);
 		return false;
 	}
 	memcpy(member, value->text, len + 1);
 	return true;
 }
 
-/* For values that are no secrets. */
-static bool refuse(const struct env_var *var, const char *text, const char *reason, struct strbuf *problems)
+/* Shows the value: not for secrets. */
+static bool reject(const struct env_var *var, const char *text, const char *reason, struct strbuf *problems)
 {
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-	tell(problems, var->name, "\"%s\" %s", shown, reason);
+	add_problem(problems, var->name, "\"%s\" %s", shown, reason);
 	return false;
 }
 
@@ -133,10 +133,10 @@ static bool store_int(const struct env_var *var, const char *text, int64_t *memb
 	if (e == OK)
 		return true;
 	if (e != ERR_LIMIT)
-		return refuse(var, text, "is not a whole number", problems);
+		return reject(var, text, "is not a whole number", problems);
 	char shown[SHOWN_SIZE];
 	utf8_copy_clean(text, strlen(text), shown, sizeof(shown));
-	tell(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min, var->max);
+	add_problem(problems, var->name, "%s is not between %" PRId64 " and %" PRId64, shown, var->min, var->max);
 	return false;
 }
 
@@ -144,7 +144,7 @@ static bool store_bool(const struct env_var *var, const char *text, bool *member
 {
 	bool is_true = strcmp(text, "true") == 0;
 	if (!is_true && strcmp(text, "false") != 0)
-		return refuse(var, text, "is neither true nor false", problems);
+		return reject(var, text, "is neither true nor false", problems);
 	*member = is_true;
 	return true;
 }
@@ -152,7 +152,8 @@ static bool store_bool(const struct env_var *var, const char *text, bool *member
 static bool store_log_level(const struct env_var *var, const char *text, enum log_level *member,
                             struct strbuf *problems)
 {
-	return log_level_parse(text, member) || refuse(var, text, "is none of debug, info, warning, error", problems);
+	return log_level_parse(text, member) ||
+	       reject(var, text, "is not one of debug, info, warning, error", problems);
 }
 
 static bool store(const struct env_var *var, const struct value *value, void *member, struct strbuf *problems)
@@ -187,7 +188,7 @@ size_t env_expect(bool right, const char *name, const char *reason, struct strbu
 {
 	if (right)
 		return 0;
-	tell(problems, name, "%s", reason);
+	add_problem(problems, name, "%s", reason);
 	return 1;
 }
 

@@ -1,15 +1,19 @@
 /*
- * One thread at a time (before threads start). Configuration by environment: each service has one table of variables
- * that is at once its parser, its --help and what deployment manifests are checked against.
+ * Configuration by environment variables. Each service has one table of variables. The table is its
+ * parser and its --help, and deployment manifests are checked against it.
  *
  *   struct config { char pg_url[512]; int64_t http_port; bool strict; };
  *   static const struct env_var vars[] = {
  *       ENV_TEXT("PG_URL", struct config, pg_url, NULL, "libpq connection string"),
- *       ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port that visitors ask; 0 = any free one"),
+ *       ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "public port; 0 = any free
+ *       port"),
  *   };
  *
- * fallback NULL = required. A variable that is set but empty counts as not set. Each variable NAME may come as
- * NAME_FILE instead, the path of a file whose content (without one trailing newline) is the value; both set is wrong.
+ * A fallback of NULL makes the variable required. A variable that is set but empty counts as not
+ * set. Each variable NAME can be given as NAME_FILE instead: the path of a file whose content
+ * (without one trailing newline) is the value. It is an error to set both.
+ *
+ * One thread at a time, before other threads start.
  */
 #ifndef WAYMARK_LIB_BASE_ENV_H
 #define WAYMARK_LIB_BASE_ENV_H
@@ -27,9 +31,9 @@ struct env_var {
 	const char *name;
 	enum env_type type;
 	const char *fallback;
-	int64_t min, max; /* of a number, or of the length in bytes of a text */
+	int64_t min, max; /* bounds of a number, or of the length of a text in bytes */
 	size_t offset;    /* into the configuration struct */
-	size_t size;      /* of the member; a text with its NUL must fit */
+	size_t size;      /* of the member; must hold a text with its NUL */
 	const char *help;
 };
 
@@ -64,16 +68,19 @@ struct env_var {
 	}
 
 /*
- * Fills config from the environment. Gives the number of wrong variables and appends one line for each to problems
- * ("HTTP_PORT: 70000 is not between 0 and 65535"); a secret's value is never in it. Members of wrong variables are
- * not written.
+ * Fills config from the environment. Returns the number of invalid variables and appends one line
+ * for each to problems ("HTTP_PORT: 70000 is not between 0 and 65535"). The line never contains the
+ * value of a secret. Members of invalid variables are not written.
  */
 size_t env_read(const struct env_var *vars, size_t count, void *config, struct strbuf *problems);
 
-/* For what a table cannot say: 0 if it is right; else appends "name: reason" as a line to problems and gives 1. */
-size_t env_expect(bool right, const char *name, const char *reason, struct strbuf *problems);
+/*
+ * For checks that the table cannot express. Returns 0 if is_valid; else appends the line "name:
+ * reason" to problems and returns 1.
+ */
+size_t env_expect(bool is_valid, const char *name, const char *reason, struct strbuf *problems);
 
-/* The table for --help: name, default or "required", meaning. */
+/* Prints the table for --help: name, default or "required", meaning. */
 void env_print_help(const struct env_var *vars, size_t count, FILE *out);
 
 #endif

@@ -1,19 +1,21 @@
 /*
- * Pure. The one error enum of the project. A function that can fail returns it, and writes its outputs only on OK.
- * The module that holds the foreign message (libpq's, errno's) logs it once; callers pass the value on, and only
- * the edge (HTTP, exit status) turns it into something else.
+ * The only error type of the project. A function that can fail returns it and writes its outputs
+ * only on OK. The module that holds the original message (of libpq, of errno) logs it once. Callers
+ * pass the value on; only the edge (HTTP, exit status) turns it into something else.
+ *
+ * Pure.
  */
 #ifndef WAYMARK_LIB_BASE_ERR_H
 #define WAYMARK_LIB_BASE_ERR_H
 
 enum err {
 	OK = 0,
-	ERR_INVALID,     /* the input is wrong; the same input will fail again */
-	ERR_NOT_FOUND,   /* there is no such thing */
-	ERR_CONFLICT,    /* it exists already, or another version or owner was faster */
-	ERR_UNAVAILABLE, /* a server cannot be reached or did not answer in time; may work later */
-	ERR_LIMIT,       /* a bound was reached: size, queue, pool, quota */
-	ERR_INTERNAL,    /* a bug, or an answer that the contract rules out */
+	ERR_INVALID,     /* the input is wrong and will fail again */
+	ERR_NOT_FOUND,   /* the thing does not exist */
+	ERR_CONFLICT,    /* it already exists, or another version or owner was faster */
+	ERR_UNAVAILABLE, /* a server is unreachable or did not answer in time; a retry may work */
+	ERR_LIMIT,       /* a limit was reached: size, queue, pool, quota */
+	ERR_INTERNAL,    /* a bug, or a reply that the contract rules out */
 };
 
 #define MUST_CHECK __attribute__((warn_unused_result))

@@ -7,7 +7,7 @@
 #include "lib/base/background.h"
 #include "lib/base/mem.h"
 
-/* What tells one content of a file from another. All zeroes: there is no file. */
+/* Identifies one content of a file. All zeros: the file does not exist. */
 struct stamp {
 	dev_t device;
 	ino_t inode;
@@ -18,8 +18,8 @@ struct stamp {
 
 struct watched {
 	struct file_watch_file file;
-	struct stamp taken; /* when it was read */
-	struct stamp seen;  /* at the last look */
+	struct stamp loaded; /* of the content that was read last */
+	struct stamp seen;   /* at the last poll */
 	bool broken;
 };
 
@@ -30,10 +30,10 @@ struct file_watch {
 	struct metric *read_total;
 	struct metric *broken;
 
-	struct background *background;
+	struct background *thread;
 };
 
-static struct stamp look(const char *path)
+static struct stamp stat_file(const char *path)
 {
 	struct stat s;
 	if (path[0] == '\0' || stat(path, &s) != 0)
@@ -43,35 +43,35 @@ static struct stamp look(const char *path)
 	};
 }
 
-static bool is_same_time(struct timespec a, struct timespec b)
+static bool times_equal(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static bool is_same(const struct stamp *a, const struct stamp *b)
+static bool stamps_equal(const struct stamp *a, const struct stamp *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-	       is_same_time(a->modified, b->modified) && is_same_time(a->changed, b->changed);
+	       times_equal(a->modified, b->modified) && times_equal(a->changed, b->changed);
 }
 
-static void look_again(struct file_watch *watch, struct watched *w)
+static void poll_file(struct file_watch *watch, struct watched *w)
 {
-	const struct stamp now = look(w->file.path);
-	bool stands_still = is_same(&now, &w->seen);
+	const struct stamp now = stat_file(w->file.path);
+	bool is_unchanged = stamps_equal(&now, &w->seen);
 	w->seen = now;
-	if (!stands_still || is_same(&now, &w->taken))
+	if (!is_unchanged || stamps_equal(&now, &w->loaded))
 		return;
-	w->taken = now;
+	w->loaded = now;
 	w->broken = w->file.reread(w->file.ctx) != OK;
 	if (!w->broken)
 		metrics_add(watch->read_total, 1);
 }
 
-static void look_at_all(struct file_watch *watch)
+static void poll_all(struct file_watch *watch)
 {
 	int64_t broken = 0;
 	for (size_t i = 0; i < watch->count; i++) {
-		look_again(watch, &watch->files[i]);
+		poll_file(watch, &watch->files[i]);
 		broken += watch->files[i].broken;
 	}
 	metrics_set(watch->broken, broken);
@@ -80,8 +80,8 @@ static void look_at_all(struct file_watch *watch)
 static void run(void *ctx)
 {
 	struct file_watch *watch = ctx;
-	while (!background_wait_ms(watch->background, watch->interval_ms))
-		look_at_all(watch);
+	while (!background_wait_ms(watch->thread, watch->interval_ms))
+		poll_all(watch);
 }
 
 struct file_watch *file_watch_new(const struct file_watch_config *config)
@@ -91,9 +91,9 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 	watch->count = config->count < FILE_WATCH_FILES_MAX ? config->count : FILE_WATCH_FILES_MAX;
 	for (size_t i = 0; i < watch->count; i++) {
 		watch->files[i].file = config->files[i];
-		watch->files[i].taken = watch->files[i].seen = look(config->files[i].path);
+		watch->files[i].loaded = watch->files[i].seen = stat_file(config->files[i].path);
 	}
-	watch->background = background_new();
+	watch->thread = background_new();
 	watch->read_total = config->read_total;
 	watch->broken = config->broken;
 	return watch;
@@ -101,13 +101,13 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 
 void file_watch_start(struct file_watch *watch)
 {
-	background_start(watch->background, "file-watch", run, watch);
+	background_start(watch->thread, "file-watch", run, watch);
 }
 
 void file_watch_free(struct file_watch *watch)
 {
 	if (!watch)
 		return;
-	background_free(watch->background);
+	background_free(watch->thread);
 	free(watch);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
@@ -15,12 +16,12 @@
 
 #define VALUE_MAX 1024
 #define ELLIPSIS "\xe2\x80\xa6"
-/* What must still fit behind a cut value: the ellipsis, its quote, the brace and the newline. */
+/* Space reserved for the end of a cut line: the ellipsis, a quote, the brace and the newline. */
 #define TAIL_SIZE 6
 
 struct log {
 	const char *service;
-	enum log_level least;
+	enum log_level min_level;
 	int fd;
 };
 
@@ -31,10 +32,10 @@ struct line {
 
 static const char *const level_names[] = { "debug", "info", "warning", "error" };
 
-struct log *log_new(const char *service, enum log_level least, int fd)
+struct log *log_new(const char *service, enum log_level min_level, int fd)
 {
 	struct log *log = mem_zero(sizeof(*log));
-	*log = (struct log){ .service = service, .least = least, .fd = fd };
+	*log = (struct log){ .service = service, .min_level = min_level, .fd = fd };
 	return log;
 }
 
@@ -59,7 +60,10 @@ static void add_tail(struct line *line, const char *bytes)
 	line->len += len;
 }
 
-/* One character of a JSON string, made harmless; gives how many bytes of text it stood for, 0 when it has no room. */
+/*
+ * Adds one character of a JSON string, escaped. Returns how many bytes of text it consumed, or 0 if
+ * the line is full.
+ */
 static size_t add_character(struct line *line, const char *text, size_t len)
 {
 	size_t step = utf8_next(text, len);
@@ -88,7 +92,7 @@ static void add_string(struct line *line, const char *text)
 	add_tail(line, "\"");
 }
 
-/* A field that does not fit is left out whole, unless it is a text, which is cut. */
+/* A field that does not fit is omitted, except that a text is cut. */
 static void add_number(struct line *line, const struct log_field *field)
 {
 	char text[NUMBER_TEXT_SIZE] = "null";
@@ -114,7 +118,7 @@ static void add_text(struct line *line, const char *name, const char *text)
 		line->len = start;
 }
 
-static void put(int fd, const struct line *line)
+static void write_line(int fd, const struct line *line)
 {
 	size_t done = 0;
 	while (done < line->len) {
@@ -130,7 +134,7 @@ static void put(int fd, const struct line *line)
 void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields,
                size_t count)
 {
-	if (!log || level < log->least)
+	if (!log || level < log->min_level)
 		return;
 	char time[TIMESTAMP_TEXT_SIZE];
 	timestamp_format_us(clock_now_us(clock_system()), time);
@@ -151,12 +155,12 @@ void log_write(const struct log *log, enum log_level level, const char *event, c
 			add_number(&line, &fields[i]);
 	}
 	add_tail(&line, "}\n");
-	put(log->fd, &line);
+	write_line(log->fd, &line);
 }
 
 bool log_level_parse(const char *text, enum log_level *level)
 {
-	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(level_names); i++) {
 		if (strcmp(text, level_names[i]) == 0) {
 			*level = (enum log_level)i;
 			return true;

@@ -1,11 +1,14 @@
 /*
- * Safe from any thread. Logs: one JSON object per line, written whole by one write(2).
+ * Structured logs: one JSON object per line, each written by one write(2).
  *
  *   {"time":"2026-11-20T08:00:00.123456Z","level":"info","service":"redirector","event":"started","port":8080}
  *
- * event is a fixed name in snake_case that operators can search for; what varies goes into fields. Control bytes and
- * invalid UTF-8 in values are replaced; a line is at most LOG_LINE_MAX bytes, cut values end in "…". Never log an
- * address, a token, a password or a URL with a user's query.
+ * event is a fixed name in snake_case that operators can search for. Everything that varies goes
+ * into fields. Control bytes and invalid UTF-8 in values are replaced. A line has at most
+ * LOG_LINE_MAX bytes; values that were cut end in "…". Never log an address, a token, a password or
+ * a URL with a user's query.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_LOG_H
 #define WAYMARK_LIB_BASE_LOG_H
@@ -23,25 +26,25 @@ struct log; /* opaque; borrowed by every module that logs */
 enum log_field_type { LOG_FIELD_TEXT, LOG_FIELD_INT, LOG_FIELD_DOUBLE, LOG_FIELD_BOOL };
 
 struct log_field {
-	const char *name; /* NULL: the field is left out */
+	const char *name; /* NULL: the field is omitted */
 	enum log_field_type type;
-	const char *text; /* NULL reads as "" */
+	const char *text; /* NULL is logged as "" */
 	int64_t integer;
 	double number;
 };
 
-/* service is borrowed for the life of the log; fd is usually 2. */
-struct log *log_new(const char *service, enum log_level least, int fd);
+/* service is borrowed for the lifetime of the log. fd is usually 2. */
+struct log *log_new(const char *service, enum log_level min_level, int fd);
 void log_free(struct log *log);
 
-/* NULL log: nothing is written. */
+/* Writes nothing if log is NULL. */
 void log_write(const struct log *log, enum log_level level, const char *event, const struct log_field *fields,
                size_t count);
 
 bool log_level_parse(const char *text, enum log_level *level);
 
 #define LOG_TEXT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_TEXT, .text = (v) })
-/* Left out when v is "". */
+/* Omitted if v is "". */
 #define LOG_TEXT_IF(n, v) LOG_TEXT((v)[0] != '\0' ? (n) : NULL, (v))
 #define LOG_INT(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_INT, .integer = (int64_t)(v) })
 #define LOG_DOUBLE(n, v) ((struct log_field){ .name = (n), .type = LOG_FIELD_DOUBLE, .number = (v) })

@@ -18,7 +18,7 @@ void *mem_zero(size_t size)
 
 void *mem_array(size_t n, size_t size)
 {
-	/* calloc(0) may be NULL, which would look like exhaustion. */
+	/* calloc(0) may return NULL, which would look like exhaustion. */
 	void *p = n == 0 || size == 0 ? calloc(1, 1) : calloc(n, size);
 	if (!p)
 		die();

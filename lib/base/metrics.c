@@ -7,23 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 
-enum kind { KIND_COUNTER, KIND_GAUGE, KIND_ASKED_COUNTER, KIND_ASKED_GAUGE, KIND_HISTOGRAM };
+enum kind { KIND_COUNTER, KIND_GAUGE, KIND_CALLBACK_COUNTER, KIND_CALLBACK_GAUGE, KIND_HISTOGRAM };
 
 struct metric {
 	enum kind kind;
 	const char *name;
 	const char *help;
-	const char *labels; /* "" when there are none */
+	const char *labels; /* "" if there are none */
 	struct metric *next;
 	_Atomic int64_t value;
-	double (*ask)(void *ctx);
+	double (*callback)(void *ctx);
 	void *ctx;
 	const double *bounds;
 	size_t bound_count;
-	_Atomic uint64_t *hits; /* by bucket, not cumulative; the last is +Inf */
+	_Atomic uint64_t *bucket_counts; /* per bucket, not cumulative; the last one is +Inf */
 	_Atomic double sum;
 };
 
@@ -43,7 +44,7 @@ struct metrics {
 const double metrics_latency_bounds[] = {
 	0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 };
-const size_t metrics_latency_bound_count = sizeof(metrics_latency_bounds) / sizeof(metrics_latency_bounds[0]);
+const size_t metrics_latency_bound_count = ARRAY_SIZE(metrics_latency_bounds);
 
 struct metrics *metrics_new(void)
 {
@@ -60,7 +61,7 @@ void metrics_free(struct metrics *m)
 	struct metric *metric = m->first;
 	while (metric) {
 		struct metric *next = metric->next;
-		free(metric->hits);
+		free(metric->bucket_counts);
 		free(metric);
 		metric = next;
 	}
@@ -116,23 +117,23 @@ struct metric *metrics_histogram(struct metrics *m, const char *name, const char
 	metric = append(m, KIND_HISTOGRAM, name, help, labels);
 	metric->bounds = bounds;
 	metric->bound_count = count;
-	metric->hits = mem_array(count + 1, sizeof(*metric->hits));
+	metric->bucket_counts = mem_array(count + 1, sizeof(*metric->bucket_counts));
 	return metric;
 }
 
 void metrics_gauge_callback(struct metrics *m, const char *name, const char *help, const char *labels,
                             double (*value)(void *ctx), void *ctx)
 {
-	struct metric *metric = append(m, KIND_ASKED_GAUGE, name, help, labels);
-	metric->ask = value;
+	struct metric *metric = append(m, KIND_CALLBACK_GAUGE, name, help, labels);
+	metric->callback = value;
 	metric->ctx = ctx;
 }
 
 void metrics_counter_callback(struct metrics *m, const char *name, const char *help, const char *labels,
                               double (*value)(void *ctx), void *ctx)
 {
-	struct metric *metric = append(m, KIND_ASKED_COUNTER, name, help, labels);
-	metric->ask = value;
+	struct metric *metric = append(m, KIND_CALLBACK_COUNTER, name, help, labels);
+	metric->callback = value;
 	metric->ctx = ctx;
 }
 
@@ -155,13 +156,13 @@ void metrics_set(struct metric *metric, int64_t value)
 
 void metrics_observe(struct metric *metric, double value)
 {
-	/* One NaN would make the sum NaN for ever. */
+	/* One NaN would turn the sum into NaN forever. */
 	if (!metric || isnan(value))
 		return;
 	size_t bucket = 0;
 	while (bucket < metric->bound_count && value > metric->bounds[bucket])
 		bucket++;
-	atomic_fetch_add_explicit(&metric->hits[bucket], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&metric->bucket_counts[bucket], 1, memory_order_relaxed);
 
 	double sum = atomic_load_explicit(&metric->sum, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&metric->sum, &sum, sum + value, memory_order_relaxed,
@@ -197,7 +198,7 @@ static void render_head(const struct metric *metric, struct strbuf *out)
 	strbuf_add_format(out, "\n# TYPE %s %s\n", metric->name, types[metric->kind]);
 }
 
-/* name_suffix{labels,le="bound"}, without what is missing, and a space. */
+/* Writes name_suffix{labels,le="bound"} and a space; parts that are missing are omitted. */
 static void render_series(const struct metric *metric, const char *suffix, const double *bound, struct strbuf *out)
 {
 	strbuf_add_format(out, "%s%s", metric->name, suffix);
@@ -218,7 +219,7 @@ static void render_histogram(struct metric *metric, struct strbuf *out)
 	uint64_t count = 0;
 	for (size_t i = 0; i <= metric->bound_count; i++) {
 		double bound = i < metric->bound_count ? metric->bounds[i] : HUGE_VAL;
-		count += atomic_load_explicit(&metric->hits[i], memory_order_relaxed);
+		count += atomic_load_explicit(&metric->bucket_counts[i], memory_order_relaxed);
 		render_series(metric, "_bucket", &bound, out);
 		strbuf_add_format(out, "%llu\n", (unsigned long long)count);
 	}
@@ -232,8 +233,8 @@ static void render_histogram(struct metric *metric, struct strbuf *out)
 static void render_value(struct metric *metric, struct strbuf *out)
 {
 	render_series(metric, "", NULL, out);
-	if (metric->ask)
-		add_number(out, metric->ask(metric->ctx));
+	if (metric->callback)
+		add_number(out, metric->callback(metric->ctx));
 	else
 		strbuf_add_format(out, "%lld", (long long)metrics_value(metric));
 	strbuf_add_char(out, '\n');

@@ -13,7 +13,7 @@ enum err number_parse(const char *text, int64_t min, int64_t max, int64_t *out)
 	if (*text == '\0')
 		return ERR_INVALID;
 
-	/* Gathered below zero, where int64_t has one number more. */
+	/* Accumulated as a negative number, because int64_t has one more of them. */
 	int64_t value = 0;
 	bool fits = true;
 	for (; *text; text++) {

@@ -11,12 +11,12 @@
 
 #include "lib/base/clock.h"
 
-/* In /proc/self/stat, counted from the first word behind the program's name; see proc(5). */
+/* Fields of /proc/self/stat, counted from the first one after the program name; see proc(5). */
 enum { STAT_START_TICKS = 19, STAT_RESIDENT_PAGES = 21 };
 
 #define STAT_SIZE 1024
 
-static double stat_number(unsigned place)
+static double stat_number(unsigned index)
 {
 	char text[STAT_SIZE];
 	FILE *file = fopen("/proc/self/stat", "re");
@@ -24,10 +24,10 @@ static double stat_number(unsigned place)
 	if (file)
 		fclose(file);
 	text[len] = '\0';
-	/* The name may hold spaces and parentheses. */
+	/* The program name may contain spaces and parentheses. */
 	const char *at = strrchr(text, ')');
 	at = at ? at + 1 : NULL;
-	for (unsigned i = 0; at && i < place; i++)
+	for (unsigned i = 0; at && i < index; i++)
 		at = strchr(at + 1, ' ');
 	return at ? strtod(at, NULL) : (double)NAN;
 }
@@ -47,7 +47,7 @@ static double resident_bytes(void *ctx)
 	return stat_number(STAT_RESIDENT_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* The kernel gives it from the boot on, in ticks. */
+/* The kernel reports it in ticks since boot. */
 static double start_seconds(void *ctx)
 {
 	(void)ctx;
@@ -62,13 +62,13 @@ static double start_seconds(void *ctx)
 static double open_files(void *ctx)
 {
 	(void)ctx;
-	DIR *folder = opendir("/proc/self/fd");
-	if (!folder)
+	DIR *directory = opendir("/proc/self/fd");
+	if (!directory)
 		return (double)NAN;
-	double count = -1; /* the folder's own */
-	for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder))
+	double count = -1; /* the descriptor of the directory itself */
+	for (const struct dirent *entry = readdir(directory); entry; entry = readdir(directory))
 		count += entry->d_name[0] != '.';
-	closedir(folder);
+	closedir(directory);
 	return count;
 }
 
@@ -81,13 +81,14 @@ static double files_max(void *ctx)
 
 void process_metrics_register(struct metrics *m)
 {
-	metrics_set(metrics_gauge(m, "waymark_build_info", "1, with the version that runs.",
+	metrics_set(metrics_gauge(m, "waymark_build_info", "Always 1; the label has the running version.",
 	                          "version=\"" WAYMARK_VERSION "\""),
 	            1);
-	metrics_counter_callback(m, "process_cpu_seconds_total", "CPU time used.", NULL, cpu_seconds, NULL);
-	metrics_gauge_callback(m, "process_resident_memory_bytes", "Memory in use.", NULL, resident_bytes, NULL);
-	metrics_gauge_callback(m, "process_start_time_seconds", "When the process began, since 1970.", NULL,
-	                       start_seconds, NULL);
-	metrics_gauge_callback(m, "process_open_fds", "Open descriptors.", NULL, open_files, NULL);
-	metrics_gauge_callback(m, "process_max_fds", "Descriptors that may be open.", NULL, files_max, NULL);
+	metrics_counter_callback(m, "process_cpu_seconds_total", "CPU time used in seconds.", NULL, cpu_seconds, NULL);
+	metrics_gauge_callback(m, "process_resident_memory_bytes", "Resident memory in bytes.", NULL, resident_bytes,
+	                       NULL);
+	metrics_gauge_callback(m, "process_start_time_seconds", "Start time of the process in seconds since 1970.",
+	                       NULL, start_seconds, NULL);
+	metrics_gauge_callback(m, "process_open_fds", "Open file descriptors.", NULL, open_files, NULL);
+	metrics_gauge_callback(m, "process_max_fds", "Maximum number of open file descriptors.", NULL, files_max, NULL);
 }

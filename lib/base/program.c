@@ -9,14 +9,14 @@ static void print_help(const struct program *program)
 {
 	printf("%s: %s\n\n"
 	       "usage: %s [--help | --version | --check-config%s%s]\n\n"
-	       "It is configured by environment variables; NAME_FILE may name a file with the value of NAME instead.\n\n",
+	       "Configuration comes from environment variables. Set NAME_FILE to read the value of NAME from a file.\n\n",
 	       program->name, program->summary, program->name, program->options ? " | " : "",
 	       program->options ? program->options : "");
 	env_print_help(program->vars, program->var_count, stdout);
 }
 
-/* True when a line of lines begins with the same variable name as line. */
-static bool is_named(const struct strbuf *lines, const char *line)
+/* True if a line in lines is about the same variable as line. */
+static bool has_problem_for(const struct strbuf *lines, const char *line)
 {
 	size_t name_len = strcspn(line, ":\n") + 1;
 	for (const char *other = lines->data; *other; other++) {
@@ -30,8 +30,8 @@ static bool is_named(const struct strbuf *lines, const char *line)
 }
 
 /*
- * The program's own checks also see the members that could not be read (as zeroes). What they say about those is not
- * news and is left out.
+ * The program's own checks also see members that could not be parsed, as zeros. Problems that they
+ * report for those variables are dropped, because a better one is already listed.
  */
 static size_t check(const struct program *program, const void *config, struct strbuf *problems)
 {
@@ -46,7 +46,7 @@ static size_t check(const struct program *program, const void *config, struct st
 	wrong = 0;
 	for (const char *line = found.data; *line;) {
 		const char *end = strchrnul(line, '\n');
-		if (!is_named(problems, line)) {
+		if (!has_problem_for(problems, line)) {
 			strbuf_add(problems, line, (size_t)(end - line));
 			strbuf_add_char(problems, '\n');
 			wrong++;
@@ -73,22 +73,22 @@ static int configure(const struct program *program, void *config)
 	strbuf_init(&problems, PROBLEMS_MAX);
 	size_t wrong = program_read(program, config, &problems);
 	if (wrong > 0)
-		fprintf(stderr, "%s: %zu wrong variable%s:\n%s", program->name, wrong, wrong == 1 ? "" : "s",
+		fprintf(stderr, "%s: %zu invalid variable%s:\n%s", program->name, wrong, wrong == 1 ? "" : "s",
 		        problems.data);
 	strbuf_clear(&problems);
 	return wrong > 0 ? PROGRAM_EXIT_USAGE : PROGRAM_RUN;
 }
 
-static int refuse_arguments(const struct program *program)
+static int reject_arguments(const struct program *program)
 {
-	fprintf(stderr, "%s: unknown arguments; try %s --help\n", program->name, program->name);
+	fprintf(stderr, "%s: unknown arguments; see %s --help\n", program->name, program->name);
 	return PROGRAM_EXIT_USAGE;
 }
 
 int program_start(const struct program *program, int argc, char **argv, void *config)
 {
 	if (argc > 2)
-		return refuse_arguments(program);
+		return reject_arguments(program);
 	if (argc < 2)
 		return configure(program, config);
 	if (strcmp(argv[1], "--help") == 0) {
@@ -100,10 +100,10 @@ int program_start(const struct program *program, int argc, char **argv, void *co
 		return 0;
 	}
 	if (strcmp(argv[1], "--check-config") != 0)
-		return refuse_arguments(program);
+		return reject_arguments(program);
 	int status = configure(program, config);
 	if (status != PROGRAM_RUN)
 		return status;
-	printf("%s: the configuration is right\n", program->name);
+	printf("%s: the configuration is valid\n", program->name);
 	return 0;
 }

@@ -2,61 +2,64 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NICE 5
-/* The shortest that the kernel grants. */
-#define TURN_NS 100000
+#include "lib/base/background.h"
 
-/* struct sched_attr of sched_setattr(2) in its first version: the kernel's header does not go with glibc's. */
-struct attributes {
+#define NICE_INCREMENT 5
+/* The shortest slice that the kernel grants. */
+#define SLICE_NS 100000
+
+/*
+ * struct sched_attr of sched_setattr(2), first version. The kernel header conflicts with that of
+ * glibc.
+ */
+struct sched_attributes {
 	uint32_t size;
 	uint32_t policy; /* 0 = SCHED_OTHER */
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t runtime; /* of SCHED_OTHER: the slice, in ns */
+	uint64_t runtime; /* slice of SCHED_OTHER, in ns */
 	uint64_t deadline;
 	uint64_t period;
 };
 
 void scheduling_give_way(void)
 {
-	int ordinary = getpriority(PRIO_PROCESS, (id_t)getpid());
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), ordinary + NICE);
+	int main_nice = getpriority(PRIO_PROCESS, (id_t)getpid());
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), main_nice + NICE_INCREMENT);
 }
 
 void scheduling_take_short_turns(void)
 {
-	struct attributes wish = {
-		.size = sizeof(wish),
+	struct sched_attributes attributes = {
+		.size = sizeof(attributes),
 		.nice = getpriority(PRIO_PROCESS, 0),
-		.runtime = TURN_NS,
+		.runtime = SLICE_NS,
 	};
-	(void)syscall(SYS_sched_setattr, 0, &wish, 0);
+	(void)syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-struct patient_call {
+struct call_args {
 	void (*call)(void *ctx);
 	void *ctx;
 };
 
-static void *make_call(void *arg)
+static void *call_at_lower_priority(void *arg)
 {
-	const struct patient_call *patient = arg;
+	const struct call_args *args = arg;
 	scheduling_give_way();
-	patient->call(patient->ctx);
+	args->call(args->ctx);
 	return NULL;
 }
 
 void scheduling_call_giving_way(void (*call)(void *ctx), void *ctx)
 {
-	struct patient_call patient = { call, ctx };
+	struct call_args args = { call, ctx };
 	pthread_t thread;
-	if (pthread_create(&thread, NULL, make_call, &patient) != 0)
-		abort();
+	background_spawn(&thread, "low-priority", call_at_lower_priority, &args);
 	pthread_join(thread, NULL);
 }

@@ -9,7 +9,7 @@
 #define NONCE_SIZE 12
 #define TAG_SIZE 16
 
-_Static_assert(NONCE_SIZE + TAG_SIZE == SEAL_OVERHEAD, "what seal_close adds");
+_Static_assert(NONCE_SIZE + TAG_SIZE == SEAL_OVERHEAD, "SEAL_OVERHEAD is nonce and tag");
 
 static bool encrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const void *bytes, size_t len, uint8_t *nonce)
 {
@@ -34,14 +34,14 @@ static bool decrypt(EVP_CIPHER_CTX *cipher, const uint8_t *key, const uint8_t *n
 {
 	const uint8_t *text = nonce + NONCE_SIZE;
 	uint8_t tag[TAG_SIZE];
-	uint8_t none[1];
+	uint8_t nothing[1];
 	int written = 0, rest = 0;
 	for (size_t i = 0; i < TAG_SIZE; i++)
 		tag[i] = text[len + i];
 	return EVP_DecryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce) == 1 &&
 	       EVP_DecryptUpdate(cipher, out, &written, text, (int)len) == 1 &&
 	       EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, TAG_SIZE, tag) == 1 &&
-	       EVP_DecryptFinal_ex(cipher, none, &rest) == 1;
+	       EVP_DecryptFinal_ex(cipher, nothing, &rest) == 1;
 }
 
 enum err seal_open(const uint8_t key[static SEAL_KEY_SIZE], const void *sealed, size_t len, void *out)
@@ -51,7 +51,7 @@ enum err seal_open(const uint8_t key[static SEAL_KEY_SIZE], const void *sealed, 
 	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
 	if (!cipher)
 		abort(); /* out of memory */
-	bool right = decrypt(cipher, key, sealed, len - SEAL_OVERHEAD, out);
+	bool is_authentic = decrypt(cipher, key, sealed, len - SEAL_OVERHEAD, out);
 	EVP_CIPHER_CTX_free(cipher);
-	return right ? OK : ERR_INVALID;
+	return is_authentic ? OK : ERR_INVALID;
 }

@@ -1,6 +1,9 @@
 /*
- * Safe from any thread. Bytes that only who has the key can read, and that nobody can change unnoticed: AES-256-GCM
- * (NIST SP 800-38D) by libcrypto, with a random nonce in front and the tag behind.
+ * Authenticated encryption (AEAD): only a holder of the key can read the bytes, and every change is
+ * detected. AES-256-GCM (NIST SP 800-38D) by libcrypto, with a random nonce before and the tag
+ * after the ciphertext.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_SEAL_H
 #define WAYMARK_LIB_BASE_SEAL_H
@@ -14,10 +17,16 @@
 #define SEAL_OVERHEAD 28 /* nonce and tag */
 #define SEAL_BYTES_MAX ((size_t)1 << 30)
 
-/* out has len + SEAL_OVERHEAD bytes. len: at most SEAL_BYTES_MAX, and one key for less than 2^32 calls. */
+/*
+ * out has room for len + SEAL_OVERHEAD bytes. len is at most SEAL_BYTES_MAX. Use one key for fewer
+ * than 2^32 calls.
+ */
 void seal_close(const uint8_t key[static SEAL_KEY_SIZE], const void *bytes, size_t len, void *out);
 
-/* out has len - SEAL_OVERHEAD bytes. ERR_INVALID: another key, or not what seal_close wrote; out says nothing then. */
+/*
+ * out has room for len - SEAL_OVERHEAD bytes. ERR_INVALID: another key, or not the output of
+ * seal_close; the content of out is meaningless then.
+ */
 enum err seal_open(const uint8_t key[static SEAL_KEY_SIZE], const void *sealed, size_t len, void *out) MUST_CHECK;
 
 #endif

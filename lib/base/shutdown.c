@@ -14,8 +14,8 @@
 #include "lib/base/mem.h"
 
 /*
- * Once readable, the eventfd is never read again, so every thread that waits sees it. Whoever notices a signal writes
- * it on to the eventfd.
+ * The eventfd stays readable once written, so every waiting thread sees it. The thread that notices
+ * a signal writes to the eventfd.
  */
 struct shutdown {
 	int signal_fd;
@@ -25,14 +25,14 @@ struct shutdown {
 struct shutdown *shutdown_new(void)
 {
 	struct shutdown *s = mem_zero(sizeof(*s));
-	sigset_t ends;
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
+	sigset_t signals;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	s->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->signal_fd < 0 || s->event_fd < 0 || pthread_sigmask(SIG_BLOCK, &ends, NULL) != 0 ||
+	if (s->signal_fd < 0 || s->event_fd < 0 || pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
 	    sigaction(SIGPIPE, &ignore, NULL) != 0)
 		abort();
 	return s;
@@ -42,20 +42,20 @@ void shutdown_free(struct shutdown *s)
 {
 	if (!s)
 		return;
-	/* The signals stay blocked: a second one must not break the orderly end off. */
+	/* The signals stay blocked: a second one must not interrupt an orderly shutdown. */
 	close(s->signal_fd);
 	close(s->event_fd);
 	free(s);
 }
 
-static void raise_event(const struct shutdown *s)
+static void set_event(const struct shutdown *s)
 {
-	/* The only failure is a full counter, which says the same. */
+	/* It can only fail because the counter is full, which means the same. */
 	(void)!write(s->event_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
 
-/* timeout_ms < 0 waits without end. */
-static bool is_asked_within(const struct shutdown *s, int timeout_ms)
+/* timeout_ms < 0 waits forever. */
+static bool wait_for_request(const struct shutdown *s, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{ .fd = s->event_fd, .events = POLLIN },
@@ -67,13 +67,13 @@ static bool is_asked_within(const struct shutdown *s, int timeout_ms)
 	if (ready <= 0)
 		return false;
 	if (fds[1].revents)
-		raise_event(s);
+		set_event(s);
 	return true;
 }
 
 void shutdown_wait(struct shutdown *s)
 {
-	while (!is_asked_within(s, -1)) {
+	while (!wait_for_request(s, -1)) {
 	}
 }
 
@@ -85,17 +85,17 @@ bool shutdown_wait_ms(struct shutdown *s, int64_t timeout_ms)
 		int64_t left_ms = timeout_ms - (clock_steady_us(clock) - start_us) / CLOCK_US_PER_MS;
 		if (left_ms <= 0)
 			return shutdown_requested(s);
-		if (is_asked_within(s, left_ms < INT_MAX ? (int)left_ms : INT_MAX))
+		if (wait_for_request(s, left_ms < INT_MAX ? (int)left_ms : INT_MAX))
 			return true;
 	}
 }
 
 bool shutdown_requested(const struct shutdown *s)
 {
-	return is_asked_within(s, 0);
+	return wait_for_request(s, 0);
 }
 
 void shutdown_request(struct shutdown *s)
 {
-	raise_event(s);
+	set_event(s);
 }

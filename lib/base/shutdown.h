@@ -1,7 +1,8 @@
 /*
- * Safe from any thread after shutdown_new, which comes before any thread is made. SIGTERM and SIGINT ask for an orderly
- * end; SIGPIPE is ignored. The signals are blocked in every thread and read from a descriptor, so no code runs in a
- * signal handler.
+ * Orderly shutdown. SIGTERM and SIGINT request it; SIGPIPE is ignored. The signals are blocked in
+ * every thread and read from a descriptor, so no code runs in a signal handler.
+ *
+ * Call shutdown_new before starting any thread. Everything else is safe from any thread.
  */
 #ifndef WAYMARK_LIB_BASE_SHUTDOWN_H
 #define WAYMARK_LIB_BASE_SHUTDOWN_H
@@ -17,12 +18,15 @@ void shutdown_free(struct shutdown *s);
 /* Waits for a signal or shutdown_request. */
 void shutdown_wait(struct shutdown *s);
 
-/* Waits at most timeout_ms; true when the end has been asked for. For loops that work on a timetable. */
+/*
+ * Waits at most timeout_ms. Returns true if a shutdown was requested. For loops that run
+ * periodically.
+ */
 bool shutdown_wait_ms(struct shutdown *s, int64_t timeout_ms);
 
 bool shutdown_requested(const struct shutdown *s);
 
-/* Asks for the end from inside the program. */
+/* Requests a shutdown from inside the program. */
 void shutdown_request(struct shutdown *s);
 
 #endif

@@ -7,12 +7,12 @@
 
 #include "lib/base/mem.h"
 
-#define FIRST_ROOM 64
+#define INITIAL_CAPACITY 64
 
 void strbuf_init(struct strbuf *b, size_t limit)
 {
 	*b = (struct strbuf){ .limit = limit < SIZE_MAX / 2 ? limit : SIZE_MAX / 2 };
-	b->room = b->limit < FIRST_ROOM ? b->limit + 1 : FIRST_ROOM;
+	b->room = b->limit < INITIAL_CAPACITY ? b->limit + 1 : INITIAL_CAPACITY;
 	b->data = mem_zero(b->room);
 }
 
@@ -26,7 +26,7 @@ void strbuf_reset(struct strbuf *b)
 {
 	b->len = 0;
 	b->data[0] = '\0';
-	b->refused = false;
+	b->has_overflowed = false;
 }
 
 size_t strbuf_room_with(const struct strbuf *b, size_t more)
@@ -42,11 +42,11 @@ size_t strbuf_room_with(const struct strbuf *b, size_t more)
 	return room > b->limit + 1 ? b->limit + 1 : room;
 }
 
-/* True when more bytes and the NUL have room now. */
+/* Ensures space for more bytes and the NUL. False if that would pass the limit. */
 static bool reserve(struct strbuf *b, size_t more)
 {
 	if (more > b->limit - b->len) {
-		b->refused = true;
+		b->has_overflowed = true;
 		return false;
 	}
 	size_t room = strbuf_room_with(b, more);
@@ -90,7 +90,7 @@ void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args)
 	va_copy(again, args);
 	int len = vsnprintf(b->data + b->len, b->room - b->len, format, args);
 	if (len < 0 || !reserve(b, (size_t)len)) {
-		b->refused = true;
+		b->has_overflowed = true;
 		b->data[b->len] = '\0';
 	} else {
 		vsnprintf(b->data + b->len, (size_t)len + 1, format, again);
@@ -101,7 +101,7 @@ void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args)
 
 enum err strbuf_status(const struct strbuf *b)
 {
-	return b->refused ? ERR_LIMIT : OK;
+	return b->has_overflowed ? ERR_LIMIT : OK;
 }
 
 char *strbuf_take(struct strbuf *b, size_t *len)

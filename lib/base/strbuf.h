@@ -1,7 +1,16 @@
 /*
- * One thread at a time. Bytes that grow up to a ceiling given at birth. data is always followed by a NUL that len
- * does not count. An append that would pass the ceiling is refused whole and remembered: check strbuf_status once, at
- * the end.
+ * A growing byte buffer with a limit. data is always followed by a NUL that len does not count. An
+ * append that would pass the limit adds nothing and sets a flag, so it is enough to check
+ * strbuf_status once, at the end:
+ *
+ *   struct strbuf b;
+ *   strbuf_init(&b, 4096);
+ *   strbuf_add_format(&b, "%s=%d", name, value);
+ *   if (strbuf_status(&b) == OK)
+ *           send(b.data, b.len);
+ *   strbuf_clear(&b);
+ *
+ * One thread at a time.
  */
 #ifndef WAYMARK_LIB_BASE_STRBUF_H
 #define WAYMARK_LIB_BASE_STRBUF_H
@@ -13,20 +22,23 @@
 #include "lib/base/err.h"
 
 struct strbuf {
-	char *data;   /* never NULL between init and clear */
-	size_t len;   /* bytes in use */
-	size_t room;  /* bytes allocated */
-	size_t limit; /* the most that len may become */
-	bool refused; /* an append was refused */
+	char *data;          /* never NULL between init and clear */
+	size_t len;          /* bytes in use */
+	size_t room;         /* bytes allocated */
+	size_t limit;        /* maximum of len */
+	bool has_overflowed; /* an append did not fit */
 };
 
 void strbuf_init(struct strbuf *b, size_t limit);
-/* Frees the memory; b may be initialised again. */
+/* Frees the memory. b may be initialised again. */
 void strbuf_clear(struct strbuf *b);
-/* Empties b, keeps its memory, forgets a refusal. */
+/* Empties b and clears the overflow flag, but keeps its memory. */
 void strbuf_reset(struct strbuf *b);
 
-/* The bytes that are allocated after an append of so many; room, if it would be refused. */
+/*
+ * How many bytes would be allocated after an append of more bytes; no change if that append would
+ * not fit.
+ */
 size_t strbuf_room_with(const struct strbuf *b, size_t more);
 
 void strbuf_add(struct strbuf *b, const void *bytes, size_t len);
@@ -35,10 +47,10 @@ void strbuf_add_char(struct strbuf *b, char c);
 void strbuf_add_format(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* OK, or ERR_LIMIT when an append has been refused since init or reset. */
+/* OK, or ERR_LIMIT if an append did not fit since init or reset. */
 enum err strbuf_status(const struct strbuf *b) MUST_CHECK;
 
-/* Moves the bytes out (release with free()); b is as after init. */
+/* Moves the bytes out; release them with free(). b is as after init. */
 char *strbuf_take(struct strbuf *b, size_t *len);
 
 #endif

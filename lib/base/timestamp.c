@@ -13,8 +13,8 @@ struct civil {
 };
 
 /*
- * Days and dates by counting years from March, so that the leap day is the last of its year
- * (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+ * Converts between days and dates. Years are counted from March, so that the leap day is the last
+ * day of its year (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
  */
 static int64_t days_from_civil(struct civil c)
 {
@@ -42,7 +42,10 @@ static struct civil civil_from_days(int64_t days)
 	return c;
 }
 
-/* Without snprintf: each event of a click carries such a text. Gives the place behind it. */
+/*
+ * Hand-written instead of snprintf, because every click event contains such a text. Returns the
+ * position after the digits.
+ */
 static char *put_digits(char *at, int64_t number, int digits)
 {
 	for (int i = digits - 1; i >= 0; i--, number /= 10)
@@ -62,7 +65,7 @@ static char *put_date(char *at, int64_t days)
 	return put_digits(at, c.day, 2);
 }
 
-/* fraction: digits behind the seconds' point. */
+/* fraction is the number of digits after the decimal point of the seconds. */
 static void format(int64_t time_us, int fraction, int64_t us_per_step, char *at)
 {
 	int64_t days = time_us / CLOCK_US_PER_DAY;
@@ -100,7 +103,7 @@ void timestamp_format_day(int32_t day, char out[static TIMESTAMP_TEXT_SIZE])
 	*put_date(out, day) = '\0';
 }
 
-/* Each reader below moves *at behind what it read, and does not move it when it refuses. */
+/* Each reader below advances *at past what it read, or leaves it in place if it returns false. */
 
 static bool read_digits(const char **at, int digits, int min, int max, int *out)
 {
@@ -189,7 +192,7 @@ enum err timestamp_parse(const char *text, int64_t *time_us)
 	    !read_fraction(&at, &fraction_us) || !read_offset(&at, &offset) || *at != '\0')
 		return ERR_INVALID;
 	int64_t seconds = days * 86400 + of_day - offset;
-	/* An offset may carry the first and the last day out of the years that we show. */
+	/* An offset can move the first and the last day out of the supported years. */
 	int64_t end = days_from_civil((struct civil){ .year = YEAR_MAX + 1, .month = 1, .day = 1 }) * 86400;
 	if (seconds < 0 || seconds >= end)
 		return ERR_INVALID;

@@ -6,21 +6,23 @@
 /* "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" */
 enum { VERSION_AT = 0, ID_AT = 3, PARENT_AT = 36, FLAGS_AT = 53, LEN = 55 };
 
-static bool is_digit(char c)
+static bool is_hex_digit(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* Digits from one place to the dash at another; they may not all be zero where some_set. */
-static bool is_number(const char *text, size_t from, size_t to, bool some_set)
+/*
+ * Whether text[from, to) consists of hexadecimal digits, not all of them zero if must_be_nonzero.
+ */
+static bool is_hex_number(const char *text, size_t from, size_t to, bool must_be_nonzero)
 {
-	bool any = false;
+	bool is_nonzero = false;
 	for (size_t i = from; i < to; i++) {
-		if (!is_digit(text[i]))
+		if (!is_hex_digit(text[i]))
 			return false;
-		any = any || text[i] != '0';
+		is_nonzero = is_nonzero || text[i] != '0';
 	}
-	return any || !some_set;
+	return is_nonzero || !must_be_nonzero;
 }
 
 static bool has_dashes(const char *text)
@@ -28,23 +30,26 @@ static bool has_dashes(const char *text)
 	return text[ID_AT - 1] == '-' && text[PARENT_AT - 1] == '-' && text[FLAGS_AT - 1] == '-';
 }
 
-/* Version 00 ends with the flags; later ones may go on behind a dash; ff is none. */
-static bool ends_well(const char *text)
+/*
+ * Version 00 ends with the flags. Later versions may continue after a dash. Version ff is invalid.
+ */
+static bool has_valid_end(const char *text)
 {
 	if (memcmp(text, "ff", 2) == 0)
 		return false;
 	return text[LEN] == '\0' || (text[LEN] == '-' && memcmp(text, "00", 2) != 0);
 }
 
-bool trace_context_read(const char *given, char out[static TRACE_CONTEXT_SIZE])
+bool trace_context_read(const char *header, char out[static TRACE_CONTEXT_SIZE])
 {
 	out[0] = '\0';
-	if (!given || strnlen(given, LEN) < LEN || !has_dashes(given) || !ends_well(given))
+	if (!header || strnlen(header, LEN) < LEN || !has_dashes(header) || !has_valid_end(header))
 		return false;
-	if (!is_number(given, VERSION_AT, ID_AT - 1, false) || !is_number(given, ID_AT, PARENT_AT - 1, true) ||
-	    !is_number(given, PARENT_AT, FLAGS_AT - 1, true) || !is_number(given, FLAGS_AT, LEN, false))
+	if (!is_hex_number(header, VERSION_AT, ID_AT - 1, false) ||
+	    !is_hex_number(header, ID_AT, PARENT_AT - 1, true) ||
+	    !is_hex_number(header, PARENT_AT, FLAGS_AT - 1, true) || !is_hex_number(header, FLAGS_AT, LEN, false))
 		return false;
-	memcpy(out, given, LEN);
+	memcpy(out, header, LEN);
 	memcpy(out, "00", 2);
 	out[LEN] = '\0';
 	return true;

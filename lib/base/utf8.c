@@ -3,31 +3,33 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 /*
- * The well-formed sequences of RFC 3629, section 4, by first byte. The bounds of the second byte are what rules out
- * over-long forms, surrogates and everything above U+10FFFF.
+ * The well-formed sequences of RFC 3629, section 4, by first byte. The bounds of the second byte
+ * rule out overlong forms, surrogates and everything above U+10FFFF.
  */
-struct shape {
+struct sequence {
 	uint8_t first_low, first_high;
 	uint8_t second_low, second_high;
 	uint8_t len;
 };
 
-static const struct shape shapes[] = {
+static const struct sequence sequences[] = {
 	{ 0x01, 0x7f, 0x00, 0x00, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
 	{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
 	{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
 };
 
-static const struct shape *shape_of(uint8_t first)
+static const struct sequence *sequence_of(uint8_t first)
 {
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		if (first >= shapes[i].first_low && first <= shapes[i].first_high)
-			return &shapes[i];
+	for (size_t i = 0; i < ARRAY_SIZE(sequences); i++)
+		if (first >= sequences[i].first_low && first <= sequences[i].first_high)
+			return &sequences[i];
 	return NULL;
 }
 
-static bool continues(uint8_t byte)
+static bool is_continuation(uint8_t byte)
 {
 	return (byte & 0xc0) == 0x80;
 }
@@ -37,15 +39,15 @@ size_t utf8_next(const char *text, size_t len)
 	const uint8_t *bytes = (const uint8_t *)text;
 	if (len == 0)
 		return 0;
-	const struct shape *shape = shape_of(bytes[0]);
-	if (!shape || shape->len > len)
+	const struct sequence *sequence = sequence_of(bytes[0]);
+	if (!sequence || sequence->len > len)
 		return 0;
-	if (shape->len > 1 && (bytes[1] < shape->second_low || bytes[1] > shape->second_high))
+	if (sequence->len > 1 && (bytes[1] < sequence->second_low || bytes[1] > sequence->second_high))
 		return 0;
-	for (size_t i = 2; i < shape->len; i++)
-		if (!continues(bytes[i]))
+	for (size_t i = 2; i < sequence->len; i++)
+		if (!is_continuation(bytes[i]))
 			return 0;
-	return shape->len;
+	return sequence->len;
 }
 
 bool utf8_is_control(const char *text)
@@ -54,7 +56,10 @@ bool utf8_is_control(const char *text)
 	return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
 }
 
-/* How many bytes at the beginning are surely ASCII without NUL: eight at a time, nearly all of what is ever checked. */
+/*
+ * The length of a prefix that is ASCII without NUL. It checks eight bytes at a time, which covers
+ * nearly all text in practice.
+ */
 static size_t ascii_prefix(const char *text, size_t len)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -62,7 +67,10 @@ static size_t ascii_prefix(const char *text, size_t len)
 	for (; at + sizeof(uint64_t) <= len; at += sizeof(uint64_t)) {
 		uint64_t word;
 		memcpy(&word, text + at, sizeof(word));
-		/* The highest bit of a byte is set in word when it is beyond ASCII, in word - ones when it is NUL. */
+		/*
+		 * The highest bit of a byte is set in word if it is not ASCII, and in word - ones
+		 * if it is NUL.
+		 */
 		if ((word | (word - ones)) & (ones << 7))
 			break;
 	}
@@ -85,7 +93,7 @@ size_t utf8_length(const char *text, size_t len)
 {
 	size_t characters = 0;
 	for (size_t i = 0; i < len; i++)
-		if (!continues((uint8_t)text[i]))
+		if (!is_continuation((uint8_t)text[i]))
 			characters++;
 	return characters;
 }
@@ -94,32 +102,32 @@ size_t utf8_prefix(const char *text, size_t len, size_t max)
 {
 	if (len <= max)
 		return len;
-	while (max > 0 && continues((uint8_t)text[max]))
+	while (max > 0 && is_continuation((uint8_t)text[max]))
 		max--;
 	return max;
 }
 
-/* How many bytes at the beginning are printable ASCII: nearly all of what visitors send. */
-static size_t plain_prefix(const char *text, size_t len)
+/* The length of the printable ASCII prefix, which covers nearly all that visitors send. */
+static size_t printable_prefix(const char *text, size_t len)
 {
-	size_t plain = 0;
-	while (plain < len && text[plain] >= ' ' && text[plain] < 0x7f)
-		plain++;
-	return plain;
+	size_t printable = 0;
+	while (printable < len && text[printable] >= ' ' && text[printable] < 0x7f)
+		printable++;
+	return printable;
 }
 
 size_t utf8_copy_clean(const char *text, size_t len, char *out, size_t size)
 {
-	size_t done = plain_prefix(text, len < size - 1 ? len : size - 1);
+	size_t done = printable_prefix(text, len < size - 1 ? len : size - 1);
 	size_t at = done;
 	memcpy(out, text, done);
 	while (at < len) {
 		size_t step = utf8_next(text + at, len - at);
-		bool clean = step > 0 && !utf8_is_control(text + at);
-		size_t add = clean ? step : 1;
+		bool is_clean = step > 0 && !utf8_is_control(text + at);
+		size_t add = is_clean ? step : 1;
 		if (add > size - 1 - done)
 			break;
-		if (clean)
+		if (is_clean)
 			memcpy(out + done, text + at, step);
 		else
 			out[done] = '?';

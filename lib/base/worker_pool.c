@@ -1,11 +1,11 @@
 #include "lib/base/worker_pool.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 
 struct queued_job {
@@ -16,11 +16,11 @@ struct queued_job {
 struct worker_pool {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct queued_job *ring; /* under lock, as are head and ending */
+	struct queued_job *ring; /* guarded by lock, like head, waiting and is_stopping */
 	size_t ring_size;
 	size_t head;
-	_Atomic size_t waiting; /* written under lock, read by anyone */
-	bool ending;
+	size_t waiting;
+	bool is_stopping;
 	struct metric *queued;
 	pthread_t *threads;
 	size_t thread_count;
@@ -29,7 +29,7 @@ struct worker_pool {
 static bool take_job(struct worker_pool *pool, struct queued_job *job)
 {
 	pthread_mutex_lock(&pool->lock);
-	while (pool->waiting == 0 && !pool->ending)
+	while (pool->waiting == 0 && !pool->is_stopping)
 		pthread_cond_wait(&pool->wake, &pool->lock);
 	bool found = pool->waiting > 0;
 	if (found) {
@@ -53,14 +53,10 @@ static void *work(void *arg)
 
 static void start_thread(struct worker_pool *pool, size_t i, const char *name)
 {
-	if (pthread_create(&pool->threads[i], NULL, work, pool) != 0) {
-		fputs("cannot start a thread\n", stderr);
-		abort();
-	}
-	/* Linux keeps 15 bytes of a thread's name. */
+	/* Linux keeps 15 bytes of a thread name. */
 	char numbered[16];
 	snprintf(numbered, sizeof(numbered), "%.12s-%u", name, (unsigned)(i % 100));
-	pthread_setname_np(pool->threads[i], numbered);
+	background_spawn(&pool->threads[i], numbered, work, pool);
 }
 
 struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t queue_max)
@@ -87,7 +83,7 @@ void worker_pool_free(struct worker_pool *pool)
 	if (!pool)
 		return;
 	pthread_mutex_lock(&pool->lock);
-	pool->ending = true;
+	pool->is_stopping = true;
 	pthread_cond_broadcast(&pool->wake);
 	pthread_mutex_unlock(&pool->lock);
 	for (size_t i = 0; i < pool->thread_count; i++)
@@ -117,9 +113,4 @@ enum err worker_pool_submit_behind(struct worker_pool *pool, size_t waiting_max,
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return e;
-}
-
-size_t worker_pool_queued(const struct worker_pool *pool)
-{
-	return pool->waiting;
 }

@@ -3,10 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
-/* An interval is never shorter than this; a local hour across a change of half an hour is. */
-static const int64_t shortest_us[] = {
+/*
+ * The minimum length of an interval. A local hour can be half an hour long, when clocks change by
+ * that much.
+ */
+static const int64_t interval_min_us[] = {
 	[LOCAL_CALENDAR_HOUR] = CLOCK_US_PER_HOUR / 2,
 	[LOCAL_CALENDAR_DAY] = 22 * CLOCK_US_PER_HOUR,
 	[LOCAL_CALENDAR_WEEK] = 6 * CLOCK_US_PER_DAY,
@@ -24,23 +28,26 @@ const char *local_calendar_interval_name(enum local_calendar_interval interval)
 	return names[interval];
 }
 
-/* SQL takes these for abbreviations, and CET then knows no summer. Clocks there have shown the same since 1996 at least. */
-static const struct stand_in {
+/*
+ * SQL reads these zone names as abbreviations, and its CET has no daylight saving time. The
+ * replacement zones have had the same local time since 1996 at least.
+ */
+static const struct zone_alias {
 	const char *name, *zone;
-} stand_ins[] = {
+} zone_aliases[] = {
 	{ "CET", "Europe/Brussels" },  { "EET", "Europe/Athens" },   { "EST", "America/Panama" },
 	{ "HST", "Pacific/Honolulu" }, { "MET", "Europe/Brussels" }, { "MST", "America/Phoenix" },
 	{ "UCT", "Etc/UTC" },          { "WET", "Europe/Lisbon" },   { "Zulu", "Etc/UTC" },
 };
-#define STAND_IN_COUNT (sizeof(stand_ins) / sizeof(stand_ins[0]))
-#define STAND_IN_TEXT_SIZE 128
+#define ZONE_ALIAS_COUNT ARRAY_SIZE(zone_aliases)
+#define ZONE_ALIAS_TEXT_SIZE 128
 
-/* As SQL is to be told it. */
+/* The name to use in SQL. */
 static const char *zone_in_sql(const char *name)
 {
-	for (size_t i = 0; i < STAND_IN_COUNT; i++)
-		if (strcmp(name, stand_ins[i].name) == 0)
-			return stand_ins[i].zone;
+	for (size_t i = 0; i < ZONE_ALIAS_COUNT; i++)
+		if (strcmp(name, zone_aliases[i].name) == 0)
+			return zone_aliases[i].zone;
 	return name;
 }
 
@@ -50,22 +57,22 @@ static const char zones_sql[] =
 	"OR NOT EXISTS (SELECT FROM pg_timezone_abbrevs WHERE lower(abbrev) = lower(name))) "
 	"AND length(name) < $1::int ORDER BY name COLLATE \"C\" LIMIT $2::int";
 
-/* An array's text. */
-static void write_stand_ins(char out[static STAND_IN_TEXT_SIZE])
+/* Writes the names as an array literal. */
+static void write_alias_names(char out[static ZONE_ALIAS_TEXT_SIZE])
 {
 	size_t len = 0;
-	for (size_t i = 0; i < STAND_IN_COUNT; i++)
-		len += (size_t)snprintf(out + len, STAND_IN_TEXT_SIZE - len, "%c%s", i == 0 ? '{' : ',',
-		                        stand_ins[i].name);
-	snprintf(out + len, STAND_IN_TEXT_SIZE - len, "}");
+	for (size_t i = 0; i < ZONE_ALIAS_COUNT; i++)
+		len += (size_t)snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "%c%s", i == 0 ? '{' : ',',
+		                        zone_aliases[i].name);
+	snprintf(out + len, ZONE_ALIAS_TEXT_SIZE - len, "}");
 }
 
 enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE], size_t *count)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	char names[STAND_IN_TEXT_SIZE];
-	write_stand_ins(names);
+	char names[ZONE_ALIAS_TEXT_SIZE];
+	write_alias_names(names);
 	pg_params_int(&params, LOCAL_CALENDAR_ZONE_SIZE);
 	pg_params_int(&params, LOCAL_CALENDAR_ZONES_MAX);
 	pg_params_text(&params, names);
@@ -79,7 +86,7 @@ enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CAL
 	return OK;
 }
 
-static enum err ask_time(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *time_us)
+static enum err query_time(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *time_us)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -94,7 +101,7 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
 	struct pg_params params = { 0 };
 	pg_params_text(&params, date);
 	pg_params_text(&params, zone_in_sql(zone));
-	return ask_time(conn, "SELECT local_start($1::date::timestamp, $2)", &params, start_us);
+	return query_time(conn, "SELECT local_start($1::date::timestamp, $2)", &params, start_us);
 }
 
 enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zone,
@@ -109,26 +116,32 @@ enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zo
 	pg_params_text(&params, zone_in_sql(zone));
 	pg_params_text(&params, local_calendar_interval_name(interval));
 	pg_params_int(&params, back - 1);
-	return ask_time(conn,
-	                "SELECT local_start(date_trunc($3::text, $1::timestamptz AT TIME ZONE $2::text) "
-	                "- $4::int * ('1 ' || $3::text)::interval, $2::text)",
-	                &params, start_us);
+	return query_time(conn,
+	                  "SELECT local_start(date_trunc($3::text, $1::timestamptz AT TIME ZONE $2::text) "
+	                  "- $4::int * ('1 ' || $3::text)::interval, $2::text)",
+	                  &params, start_us);
 }
 
 static const char starts_sql[] =
 	"SELECT local_start(local, $3::text) FROM generate_series(date_trunc($4::text, $1::timestamptz AT TIME ZONE $3::text), "
 	"$2::timestamptz AT TIME ZONE $3::text, ('1 ' || $4::text)::interval) AS local";
 
-/* Offsets change at quarters of an hour: an hour begins where minutes are none, or where the offset has changed. */
+/*
+ * Offsets change at quarter hours. An hour begins where the minutes are zero, or where the offset
+ * has changed.
+ */
 static const char hour_starts_sql[] =
 	"SELECT quarter FROM (SELECT quarter, quarter AT TIME ZONE $3::text AS local, "
 	"(quarter - interval '15 minutes') AT TIME ZONE $3::text AS before FROM generate_series("
 	"date_bin('15 minutes', $1::timestamptz, 'epoch') - interval '1 hour', $2::timestamptz, interval '15 minutes') AS quarter"
 	") AS quarters WHERE extract(minute FROM local) = 0 OR local - before <> interval '15 minutes'";
 
-/* Of starts that come in order, those from the last one that is not after span's start to the last one in it. */
-static enum err keep(const struct pg_result *rows, struct statistics_span span, int64_t *starts, size_t max,
-                     size_t *count)
+/*
+ * Copies starts, which are in ascending order: from the last one at or before the start of span to
+ * the last one in it.
+ */
+static enum err copy_starts(const struct pg_result *rows, struct statistics_span span, int64_t *starts, size_t max,
+                            size_t *count)
 {
 	*count = 0;
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
@@ -147,7 +160,7 @@ static enum err keep(const struct pg_result *rows, struct statistics_span span, 
 enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span, const char *zone,
                                enum local_calendar_interval interval, int64_t *starts, size_t max, size_t *count)
 {
-	if ((span.to_us - span.from_us) / shortest_us[interval] > 2 * (int64_t)max)
+	if ((span.to_us - span.from_us) / interval_min_us[interval] > 2 * (int64_t)max)
 		return ERR_LIMIT;
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -159,7 +172,7 @@ enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span
 	enum err err =
 		pg_conn_query(conn, interval == LOCAL_CALENDAR_HOUR ? hour_starts_sql : starts_sql, &params, &rows);
 	if (err == OK)
-		err = keep(rows, span, starts, max, count);
+		err = copy_starts(rows, span, starts, max, count);
 	pg_result_free(rows);
 	return err;
 }

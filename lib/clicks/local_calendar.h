@@ -1,7 +1,9 @@
 /*
- * One thread at a time per connection. Days, weeks and months as clocks in a time zone show them. PostgreSQL's own copy
- * of the IANA database decides; zones are named as in it, also CET and others that SQL takes for abbreviations. A zone
- * must be one of local_calendar_read_zones.
+ * Hours, days, weeks and months in the local time of a time zone. PostgreSQL's copy of the IANA
+ * database decides. Zones have their IANA names, including CET and others that SQL reads as
+ * abbreviations. Every zone must be one of local_calendar_read_zones.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_CLICKS_LOCAL_CALENDAR_H
 #define WAYMARK_LIB_CLICKS_LOCAL_CALENDAR_H
@@ -13,7 +15,7 @@
 #include "lib/clicks/statistics_range.h"
 #include "lib/net/pg_conn.h"
 
-/* With its NUL; the longest name has 32 bytes. */
+/* With the NUL. The longest name has 32 bytes. */
 #define LOCAL_CALENDAR_ZONE_SIZE 48
 #define LOCAL_CALENDAR_ZONES_MAX 2000
 /* "2026-11-20" */
@@ -22,7 +24,7 @@
 enum local_calendar_interval {
 	LOCAL_CALENDAR_HOUR,
 	LOCAL_CALENDAR_DAY,
-	LOCAL_CALENDAR_WEEK, /* from Monday */
+	LOCAL_CALENDAR_WEEK, /* begins on Monday */
 	LOCAL_CALENDAR_MONTH,
 };
 
@@ -30,24 +32,25 @@ enum local_calendar_interval {
 const char *local_calendar_interval_name(enum local_calendar_interval interval);
 
 /*
- * All zones, at most LOCAL_CALENDAR_ZONES_MAX of them, sorted by strcmp, for which zones has room. Takes the server a
- * tenth of a second: it looks through its files. Without further names that the
- * server's settings make abbreviations.
+ * All zones, sorted by strcmp, at most LOCAL_CALENDAR_ZONES_MAX; zones must have room for that
+ * many. The server needs a tenth of a second because it reads its zone files. Excludes further
+ * names that the server's settings define as abbreviations.
  */
 enum err local_calendar_read_zones(struct pg_conn *conn, char (*zones)[LOCAL_CALENDAR_ZONE_SIZE],
                                    size_t *count) MUST_CHECK;
 
-/* When the date begins. ERR_INVALID: there is no such date. */
+/* The start of a local date. ERR_INVALID: the date does not exist. */
 enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const char *zone,
                                    int64_t *start_us) MUST_CHECK;
 
-/* When the interval began that ends with, or after, to_us, and back - 1 intervals before that. */
+/* The start of the interval that contains to_us - 1, moved back by back - 1 intervals. */
 enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zone,
                              enum local_calendar_interval interval, int64_t back, int64_t *start_us) MUST_CHECK;
 
 /*
- * When the intervals begin of which some part is in span; the first may begin before it. Where clocks are set by less
- * than an hour, an hour begins there, too, so that each is of one offset. ERR_LIMIT: there are more than max.
+ * The starts of all intervals that overlap span; the first one may be before it. Where the local
+ * offset changes by less than an hour, a new hour begins, so that each hour has one offset.
+ * ERR_LIMIT: there are more than max.
  */
 enum err local_calendar_starts(struct pg_conn *conn, struct statistics_span span, const char *zone,
                                enum local_calendar_interval interval, int64_t *starts, size_t max,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/utf8.h"
 #include "lib/links/slug.h"
@@ -13,9 +14,11 @@
 /* protobuf-c's structs hold char *, but packing only reads. */
 #define BORROW(text) ((char *)(text))
 
-/* What is stored as PostgreSQL's integer. A process that was frozen for longer still counts its click. */
+/*
+ * The maximum of PostgreSQL's integer. A click counts even if the process was suspended for longer.
+ */
 #define LATENCY_MAX_US UINT32_C(2147483647)
-/* The year 10000: behind it texts of times get longer. */
+/* The year 10000, when timestamps get longer. */
 #define TIME_MAX_US (INT64_C(253402300800) * CLOCK_US_PER_S)
 
 static ProtobufCBinaryData borrow_bytes(const uint8_t *bytes, size_t len)
@@ -52,8 +55,9 @@ void redirect_event_encode(const struct redirect_event *event, struct strbuf *ou
 }
 
 /*
- * Reading is done by hand: events come by the million, and unpacking one with protobuf-c takes longer than finding out
- * every fact about it. That the numbers are those of the .proto is what the tests see, which write by generated code.
+ * Decoding is hand-written. Events come in millions, and unpacking one with protobuf-c takes longer
+ * than the rest of its processing. The tests encode with the generated code, so they prove that the
+ * field numbers match the .proto.
  */
 enum field {
 	EVENT_ID = 1,
@@ -78,7 +82,7 @@ enum field {
 	FIELDS,
 };
 
-/* One that is absent is all zeroes, which reads as its default. */
+/* An absent field is all zeros, which reads as its default. */
 struct fields {
 	struct protobuf_field of[FIELDS];
 };
@@ -115,9 +119,9 @@ static bool read_fields(const void *bytes, size_t len, struct fields *out)
 	return err == ERR_NOT_FOUND;
 }
 
-/* Each judge below gives the name of the field that breaks a promise, or NULL. */
+/* Each validator below returns the name of the invalid field, or NULL. */
 
-static const char *judge_ids(const struct fields *from)
+static const char *validate_ids(const struct fields *from)
 {
 	if (from->of[EVENT_ID].len != ENTROPY_UUID_SIZE)
 		return "event_id";
@@ -132,7 +136,7 @@ static const char *judge_ids(const struct fields *from)
 	return NULL;
 }
 
-static const char *judge_numbers(const struct fields *from)
+static const char *validate_numbers(const struct fields *from)
 {
 	int64_t occurred_at_us = (int64_t)from->of[OCCURRED_AT_US].value;
 	if (occurred_at_us <= 0 || occurred_at_us >= TIME_MAX_US)
@@ -146,7 +150,7 @@ static const char *judge_numbers(const struct fields *from)
 	return NULL;
 }
 
-/* The texts, and where they go. */
+/* The text fields and their members. */
 static const struct {
 	enum field field;
 	size_t offset, size;
@@ -167,9 +171,9 @@ static const struct {
 	TEXT(REGION, region),
 #undef TEXT
 };
-#define TEXTS (sizeof(texts) / sizeof(texts[0]))
+#define TEXTS ARRAY_SIZE(texts)
 
-static const char *judge_texts(const struct fields *from)
+static const char *validate_texts(const struct fields *from)
 {
 	for (size_t i = 0; i < TEXTS; i++) {
 		const struct protobuf_field *field = &from->of[texts[i].field];
@@ -179,13 +183,13 @@ static const char *judge_texts(const struct fields *from)
 	return slug_is_valid(from->of[SLUG].bytes, from->of[SLUG].len) ? NULL : "slug";
 }
 
-static const char *judge(const struct fields *from)
+static const char *validate(const struct fields *from)
 {
-	const char *problem = judge_ids(from);
+	const char *problem = validate_ids(from);
 	if (!problem)
-		problem = judge_numbers(from);
+		problem = validate_numbers(from);
 	if (!problem)
-		problem = judge_texts(from);
+		problem = validate_texts(from);
 	return problem;
 }
 
@@ -195,7 +199,7 @@ static void copy_bytes(const struct protobuf_field *field, void *out)
 		memcpy(out, field->bytes, field->len);
 }
 
-static void copy(const struct fields *from, struct redirect_event *out)
+static void copy_fields(const struct fields *from, struct redirect_event *out)
 {
 	copy_bytes(&from->of[EVENT_ID], out->event_id);
 	copy_bytes(&from->of[INSTANCE], out->instance);
@@ -227,11 +231,11 @@ enum err redirect_event_decode(const void *bytes, size_t len, struct redirect_ev
 		return ERR_INVALID;
 	}
 	struct fields fields = { 0 };
-	const char *problem = len > 0 && read_fields(bytes, len, &fields) ? judge(&fields) : "message";
+	const char *problem = len > 0 && read_fields(bytes, len, &fields) ? validate(&fields) : "message";
 	if (problem) {
 		snprintf(reason, REDIRECT_EVENT_REASON_SIZE, "%s", problem);
 		return ERR_INVALID;
 	}
-	copy(&fields, out);
+	copy_fields(&fields, out);
 	return OK;
 }

@@ -1,6 +1,6 @@
 /*
- * Pure. Click path 3/9. RedirectEvent (proto/waymark/v1/redirect_event.proto), written by the redirector and read by
- * the analytics-consumer. Topic waymark.redirects.v1, key = slug.
+ * RedirectEvent (proto/waymark/v1/redirect_event.proto): one answered redirect, written by the
+ * redirector and read by the analytics-consumer. Topic waymark.redirects.v1, key = slug. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
 #define WAYMARK_LIB_CLICKS_REDIRECT_EVENT_H
@@ -30,7 +30,7 @@
 /* The numbers are those of waymark.v1.Method. */
 enum redirect_method { REDIRECT_METHOD_GET = 1, REDIRECT_METHOD_HEAD = 2 };
 
-/* A value without pointers. Texts are valid UTF-8 without NUL; "" = absent. */
+/* Holds no pointers, so it can be copied. Texts are valid UTF-8 without NUL; "" = absent. */
 struct redirect_event {
 	uint8_t event_id[ENTROPY_UUID_SIZE];
 	uint8_t instance[ENTROPY_UUID_SIZE];
@@ -57,9 +57,9 @@ struct redirect_event {
 void redirect_event_encode(const struct redirect_event *event, struct strbuf *out);
 
 /*
- * ERR_INVALID: the bytes are no RedirectEvent, or one that breaks a promise of the .proto (lengths, ranges, UTF-8
- * without NUL, zero ids: zero bytes parse to a default message); reason names the field. Behind the end of a text, out
- * is left as it was.
+ * ERR_INVALID: the bytes are not a RedirectEvent, or one that violates the .proto (lengths, ranges,
+ * UTF-8 without NUL, IDs of zero: zero bytes parse to a default message). reason then names the
+ * field. Bytes of out after the end of a text are left unchanged.
  */
 enum err redirect_event_decode(const void *bytes, size_t len, struct redirect_event *out,
                                char reason[static REDIRECT_EVENT_REASON_SIZE]) MUST_CHECK;

@@ -23,7 +23,7 @@ enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, stru
 	return err;
 }
 
-static enum err change(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *changed)
+static enum err execute(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *changed)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, sql, params, &rows);
@@ -33,7 +33,7 @@ static enum err change(struct pg_conn *conn, const char *sql, const struct pg_pa
 	return err;
 }
 
-enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *made)
+enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created)
 {
 	int64_t all = 0;
 	for (int32_t day = first; day <= last; day++) {
@@ -44,13 +44,13 @@ enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int6
 		pg_params_bytes(&params, salt, sizeof(salt));
 		int64_t one;
 		enum err err =
-			change(conn, "INSERT INTO visitor_salts (day, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-		               &params, &one);
+			execute(conn, "INSERT INTO visitor_salts (day, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+		                &params, &one);
 		if (err != OK)
 			return err;
 		all += one;
 	}
-	*made = all;
+	*created = all;
 	return OK;
 }
 
@@ -58,5 +58,5 @@ enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *de
 {
 	struct pg_params params = { 0 };
 	pg_params_day(&params, before_day);
-	return change(conn, "DELETE FROM visitor_salts WHERE day < $1", &params, deleted);
+	return execute(conn, "DELETE FROM visitor_salts WHERE day < $1", &params, deleted);
 }

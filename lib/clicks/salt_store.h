@@ -1,6 +1,8 @@
 /*
- * One thread at a time per connection. The salts of the visitor hashes: the table visitor_salts. Days are days since
- * 1970-01-01 (UTC).
+ * The daily salts of the visitor hashes: the table visitor_salts. Days are counted since 1970-01-01
+ * (UTC).
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_CLICKS_SALT_STORE_H
 #define WAYMARK_LIB_CLICKS_SALT_STORE_H
@@ -17,14 +19,17 @@ struct salt {
 	uint8_t bytes[VISITOR_SALT_SIZE];
 };
 
-/* The salts of days first..last that exist; salts has room for last - first + 1. */
+/* Reads the existing salts of the days first..last. salts must have room for last - first + 1. */
 enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, struct salt *salts,
                          size_t *count) MUST_CHECK;
 
-/* Makes the salts of days first..last that do not exist yet (the first to insert wins). */
-enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *made) MUST_CHECK;
+/*
+ * Creates the missing salts of the days first..last and counts them in *created. If several callers
+ * insert at once, the first one wins.
+ */
+enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created) MUST_CHECK;
 
-/* Deletes the salts of days before that day. */
+/* Deletes the salts of days before before_day. */
 enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *deleted) MUST_CHECK;
 
 #endif

@@ -4,12 +4,14 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
-#include "lib/clicks/visit_query.h"
+#include "lib/clicks/visit_sql.h"
 
-/* How often a question is asked again because the log has lost days meanwhile, which it does once a day. */
-#define TRIES 3
+/*
+ * How often a query is tried if the visit log loses days in the meantime, which happens once a day.
+ */
+#define ATTEMPTS_MAX 3
 
-/* A visit of the log as a row of a roll-up. */
+/* One visit of the log in the columns of a roll-up. */
 #define ONE_VISIT "(NOT is_bot)::int AS humans, is_bot::int AS bots, is_unique::int AS uniques"
 #define SUMS "sum(humans)::bigint AS humans, sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques"
 #define SUMS_OR_ZERO                                                                                                   \
@@ -27,10 +29,10 @@ enum err statistics_query_log_since(struct pg_conn *conn, int64_t *since_us)
 	return err;
 }
 
-/* --- asking --- */
+/* --- running a query --- */
 
-/* A day that is finished stays so: whoever asks a moment later finds it where this says. */
-static enum err look(struct pg_conn *conn, struct statistics_question *question)
+/* Finished days never become unfinished, so a later statement finds them as this one reports. */
+static enum err read_reach(struct pg_conn *conn, struct statistics_question *query)
 {
 	struct pg_result *rows = NULL;
 	enum err err =
@@ -39,74 +41,75 @@ static enum err look(struct pg_conn *conn, struct statistics_question *question)
 	                      "next_day::timestamp AT TIME ZONE 'UTC' FROM visit_log_reach, finished_days",
 	                      NULL, &rows);
 	if (err == OK) {
-		question->log_since_us = pg_result_time(rows, 0, 0);
-		question->finished = (struct statistics_span){ pg_result_time(rows, 0, 1), pg_result_time(rows, 0, 2) };
+		query->log_since_us = pg_result_time(rows, 0, 0);
+		query->finished = (struct statistics_span){ pg_result_time(rows, 0, 1), pg_result_time(rows, 0, 2) };
 	}
 	pg_result_free(rows);
 	return err;
 }
 
-/* What a question is written with. */
-struct writing {
-	const struct statistics_question *question;
-	const char *link; /* an expression */
+/* What a statement is built from. */
+struct statement {
+	const struct statistics_question *query;
+	const char *link; /* an SQL expression */
 	enum visit_dimension dimension;
 	size_t limit;
-	const char *starts; /* an array's text */
+	const char *starts; /* an array literal */
 	int64_t owner_id;
 };
 
-/* Totals are of no dimension: theirs is the first one, and rolled up. */
-static bool needs_log(const struct writing *writing)
+/* Totals have no dimension. Theirs is 0, the first one, which is rolled up. */
+static bool needs_log(const struct statement *statement)
 {
-	return writing->question->filter->count > 0 || !visit_dimension_is_rolled_up(writing->dimension);
+	return statement->query->filter->count > 0 || !visit_dimension_is_rolled_up(statement->dimension);
 }
 
-/* Its parameter is the first: a statement about one link begins with that. */
+/* The first parameter. A statement about one link adds the link ID first. */
 #define ONE_LINK "$1::bigint"
 
-typedef void (*writer)(struct visit_query *query, const struct writing *writing);
+typedef void (*statement_writer)(struct visit_sql *sql, const struct statement *statement);
 
-static enum err ask_once(struct pg_conn *conn, writer write, const struct writing *writing, bool *reads_log,
-                         struct pg_result **rows)
+static enum err run_once(struct pg_conn *conn, statement_writer write, const struct statement *statement,
+                         bool *reads_log, struct pg_result **rows)
 {
-	struct visit_query query;
-	visit_query_init(&query);
-	write(&query, writing);
-	enum err err = visit_query_run(&query, conn, rows);
-	*reads_log = query.reads_log;
-	visit_query_clear(&query);
+	struct visit_sql sql;
+	visit_sql_init(&sql);
+	write(&sql, statement);
+	enum err err = visit_sql_run(&sql, conn, rows);
+	*reads_log = sql.reads_log;
+	visit_sql_clear(&sql);
 	return err;
 }
 
 /*
- * Who reads the log waits for a drop that is under way and then finds less of it: so the reach is looked at again
- * behind the statement, and what was counted counts only if it is still the same. *rows is NULL, which reads as zeroes,
- * where nothing is left of the range: both ends have moved down to the start of one bucket.
+ * Runs the statement until the reach of the visit log is the same before and after it. A statement
+ * that reads the log waits for a running drop of partitions and then finds fewer visits. *rows is
+ * NULL, which reads as zeros, if nothing is left of the range because both ends moved down to the
+ * start of one bucket.
  */
-static enum err ask(struct pg_conn *conn, struct statistics_question *question, int64_t bucket_us, writer write,
-                    const struct writing *writing, struct pg_result **rows)
+static enum err run(struct pg_conn *conn, struct statistics_question *query, int64_t bucket_us, statement_writer write,
+                    const struct statement *statement, struct pg_result **rows)
 {
-	enum err err = look(conn, question);
-	for (int i = 0; err == OK && i < TRIES; i++) {
-		if (needs_log(writing) && question->asked.from_us < question->log_since_us)
+	enum err err = read_reach(conn, query);
+	for (int i = 0; err == OK && i < ATTEMPTS_MAX; i++) {
+		if (needs_log(statement) && query->asked.from_us < query->log_since_us)
 			return ERR_NOT_FOUND;
-		question->counted = statistics_range_countable(question->asked, bucket_us, question->log_since_us);
+		query->counted = statistics_range_countable(query->asked, bucket_us, query->log_since_us);
 		*rows = NULL;
-		if (statistics_range_is_empty(&question->counted))
+		if (statistics_range_is_empty(&query->counted))
 			return OK;
 		bool reads_log = false;
 		struct pg_result *found = NULL;
-		err = ask_once(conn, write, writing, &reads_log, &found);
-		int64_t since_us = question->log_since_us;
+		err = run_once(conn, write, statement, &reads_log, &found);
+		int64_t since_us = query->log_since_us;
 		if (err == OK && reads_log)
 			err = statistics_query_log_since(conn, &since_us);
-		if (err == OK && since_us == question->log_since_us) {
+		if (err == OK && since_us == query->log_since_us) {
 			*rows = found;
 			return OK;
 		}
 		pg_result_free(found);
-		question->log_since_us = since_us;
+		query->log_since_us = since_us;
 	}
 	return err == OK ? ERR_UNAVAILABLE : err;
 }
@@ -122,122 +125,124 @@ static struct statistics_sums read_sums(const struct pg_result *rows, size_t row
 
 /* --- parts of a statement; each is a SELECT --- */
 
-/* "SELECT … UNION ALL SELECT …": what stands between two of them. */
-static const char *joint(bool *is_first)
+/* Returns " UNION ALL " before all SELECTs but the first. */
+static const char *union_all(bool *is_first)
 {
 	bool was_first = *is_first;
 	*is_first = false;
 	return was_first ? "" : " UNION ALL ";
 }
 
-/* named: a first column, with its comma. */
-static void add_buckets(struct visit_query *query, const char *named, const struct writing *writing,
+/* columns: leading columns with a trailing comma, or "". */
+static void add_buckets(struct visit_sql *sql, const char *columns, const struct statement *statement,
                         struct statistics_span span, const char *table, bool has_dimension)
 {
-	int from = visit_query_time(query, span.from_us);
-	int to = visit_query_time(query, span.to_us);
-	visit_query_add(query,
-	                "SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s "
-	                "AND bucket >= $%d::timestamptz AND bucket < $%d::timestamptz",
-	                named, table, writing->link, from, to);
+	int from = visit_sql_time(sql, span.from_us);
+	int to = visit_sql_time(sql, span.to_us);
+	visit_sql_add(sql,
+	              "SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s "
+	              "AND bucket >= $%d::timestamptz AND bucket < $%d::timestamptz",
+	              columns, table, statement->link, from, to);
 	if (has_dimension)
-		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
+		visit_sql_add(sql, " AND dimension = '%s'", visit_dimension_name(statement->dimension));
 }
 
-static void add_days(struct visit_query *query, const char *named, const struct writing *writing,
+static void add_days(struct visit_sql *sql, const char *columns, const struct statement *statement,
                      struct statistics_span span, bool has_dimension)
 {
-	int from = visit_query_day(query, clock_utc_day(span.from_us));
-	int to = visit_query_day(query, clock_utc_day(span.to_us));
-	visit_query_add(
-		query,
+	int from = visit_sql_day(sql, clock_utc_day(span.from_us));
+	int to = visit_sql_day(sql, clock_utc_day(span.to_us));
+	visit_sql_add(
+		sql,
 		"SELECT %shumans, bots, uniques FROM %s WHERE link_id = %s AND day >= $%d::date AND day < $%d::date",
-		named, has_dimension ? "visit_rollup_day" : "visit_total_day", writing->link, from, to);
+		columns, has_dimension ? "visit_rollup_day" : "visit_total_day", statement->link, from, to);
 	if (has_dimension)
-		visit_query_add(query, " AND dimension = '%s'", visit_dimension_name(writing->dimension));
+		visit_sql_add(sql, " AND dimension = '%s'", visit_dimension_name(statement->dimension));
 }
 
-static void add_visits(struct visit_query *query, const char *named, const struct writing *writing,
+static void add_visits(struct visit_sql *sql, const char *columns, const struct statement *statement,
                        struct statistics_span span)
 {
-	visit_query_add(query, "SELECT %s" ONE_VISIT, named);
-	visit_query_add_log(query, writing->link, span, writing->question->filter);
+	visit_sql_add(sql, "SELECT %s" ONE_VISIT, columns);
+	visit_sql_add_log(sql, statement->link, span, statement->query->filter);
 }
 
-/* What the range has in days and quarters of an hour; gives whether that is nothing. named as below. */
-static bool add_rolled_totals(struct visit_query *query, const char *named, const struct writing *writing,
+/*
+ * Adds the days and quarter hours of the range. Returns true if there are none. columns as above.
+ */
+static bool add_rolled_totals(struct visit_sql *sql, const char *columns, const struct statement *statement,
                               const struct statistics_range *range)
 {
 	bool is_first = true;
 	if (!statistics_range_is_empty(&range->days)) {
-		visit_query_add(query, "%s", joint(&is_first));
-		add_days(query, named, writing, range->days, false);
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		add_days(sql, columns, statement, range->days, false);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range->buckets[i]))
 			continue;
-		visit_query_add(query, "%s", joint(&is_first));
-		add_buckets(query, named, writing, range->buckets[i], "visit_rollup_quarter", false);
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		add_buckets(sql, columns, statement, range->buckets[i], "visit_rollup_quarter", false);
 	}
 	return is_first;
 }
 
-static struct statistics_range range_of_totals(const struct writing *writing, struct statistics_span span)
+static struct statistics_range range_of_totals(const struct statement *statement, struct statistics_span span)
 {
 	struct statistics_span none = { 0, 0 };
-	/* A day is no single point of a series: zones begin their days whenever they like. */
-	return statistics_range_of(span, STATISTICS_RANGE_QUARTER_US,
-	                           writing->starts ? none : writing->question->finished);
+	/* A series cannot use whole UTC days, because days begin at other times in other zones. */
+	return statistics_range_split(span, STATISTICS_RANGE_QUARTER_US,
+	                              statement->starts ? none : statement->query->finished);
 }
 
 /*
- * Everything in the range, a row per day, quarter of an hour or visit. named_bucket, named_visit: a first column, with its
- * comma.
+ * Adds everything in the range, one row per day, quarter hour or visit. bucket_columns and
+ * visit_columns are leading columns with a trailing comma, or "".
  */
-static void add_everything(struct visit_query *query, const char *named_bucket, const char *named_visit,
-                           const struct writing *writing)
+static void add_everything(struct visit_sql *sql, const char *bucket_columns, const char *visit_columns,
+                           const struct statement *statement)
 {
-	const struct statistics_question *question = writing->question;
-	if (question->filter->count > 0) {
-		add_visits(query, named_visit, writing, question->counted);
+	const struct statistics_question *query = statement->query;
+	if (query->filter->count > 0) {
+		add_visits(sql, visit_columns, statement, query->counted);
 		return;
 	}
-	struct statistics_range range = range_of_totals(writing, question->counted);
-	bool is_first = add_rolled_totals(query, named_bucket, writing, &range);
+	struct statistics_range range = range_of_totals(statement, query->counted);
+	bool is_first = add_rolled_totals(sql, bucket_columns, statement, &range);
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range.log[i]))
 			continue;
-		visit_query_add(query, "%s", joint(&is_first));
-		add_visits(query, named_visit, writing, range.log[i]);
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		add_visits(sql, visit_columns, statement, range.log[i]);
 	}
 }
 
-/* Whose visits decide what is listed, and in which order. */
-static const char *rank_of(enum visit_filter_who who)
+/* The visits that decide which values are listed, and in which order. */
+static const char *rank_of(enum visit_filter_who traffic)
 {
 	static const char *const ranks[] = {
 		[VISIT_FILTER_HUMANS] = "humans",
 		[VISIT_FILTER_EVERYBODY] = "humans + bots",
 		[VISIT_FILTER_BOTS] = "bots",
 	};
-	return ranks[who];
+	return ranks[traffic];
 }
 
 /* --- totals --- */
 
-static void write_total(struct visit_query *query, const struct writing *writing)
+static void write_total(struct visit_sql *sql, const struct statement *statement)
 {
-	visit_query_int(query, writing->question->link_id);
-	visit_query_add(query, "SELECT " SUMS_OR_ZERO " FROM (");
-	add_everything(query, "", "", writing);
-	visit_query_add(query, ") AS everything");
+	visit_sql_int(sql, statement->query->link_id);
+	visit_sql_add(sql, "SELECT " SUMS_OR_ZERO " FROM (");
+	add_everything(sql, "", "", statement);
+	visit_sql_add(sql, ") AS everything");
 }
 
-enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *question, struct statistics_sums *out)
+enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *query, struct statistics_sums *out)
 {
-	struct writing writing = { .question = question, .link = ONE_LINK };
+	struct statement statement = { .query = query, .link = ONE_LINK };
 	struct pg_result *rows = NULL;
-	enum err err = ask(conn, question, STATISTICS_RANGE_QUARTER_US, write_total, &writing, &rows);
+	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_total, &statement, &rows);
 	if (err == OK)
 		*out = read_sums(rows, 0, 0);
 	pg_result_free(rows);
@@ -246,16 +251,16 @@ enum err statistics_query_total(struct pg_conn *conn, struct statistics_question
 
 /* --- series --- */
 
-static void write_series(struct visit_query *query, const struct writing *writing)
+static void write_series(struct visit_sql *sql, const struct statement *statement)
 {
 	char bucket[64], visit[64];
-	visit_query_int(query, writing->question->link_id);
-	int starts = visit_query_text(query, writing->starts);
+	visit_sql_int(sql, statement->query->link_id);
+	int starts = visit_sql_text(sql, statement->starts);
 	snprintf(bucket, sizeof(bucket), "width_bucket(bucket, $%d::timestamptz[]) AS point, ", starts);
 	snprintf(visit, sizeof(visit), "width_bucket(occurred_at, $%d::timestamptz[]) AS point, ", starts);
-	visit_query_add(query, "SELECT point, " SUMS " FROM (");
-	add_everything(query, bucket, visit, writing);
-	visit_query_add(query, ") AS everything GROUP BY point");
+	visit_sql_add(sql, "SELECT point, " SUMS " FROM (");
+	add_everything(sql, bucket, visit, statement);
+	visit_sql_add(sql, ") AS everything GROUP BY point");
 }
 
 static void write_starts(struct strbuf *text, const int64_t *starts, size_t count)
@@ -269,16 +274,16 @@ static void write_starts(struct strbuf *text, const int64_t *starts, size_t coun
 	strbuf_add_char(text, '}');
 }
 
-enum err statistics_query_series(struct pg_conn *conn, struct statistics_question *question, const int64_t *starts,
+enum err statistics_query_series(struct pg_conn *conn, struct statistics_question *query, const int64_t *starts,
                                  size_t count, struct statistics_sums *out)
 {
 	if (count == 0 || count > STATISTICS_QUERY_POINTS_MAX)
 		return ERR_INTERNAL;
 	struct strbuf text;
 	write_starts(&text, starts, count);
-	struct writing writing = { .question = question, .link = ONE_LINK, .starts = text.data };
+	struct statement statement = { .query = query, .link = ONE_LINK, .starts = text.data };
 	struct pg_result *rows = NULL;
-	enum err err = ask(conn, question, STATISTICS_RANGE_QUARTER_US, write_series, &writing, &rows);
+	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_series, &statement, &rows);
 	for (size_t i = 0; err == OK && i < count; i++)
 		out[i] = (struct statistics_sums){ 0 };
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++) {
@@ -293,85 +298,84 @@ enum err statistics_query_series(struct pg_conn *conn, struct statistics_questio
 
 /* --- values of a dimension --- */
 
-/* rolled: by value, what days and hours have. */
-static void add_rolled(struct visit_query *query, const struct writing *writing, const struct statistics_range *range)
+/* Adds the table rolled: the sums of days and hours per value. */
+static void add_rolled(struct visit_sql *sql, const struct statement *statement, const struct statistics_range *range)
 {
 	bool is_first = true;
-	visit_query_add(query, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
+	visit_sql_add(sql, "rolled AS MATERIALIZED (SELECT value, " SUMS " FROM (");
 	if (!statistics_range_is_empty(&range->days)) {
-		visit_query_add(query, "%s", joint(&is_first));
-		add_days(query, "value, ", writing, range->days, true);
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		add_days(sql, "value, ", statement, range->days, true);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range->buckets[i]))
 			continue;
-		visit_query_add(query, "%s", joint(&is_first));
-		add_buckets(query, "value, ", writing, range->buckets[i], "visit_rollup_hour", true);
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		add_buckets(sql, "value, ", statement, range->buckets[i], "visit_rollup_hour", true);
 	}
-	visit_query_add(query, ") AS buckets GROUP BY value), ");
+	visit_sql_add(sql, ") AS buckets GROUP BY value), ");
 }
 
-/* What roll-ups do not name is the total without what they name. */
-static void add_unnamed(struct visit_query *query, const struct writing *writing, struct statistics_span span)
+/* Adds the visits without a value: the total minus all values in the roll-ups. */
+static void add_unnamed(struct visit_sql *sql, const struct statement *statement, struct statistics_span span)
 {
-	visit_query_add(query, "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
-	                       "(SELECT " SUMS_OR_ZERO " FROM (");
-	struct statistics_range range = range_of_totals(writing, span);
-	(void)add_rolled_totals(query, "", writing, &range);
-	visit_query_add(query, ") AS everything) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
+	visit_sql_add(sql, "SELECT '', t.humans - n.humans, t.bots - n.bots, t.uniques - n.uniques FROM "
+	                   "(SELECT " SUMS_OR_ZERO " FROM (");
+	struct statistics_range range = range_of_totals(statement, span);
+	(void)add_rolled_totals(sql, "", statement, &range);
+	visit_sql_add(sql, ") AS everything) AS t, (SELECT " SUMS_OR_ZERO " FROM rolled) AS n");
 }
 
-static void add_counted(struct visit_query *query, const struct writing *writing)
+static void add_counted(struct visit_sql *sql, const struct statement *statement)
 {
-	const struct statistics_question *question = writing->question;
-	char named[64];
-	snprintf(named, sizeof(named), "%s AS value, ", visit_dimension_column(writing->dimension));
-	if (needs_log(writing)) {
-		visit_query_add(query, "WITH counted AS (");
-		add_visits(query, named, writing, question->counted);
+	const struct statistics_question *query = statement->query;
+	char columns[64];
+	snprintf(columns, sizeof(columns), "%s AS value, ", visit_dimension_column(statement->dimension));
+	if (needs_log(statement)) {
+		visit_sql_add(sql, "WITH counted AS (");
+		add_visits(sql, columns, statement, query->counted);
 		return;
 	}
-	struct statistics_span finished = { 0, question->finished.to_us };
-	struct statistics_range range = statistics_range_of(question->counted, CLOCK_US_PER_HOUR, finished);
+	struct statistics_span finished = { 0, query->finished.to_us };
+	struct statistics_range range = statistics_range_split(query->counted, CLOCK_US_PER_HOUR, finished);
 	bool is_first = true;
-	visit_query_add(query, "WITH ");
+	visit_sql_add(sql, "WITH ");
 	if (!statistics_range_is_empty(&range.rolled)) {
-		add_rolled(query, writing, &range);
-		visit_query_add(query, "counted AS (%sSELECT * FROM rolled UNION ALL ", joint(&is_first));
-		add_unnamed(query, writing, range.rolled);
+		add_rolled(sql, statement, &range);
+		visit_sql_add(sql, "counted AS (%sSELECT * FROM rolled UNION ALL ", union_all(&is_first));
+		add_unnamed(sql, statement, range.rolled);
 	} else {
-		visit_query_add(query, "counted AS (");
+		visit_sql_add(sql, "counted AS (");
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (statistics_range_is_empty(&range.log[i]))
 			continue;
-		visit_query_add(query, "%s", joint(&is_first));
-		add_visits(query, named, writing, range.log[i]);
+		visit_sql_add(sql, "%s", union_all(&is_first));
+		add_visits(sql, columns, statement, range.log[i]);
 	}
 }
 
-static void write_values(struct visit_query *query, const struct writing *writing)
+static void write_values(struct visit_sql *sql, const struct statement *statement)
 {
-	const char *rank = rank_of(writing->question->filter->who);
-	visit_query_int(query, writing->question->link_id);
-	add_counted(query, writing);
-	int limit = visit_query_int(query, (int64_t)writing->limit);
-	visit_query_add(query,
-	                "), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS
-	                " FROM counted GROUP BY 1) "
-	                "SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
-	                "(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
-	                "WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
-	                rank, rank, limit);
+	const char *rank = rank_of(statement->query->filter->who);
+	visit_sql_int(sql, statement->query->link_id);
+	add_counted(sql, statement);
+	int limit = visit_sql_int(sql, (int64_t)statement->limit);
+	visit_sql_add(sql,
+	              "), sums AS MATERIALIZED (SELECT value COLLATE \"C\" AS value, " SUMS " FROM counted GROUP BY 1) "
+	              "SELECT t.humans, t.bots, t.uniques, v.value, v.humans, v.bots, v.uniques FROM "
+	              "(SELECT " SUMS_OR_ZERO " FROM sums) AS t LEFT JOIN LATERAL (SELECT * FROM sums "
+	              "WHERE %s > 0 ORDER BY %s DESC, value LIMIT $%d::bigint) AS v ON true",
+	              rank, rank, limit);
 }
 
-enum err statistics_query_values(struct pg_conn *conn, struct statistics_question *question,
+enum err statistics_query_values(struct pg_conn *conn, struct statistics_question *query,
                                  enum visit_dimension dimension, size_t limit, struct statistics_value *values,
                                  size_t *count, struct statistics_sums *total)
 {
-	struct writing writing = { .question = question, .link = ONE_LINK, .dimension = dimension, .limit = limit };
+	struct statement statement = { .query = query, .link = ONE_LINK, .dimension = dimension, .limit = limit };
 	struct pg_result *rows = NULL;
-	enum err err = ask(conn, question, CLOCK_US_PER_HOUR, write_values, &writing, &rows);
+	enum err err = run(conn, query, CLOCK_US_PER_HOUR, write_values, &statement, &rows);
 	if (err != OK)
 		return err;
 	*total = read_sums(rows, 0, 0);
@@ -386,35 +390,35 @@ enum err statistics_query_values(struct pg_conn *conn, struct statistics_questio
 
 /* --- links --- */
 
-/* In one go, not one by one: what links have is scattered over the same pages, which are then read once. */
-#define ANY_OF_MINE "ANY (ARRAY(SELECT id FROM mine))"
+/* Reads all links at once, because their rows share pages, which are then read only once. */
+#define ANY_OWNED_LINK "ANY (ARRAY(SELECT id FROM owned))"
 
-/* A visit in the range says that the last one was no earlier: the others need not be looked at. */
-static void write_top(struct visit_query *query, const struct writing *writing)
+/* Links whose last visit was before the range are skipped. */
+static void write_top(struct visit_sql *sql, const struct statement *statement)
 {
-	const char *rank = rank_of(writing->question->filter->who);
-	int owner = visit_query_int(query, writing->owner_id);
-	int from = visit_query_time(query, writing->question->counted.from_us);
-	visit_query_add(query,
-	                "WITH mine AS MATERIALIZED (SELECT id FROM links JOIN link_statistics ON link_id = id "
-	                "WHERE owner_id = $%d::bigint AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
-	                "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
-	                "(SELECT link_id, " SUMS " FROM (",
-	                owner, from);
-	add_everything(query, "link_id, ", "link_id, ", writing);
-	int limit = visit_query_int(query, (int64_t)writing->limit);
-	visit_query_add(query,
-	                ") AS everything GROUP BY link_id) AS sums JOIN links ON links.id = link_id "
-	                "WHERE %s > 0 ORDER BY %s DESC, links.id LIMIT $%d::bigint",
-	                rank, rank, limit);
+	const char *rank = rank_of(statement->query->filter->who);
+	int owner = visit_sql_int(sql, statement->owner_id);
+	int from = visit_sql_time(sql, statement->query->counted.from_us);
+	visit_sql_add(sql,
+	              "WITH owned AS MATERIALIZED (SELECT id FROM links JOIN link_statistics ON link_id = id "
+	              "WHERE owner_id = $%d::bigint AND state <> 'DELETED' AND last_visited_at >= $%d::timestamptz) "
+	              "SELECT links.id, links.slug, links.title, humans, bots, uniques FROM "
+	              "(SELECT link_id, " SUMS " FROM (",
+	              owner, from);
+	add_everything(sql, "link_id, ", "link_id, ", statement);
+	int limit = visit_sql_int(sql, (int64_t)statement->limit);
+	visit_sql_add(sql,
+	              ") AS everything GROUP BY link_id) AS sums JOIN links ON links.id = link_id "
+	              "WHERE %s > 0 ORDER BY %s DESC, links.id LIMIT $%d::bigint",
+	              rank, rank, limit);
 }
 
-enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id,
-                              size_t limit, struct statistics_top *links, size_t *count)
+enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *query, int64_t owner_id, size_t limit,
+                              struct statistics_top *links, size_t *count)
 {
-	struct writing writing = { .question = question, .link = ANY_OF_MINE, .owner_id = owner_id, .limit = limit };
+	struct statement statement = { .query = query, .link = ANY_OWNED_LINK, .owner_id = owner_id, .limit = limit };
 	struct pg_result *rows = NULL;
-	enum err err = ask(conn, question, STATISTICS_RANGE_QUARTER_US, write_top, &writing, &rows);
+	enum err err = run(conn, query, STATISTICS_RANGE_QUARTER_US, write_top, &statement, &rows);
 	if (err != OK)
 		return err;
 	*count = pg_result_count(rows);

@@ -1,14 +1,19 @@
 /*
- * One thread at a time per connection. Counts of a link's visits over a range of time: of finished days from
- * visit_rollup_day and visit_total_day, else from visit_rollup_hour and _quarter, and at the range's edges from visit_log,
- * so that any range is exact. Counts with a filter, and those of dimensions that are not rolled up, come from visit_log alone. Each answer is one statement: all of it is of
- * one moment.
+ * Visit counts of a link over a time range, exact for any range. Finished days come from
+ * visit_rollup_day and visit_total_day, other whole buckets from visit_rollup_hour and
+ * visit_rollup_quarter, and the edges of the range from visit_log. Counts with a filter, and counts
+ * by a dimension that is not rolled up, come from visit_log alone. Each result is one statement, so
+ * it is a consistent snapshot.
  *
- * Where the log does not reach back any more, ends of the range move down to whole buckets (a quarter of an hour for
- * totals and series, an hour for dimensions); counted says which range it was.
+ * Where visit_log no longer reaches back, the ends of the range move down to whole buckets (a
+ * quarter hour for totals and series, an hour for dimensions). counted returns the range that was
+ * really counted.
  *
- * Errors beside those of pg_conn_query. ERR_NOT_FOUND: only visit_log could tell, and it does not reach back to the range's
- * start; log_since_us says since when it does. ERR_LIMIT: also, there are too many visits in it to be looked at in time.
+ * Errors besides those of pg_conn_query. ERR_NOT_FOUND: the query needs visit_log, which does not
+ * reach back to the start of the range; log_since_us says how far it does. ERR_LIMIT also means
+ * that the range has too many visits to be read in time.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_QUERY_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_QUERY_H
@@ -29,40 +34,45 @@
 struct statistics_sums {
 	int64_t humans;
 	int64_t bots;
-	int64_t uniques; /* visits that were the first of their visitor to the link on their UTC day; never a bot's */
+	int64_t uniques; /* first visits of a visitor to the link on a UTC day; never those of bots */
 };
 
 struct statistics_question {
 	int64_t link_id;
-	struct statistics_span asked;      /* from_us < to_us */
-	const struct visit_filter *filter; /* terms choose what is counted; who chooses what is listed, and its order */
-	struct statistics_span counted;    /* out */
-	int64_t log_since_us;              /* out; 0: everything is there */
-	struct statistics_span
-		finished; /* out: of which days there are totals; values are there of all before its end */
+	struct statistics_span asked; /* from_us < to_us */
+	/*
+	 * Its terms select what is counted; its traffic decides what is listed and in which order.
+	 */
+	const struct visit_filter *filter;
+
+	/* Outputs. */
+	struct statistics_span counted;
+	int64_t log_since_us; /* 0: the log is complete */
+	/* The days that have totals. Values exist for all days before its end. */
+	struct statistics_span finished;
 };
 
-enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *question,
+enum err statistics_query_total(struct pg_conn *conn, struct statistics_question *query,
                                 struct statistics_sums *out) MUST_CHECK;
 
 /*
- * starts: of the points, ascending, at most STATISTICS_QUERY_POINTS_MAX, the first one no later than the quarter of an
- * hour in which the range starts; a point
- * ends where the next begins, and the last one with the range. out gets count sums, zeroes where nothing was.
+ * starts are the starts of the points, ascending, at most STATISTICS_QUERY_POINTS_MAX. The first
+ * one is no later than the quarter hour in which the range starts. A point ends where the next one
+ * begins, and the last one with the range. out gets count sums, zeros for points without visits.
  */
-enum err statistics_query_series(struct pg_conn *conn, struct statistics_question *question, const int64_t *starts,
+enum err statistics_query_series(struct pg_conn *conn, struct statistics_question *query, const int64_t *starts,
                                  size_t count, struct statistics_sums *out) MUST_CHECK;
 
 struct statistics_value {
-	char value[VISIT_FILTER_VALUE_SIZE]; /* "": not known */
+	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
 	struct statistics_sums sums;
 };
 
 /*
- * The most frequent values of a dimension, at most limit (to STATISTICS_QUERY_VALUES_MAX), for which values has room;
- * equal ones by their bytes. total: of all values.
+ * The most frequent values of a dimension, at most limit (up to STATISTICS_QUERY_VALUES_MAX);
+ * values must have room for them. Ties are ordered by bytes. total is the sum over all values.
  */
-enum err statistics_query_values(struct pg_conn *conn, struct statistics_question *question,
+enum err statistics_query_values(struct pg_conn *conn, struct statistics_question *query,
                                  enum visit_dimension dimension, size_t limit, struct statistics_value *values,
                                  size_t *count, struct statistics_sums *total) MUST_CHECK;
 
@@ -74,14 +84,14 @@ struct statistics_top {
 };
 
 /*
- * The owner's most visited links, at most limit (to STATISTICS_QUERY_TOP_MAX), for which links has room: none that is
- * deleted, none without visits of those that the filter's who means; equal ones by id. The filter has no terms; link_id
- * means nothing.
+ * The owner's most visited links, at most limit (up to STATISTICS_QUERY_TOP_MAX); links must have
+ * room for them. Deleted links, and links without visits of the filter's traffic, are not listed.
+ * Ties are ordered by ID. The filter must have no terms; link_id is ignored.
  */
-enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *question, int64_t owner_id,
-                              size_t limit, struct statistics_top *links, size_t *count) MUST_CHECK;
+enum err statistics_query_top(struct pg_conn *conn, struct statistics_question *query, int64_t owner_id, size_t limit,
+                              struct statistics_top *links, size_t *count) MUST_CHECK;
 
-/* Since when the visit log is whole, 0: nothing was ever dropped. */
+/* The time since which the visit log is complete; 0: nothing was ever dropped. */
 enum err statistics_query_log_since(struct pg_conn *conn, int64_t *since_us) MUST_CHECK;
 
 #endif

@@ -2,15 +2,15 @@
 
 #include "lib/base/clock.h"
 
-/* Times before 1970 do not come: timestamp_parse refuses them. */
-static int64_t down(int64_t time_us, int64_t bucket_us)
+/* Times are never before 1970: timestamp_parse refuses them. */
+static int64_t round_down(int64_t time_us, int64_t bucket_us)
 {
 	return time_us - time_us % bucket_us;
 }
 
-static int64_t up(int64_t time_us, int64_t bucket_us)
+static int64_t round_up(int64_t time_us, int64_t bucket_us)
 {
-	return down(time_us + bucket_us - 1, bucket_us);
+	return round_down(time_us + bucket_us - 1, bucket_us);
 }
 
 bool statistics_range_is_empty(const struct statistics_span *span)
@@ -18,20 +18,20 @@ bool statistics_range_is_empty(const struct statistics_span *span)
 	return span->from_us >= span->to_us;
 }
 
-struct statistics_span statistics_range_countable(struct statistics_span asked, int64_t bucket_us, int64_t log_since_us)
+struct statistics_span statistics_range_countable(struct statistics_span span, int64_t bucket_us, int64_t log_since_us)
 {
-	if (asked.from_us < log_since_us)
-		asked.from_us = down(asked.from_us, bucket_us);
-	if (asked.to_us < log_since_us)
-		asked.to_us = down(asked.to_us, bucket_us);
-	return asked;
+	if (span.from_us < log_since_us)
+		span.from_us = round_down(span.from_us, bucket_us);
+	if (span.to_us < log_since_us)
+		span.to_us = round_down(span.to_us, bucket_us);
+	return span;
 }
 
-/* What whole buckets have, and the two edges. */
-static void split(struct statistics_span span, int64_t bucket_us, struct statistics_span *whole,
-                  struct statistics_span edges[static 2])
+/* Splits span into whole buckets and its two edges. */
+static void split_edges(struct statistics_span span, int64_t bucket_us, struct statistics_span *whole,
+                        struct statistics_span edges[static 2])
 {
-	*whole = (struct statistics_span){ up(span.from_us, bucket_us), down(span.to_us, bucket_us) };
+	*whole = (struct statistics_span){ round_up(span.from_us, bucket_us), round_down(span.to_us, bucket_us) };
 	if (statistics_range_is_empty(whole)) {
 		*whole = (struct statistics_span){ 0, 0 };
 		edges[0] = span;
@@ -42,10 +42,11 @@ static void split(struct statistics_span span, int64_t bucket_us, struct statist
 	edges[1] = (struct statistics_span){ whole->to_us, span.to_us };
 }
 
-/* The whole days of a span of whole buckets, as far as they are finished. */
-static struct statistics_span days_of(struct statistics_span rolled, struct statistics_span finished)
+/* The whole finished days in a span of whole buckets. */
+static struct statistics_span whole_days(struct statistics_span rolled, struct statistics_span finished)
 {
-	struct statistics_span days = { up(rolled.from_us, CLOCK_US_PER_DAY), down(rolled.to_us, CLOCK_US_PER_DAY) };
+	struct statistics_span days = { round_up(rolled.from_us, CLOCK_US_PER_DAY),
+		                        round_down(rolled.to_us, CLOCK_US_PER_DAY) };
 	if (days.from_us < finished.from_us)
 		days.from_us = finished.from_us;
 	if (days.to_us > finished.to_us)
@@ -53,12 +54,12 @@ static struct statistics_span days_of(struct statistics_span rolled, struct stat
 	return days;
 }
 
-struct statistics_range statistics_range_of(struct statistics_span span, int64_t bucket_us,
-                                            struct statistics_span finished)
+struct statistics_range statistics_range_split(struct statistics_span span, int64_t bucket_us,
+                                               struct statistics_span finished)
 {
 	struct statistics_range range = { 0 };
-	split(span, bucket_us, &range.rolled, range.log);
-	struct statistics_span days = days_of(range.rolled, finished);
+	split_edges(span, bucket_us, &range.rolled, range.log);
+	struct statistics_span days = whole_days(range.rolled, finished);
 	if (statistics_range_is_empty(&days)) {
 		range.buckets[0] = range.rolled;
 		return range;

@@ -11,10 +11,10 @@
 #define COLUMNS                                                                                                        \
 	"link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency_count, latency_mean_ms, latency_m2"
 enum { COLUMN_COUNT = 8 };
-/* A number or a time with its comma; what one row adds at most to an array's text. */
+/* The longest element of an array literal, a number or a time, with its comma. */
 #define ELEMENT_MAX 40
 
-/* Texts of arrays, "{1,2}", one per column. */
+/* Array literals, "{1,2}", one per column. */
 struct arrays {
 	struct strbuf of[COLUMN_COUNT];
 };
@@ -55,7 +55,7 @@ static void arrays_init(struct arrays *arrays, const struct statistics *deltas, 
 		add_double(&arrays->of[6], deltas[i].latency_ms.mean);
 		add_double(&arrays->of[7], deltas[i].latency_ms.m2);
 	}
-	/* The last comma becomes the end. */
+	/* Replace the last comma with the closing brace. */
 	for (size_t i = 0; i < COLUMN_COUNT; i++)
 		arrays->of[i].data[arrays->of[i].len - 1] = '}';
 }
@@ -66,7 +66,7 @@ static void arrays_clear(struct arrays *arrays)
 		strbuf_clear(&arrays->of[i]);
 }
 
-/* The merge of the latencies is welford_merge; each expression sees the old row. */
+/* Latencies are merged as in welford_merge. Each expression sees the old row. */
 static const char add_sql[] =
 	"INSERT INTO link_statistics AS old (" COLUMNS ") "
 	"SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::bigint[], "
@@ -126,26 +126,26 @@ enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
 {
 	if (count == 0)
 		return OK;
-	struct strbuf asked;
-	strbuf_init(&asked, 2 + count * ELEMENT_MAX);
-	strbuf_add_char(&asked, '{');
+	struct strbuf requested;
+	strbuf_init(&requested, 2 + count * ELEMENT_MAX);
+	strbuf_add_char(&requested, '{');
 	for (size_t i = 0; i < count; i++)
-		add_int(&asked, ids[i]);
-	asked.data[asked.len - 1] = '}';
+		add_int(&requested, ids[i]);
+	requested.data[requested.len - 1] = '}';
 	struct pg_params params = { 0 };
-	pg_params_text(&params, asked.data);
+	pg_params_text(&params, requested.data);
 	struct pg_result *rows = NULL;
-	enum err err =
-		pg_conn_query(conn,
-	                      "SELECT " COLUMNS " FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (link_id, place) "
-	                      "LEFT JOIN link_statistics USING (link_id) ORDER BY place",
-	                      &params, &rows);
+	enum err err = pg_conn_query(conn,
+	                             "SELECT " COLUMNS
+	                             " FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (link_id, ordinal) "
+	                             "LEFT JOIN link_statistics USING (link_id) ORDER BY ordinal",
+	                             &params, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_INTERNAL;
 	for (size_t i = 0; err == OK && i < count; i++)
 		read_row(rows, i, &out[i]);
 	pg_result_free(rows);
-	strbuf_clear(&asked);
+	strbuf_clear(&requested);
 	return err;
 }
 

@@ -1,6 +1,9 @@
 /*
- * One thread at a time per connection. Totals per link and for the platform: the table link_statistics, and the
- * progress of counting in consumer_offsets. Written by the analytics-consumer, read by links-api.
+ * Total visit counts per link and for the whole platform: the table link_statistics. Also the
+ * progress of counting, from consumer_offsets. Written by the analytics-consumer, read by
+ * links-api.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_CLICKS_STATISTICS_STORE_H
 #define WAYMARK_LIB_CLICKS_STATISTICS_STORE_H
@@ -12,7 +15,7 @@
 #include "lib/clicks/welford.h"
 #include "lib/net/pg_conn.h"
 
-/* The row that counts all links together. */
+/* The row with the sums over all links. */
 #define STATISTICS_STORE_PLATFORM INT64_C(0)
 
 struct statistics {
@@ -25,24 +28,27 @@ struct statistics {
 };
 
 /*
- * Adds each delta to its link's row (counts add, latencies merge, last visit takes the later); one statement; rows in
- * the order of link_id, so that writers never deadlock: deltas must be sorted, each link once (else ERR_INTERNAL).
+ * Adds each delta to the row of its link: counts add up, latencies merge, the later last visit
+ * wins. One statement, which locks rows in the order of link_id, so that writers never deadlock.
+ * deltas must be sorted by link_id without duplicates, else ERR_INTERNAL.
  */
 enum err statistics_store_add(struct pg_conn *conn, const struct statistics *deltas, size_t count) MUST_CHECK;
 
-/* Zeroes for a link without a row. */
+/* Zeros for a link without a row. */
 enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct statistics *out) MUST_CHECK;
 
-/* For each of ids, in their order. */
+/* For each of ids, in the same order. */
 enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count,
                                    struct statistics *out) MUST_CHECK;
 
 /*
- * Up to when every click that had reached Kafka by then has been counted: the oldest as_of of all partitions of the
- * redirects (consumer_offsets), 0 while it is not known of one of them. A partition has a row from when a consumer first
- * gets it; its as_of is the time of the newest click counted from it, or, where the consumer found the end of the
- * partition and wrote it down, a second before that look. So the answer is a lower bound, as true as the clocks of
- * redirectors and consumers agree; a partition that nobody looks at holds it back.
+ * The time up to which every click that had reached Kafka has been counted: the oldest as_of of all
+ * partitions of the redirects topic (consumer_offsets), or 0 while a partition has none.
+ *
+ * A partition gets a row when a consumer is first assigned to it. Its as_of is the time of the
+ * newest counted click. If the consumer found the end of the partition and recorded that, it is one
+ * second before that check instead. So the result is a lower bound, as accurate as the clocks of
+ * redirectors and consumers. A partition without a consumer holds it back.
  */
 enum err statistics_store_as_of(struct pg_conn *conn, int64_t *as_of_us) MUST_CHECK;
 

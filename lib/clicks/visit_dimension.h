@@ -1,6 +1,7 @@
 /*
- * Pure. What visits are told apart by. The same words in SQL, in the API's paths and in its filters. Those that are rolled
- * up are the type visit_dimension of PostgreSQL; the others are columns of the visit log and nothing else.
+ * Dimensions by which visits are grouped and filtered. SQL, the paths of the API and its filters
+ * use the same names. Dimensions that are rolled up form the PostgreSQL type visit_dimension; the
+ * others are only columns of the visit log. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_DIMENSION_H
 #define WAYMARK_LIB_CLICKS_VISIT_DIMENSION_H
@@ -21,7 +22,7 @@ enum visit_dimension {
 	VISIT_DIMENSION_UTM_SOURCE,
 	VISIT_DIMENSION_UTM_MEDIUM,
 	VISIT_DIMENSION_UTM_CAMPAIGN,
-	VISIT_DIMENSION_REFERRER_SOURCE, /* from here on: not rolled up */
+	VISIT_DIMENSION_REFERRER_SOURCE, /* not rolled up from here on */
 	VISIT_DIMENSION_BOT_REASON,
 	VISIT_DIMENSION_COUNT,
 };
@@ -29,12 +30,12 @@ enum visit_dimension {
 /* "utm_source" */
 const char *visit_dimension_name(enum visit_dimension dimension);
 
-/* Its column in visit_log. */
+/* The name of its column in visit_log. */
 const char *visit_dimension_column(enum visit_dimension dimension);
 
 bool visit_dimension_is_rolled_up(enum visit_dimension dimension);
 
-/* ERR_NOT_FOUND: there is none of that name. */
+/* ERR_NOT_FOUND: no dimension has that name. */
 enum err visit_dimension_parse(const char *name, enum visit_dimension *out) MUST_CHECK;
 
 #endif

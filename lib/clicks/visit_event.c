@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/links/slug.h"
 #include "lib/net/protobuf.h"
 #include "waymark/v1/visit_event.pb-c.h"
@@ -63,7 +64,7 @@ static bool decode_texts(const Waymark__V1__VisitEvent *from, struct visit_event
 		{ from->os_version, out->os_version, sizeof(out->os_version) },
 		{ from->referrer_source, out->referrer_source, sizeof(out->referrer_source) },
 	};
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (!protobuf_copy_text(texts[i].from, texts[i].to, texts[i].size))
 			return false;
 	}

@@ -1,6 +1,7 @@
 /*
- * Pure. VisitEvent (proto/waymark/v1/visit_event.proto): one counted visit for integrations. Topic waymark.visits.v1,
- * key = slug. Also the shape in which the consumer keeps what it found out about a click.
+ * VisitEvent (proto/waymark/v1/visit_event.proto): one counted visit, for integrations. Topic
+ * waymark.visits.v1, key = slug. The consumer also uses the struct to hold the facts derived from a
+ * click. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_EVENT_H
 #define WAYMARK_LIB_CLICKS_VISIT_EVENT_H
@@ -41,7 +42,7 @@ struct visit_event {
 
 void visit_event_encode(const struct visit_event *event, struct strbuf *out);
 
-/* ERR_INVALID: not a VisitEvent. For tests and subscribers in C. */
+/* ERR_INVALID: not a VisitEvent. For tests and for subscribers in C. */
 enum err visit_event_decode(const void *bytes, size_t len, struct visit_event *out) MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Pure. Which visits are meant: people or bots, and what must be known of them. Terms about one dimension that are
- * equalities are alternatives (country=DE or AT); everything else must hold together.
+ * A filter of visits: humans or bots, and conditions on dimensions. Equality terms of one dimension
+ * are alternatives (country=DE or AT); all other conditions must hold together. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_FILTER_H
 #define WAYMARK_LIB_CLICKS_VISIT_FILTER_H
@@ -11,15 +11,15 @@
 #include "lib/clicks/visit_dimension.h"
 
 #define VISIT_FILTER_TERMS_MAX 16
-/* Longer than what the log keeps of any fact. */
+/* Longer than any value that the log stores. */
 #define VISIT_FILTER_VALUE_SIZE 301
 
 enum visit_filter_who { VISIT_FILTER_HUMANS, VISIT_FILTER_EVERYBODY, VISIT_FILTER_BOTS };
 
 struct visit_filter_term {
 	enum visit_dimension dimension;
-	bool is_not;                         /* everything but value */
-	char value[VISIT_FILTER_VALUE_SIZE]; /* "": not known */
+	bool is_not;                         /* matches everything except value */
+	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
 };
 
 struct visit_filter {
@@ -28,7 +28,7 @@ struct visit_filter {
 	struct visit_filter_term terms[VISIT_FILTER_TERMS_MAX];
 };
 
-/* ERR_LIMIT: too many terms. ERR_INVALID: the value is too long. Nothing was added then. */
+/* ERR_LIMIT: too many terms. ERR_INVALID: the value is too long. Adds nothing in either case. */
 enum err visit_filter_add(struct visit_filter *filter, enum visit_dimension dimension, bool is_not,
                           const char *value) MUST_CHECK;
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "lib/base/clock.h"
-#include "lib/clicks/visit_query.h"
+#include "lib/clicks/visit_sql.h"
 
-/* The newest days first, then so many times as many. */
+/* Reads the newest days first, then a window that is larger by this factor. */
 #define FIRST_DAYS 2
 #define DAYS_FACTOR 8
 
@@ -34,61 +34,61 @@ const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS] = {
 	{ "latency_ms", "latency_us / 1000.0::float8", VISIT_PAGE_REAL },
 };
 
-static void add_who(struct visit_query *query, enum visit_filter_who who)
+static void add_traffic(struct visit_sql *sql, enum visit_filter_who traffic)
 {
-	if (who == VISIT_FILTER_HUMANS)
-		visit_query_add(query, " AND NOT is_bot");
-	else if (who == VISIT_FILTER_BOTS)
-		visit_query_add(query, " AND is_bot");
+	if (traffic == VISIT_FILTER_HUMANS)
+		visit_sql_add(sql, " AND NOT is_bot");
+	else if (traffic == VISIT_FILTER_BOTS)
+		visit_sql_add(sql, " AND is_bot");
 }
 
-/* The time alone first, because the index knows it. */
-static void add_place(struct visit_query *query, const struct visit_page_place *behind)
+/* Compares the time alone as well, because the index covers it. */
+static void add_cursor(struct visit_sql *sql, const struct visit_page_place *behind)
 {
 	if (behind->event_id[0] == '\0')
 		return;
-	int time = visit_query_time(query, behind->occurred_at_us);
-	int id = visit_query_text(query, behind->event_id);
-	visit_query_add(
-		query,
+	int time = visit_sql_time(sql, behind->occurred_at_us);
+	int id = visit_sql_text(sql, behind->event_id);
+	visit_sql_add(
+		sql,
 		" AND occurred_at <= $%d::timestamptz AND (occurred_at < $%d::timestamptz OR event_id < $%d::uuid)",
 		time, time, id);
 }
 
-static enum err read_span(struct pg_conn *conn, const struct visit_page_question *question, struct statistics_span span,
+static enum err read_span(struct pg_conn *conn, const struct visit_page_question *query, struct statistics_span span,
                           struct pg_result **rows)
 {
-	struct visit_query query;
-	visit_query_init(&query);
+	struct visit_sql sql;
+	visit_sql_init(&sql);
 	for (size_t i = 0; i < VISIT_PAGE_COLUMNS; i++)
-		visit_query_add(&query, "%s%s", i == 0 ? "SELECT " : ", ", visit_page_columns[i].sql);
+		visit_sql_add(&sql, "%s%s", i == 0 ? "SELECT " : ", ", visit_page_columns[i].sql);
 	char link[32];
-	snprintf(link, sizeof(link), "$%d::bigint", visit_query_int(&query, question->link_id));
-	visit_query_add_log(&query, link, span, question->filter);
-	add_who(&query, question->filter->who);
-	add_place(&query, &question->behind);
-	int limit = visit_query_int(&query, (int64_t)question->limit);
-	visit_query_add(&query, " ORDER BY occurred_at DESC, event_id DESC LIMIT $%d::bigint", limit);
-	enum err err = visit_query_run(&query, conn, rows);
-	visit_query_clear(&query);
+	snprintf(link, sizeof(link), "$%d::bigint", visit_sql_int(&sql, query->link_id));
+	visit_sql_add_log(&sql, link, span, query->filter);
+	add_traffic(&sql, query->filter->who);
+	add_cursor(&sql, &query->behind);
+	int limit = visit_sql_int(&sql, (int64_t)query->limit);
+	visit_sql_add(&sql, " ORDER BY occurred_at DESC, event_id DESC LIMIT $%d::bigint", limit);
+	enum err err = visit_sql_run(&sql, conn, rows);
+	visit_sql_clear(&sql);
 	return err;
 }
 
-enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *question, struct pg_result **rows)
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *query, struct pg_result **rows)
 {
-	struct statistics_span span = question->span;
-	if (question->behind.event_id[0] != '\0' && question->behind.occurred_at_us < span.to_us)
-		span.to_us = question->behind.occurred_at_us + 1;
+	struct statistics_span span = query->span;
+	if (query->behind.event_id[0] != '\0' && query->behind.occurred_at_us < span.to_us)
+		span.to_us = query->behind.occurred_at_us + 1;
 	int64_t days = FIRST_DAYS;
 	for (;;) {
 		struct statistics_span window = span;
 		if (span.to_us - span.from_us > days * CLOCK_US_PER_DAY)
 			window.from_us = span.to_us - days * CLOCK_US_PER_DAY;
 		struct pg_result *found = NULL;
-		enum err err = read_span(conn, question, window, &found);
+		enum err err = read_span(conn, query, window, &found);
 		if (err != OK)
 			return err;
-		if (window.from_us <= span.from_us || pg_result_count(found) == question->limit) {
+		if (window.from_us <= span.from_us || pg_result_count(found) == query->limit) {
 			*rows = found;
 			return OK;
 		}

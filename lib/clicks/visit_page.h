@@ -1,7 +1,8 @@
 /*
- * One thread at a time per connection. Visits one by one, the newest first, page by page: the table visit_log. What a
- * visit is told by stands in one table of columns, for SQL, JSON and CSV. Hashes, networks and the place that served
- * are not told.
+ * Single visits, newest first, page by page: the table visit_log. One table of columns defines the
+ * fields for SQL, JSON and CSV. Hashes, networks and the serving instance are not shown.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISIT_PAGE_H
 #define WAYMARK_LIB_CLICKS_VISIT_PAGE_H
@@ -15,7 +16,7 @@
 #include "lib/clicks/visit_filter.h"
 #include "lib/net/pg_conn.h"
 
-/* With its NUL. */
+/* With the NUL. */
 #define VISIT_PAGE_ID_SIZE 37
 
 enum visit_page_kind { VISIT_PAGE_TEXT, VISIT_PAGE_INT, VISIT_PAGE_REAL, VISIT_PAGE_BOOL, VISIT_PAGE_TIME };
@@ -30,10 +31,10 @@ struct visit_page_column {
 
 extern const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS];
 
-/* A place between two visits: behind the visit of this time and id. */
+/* A position after the visit with this time and ID. */
 struct visit_page_place {
 	int64_t occurred_at_us;
-	char event_id[VISIT_PAGE_ID_SIZE]; /* "": at the very front */
+	char event_id[VISIT_PAGE_ID_SIZE]; /* "": at the start */
 };
 
 struct visit_page_question {
@@ -45,13 +46,14 @@ struct visit_page_question {
 };
 
 /*
- * At most limit visits; rows has the columns in their order. Fewer than limit: there are no more. Looks at the newest
- * days first, so that a page costs the same however long the log is.
+ * Reads at most limit visits; rows has the columns in the order of visit_page_columns. Fewer than
+ * limit: the last page. It searches the newest days first, so the cost of a page does not depend on
+ * the length of the log.
  */
-enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *question,
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *query,
                          struct pg_result **rows) MUST_CHECK;
 
-/* The place behind a row. */
+/* The cursor after a row. */
 struct visit_page_place visit_page_place_of(const struct pg_result *rows, size_t row);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Pure. Who a visitor is, without keeping who they are: HMAC-SHA-256(salt of the UTC day, address, user agent). The
- * salt is deleted after its day, then nobody can tell to whom a hash belonged.
+ * A pseudonym of a visitor: HMAC-SHA-256(salt of the UTC day, address, user agent). The salt is
+ * deleted after its day; from then on a hash cannot be traced back to a visitor. Pure.
  */
 #ifndef WAYMARK_LIB_CLICKS_VISITOR_H
 #define WAYMARK_LIB_CLICKS_VISITOR_H
@@ -12,7 +12,7 @@
 
 #define VISITOR_SALT_SIZE 32
 
-/* salt: of VISITOR_SALT_SIZE bytes, made ready. */
+/* salt is a precomputed key of VISITOR_SALT_SIZE bytes. user_agent may be NULL. */
 void visitor_hash(const struct digest_hmac_key *salt, const struct client_ip *ip, const char *user_agent,
                   uint8_t out[static DIGEST_SIZE]);
 

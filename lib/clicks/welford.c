@@ -10,7 +10,7 @@ void welford_add(struct welford *w, double value)
 	w->m2 += from_old_mean * (value - w->mean);
 }
 
-/* The same formula stands in statistics_store.c, in SQL. */
+/* statistics_store.c has the same formula in SQL. */
 void welford_merge(struct welford *into, const struct welford *other)
 {
 	int64_t n = into->n + other->n;

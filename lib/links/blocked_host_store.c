@@ -33,7 +33,7 @@ enum err blocked_host_store_delete(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
-enum err blocked_host_store_list(struct pg_conn *conn, blocked_host_visitor visit, void *ctx)
+enum err blocked_host_store_list(struct pg_conn *conn, blocked_host_callback on_host, void *ctx)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
@@ -47,7 +47,7 @@ enum err blocked_host_store_list(struct pg_conn *conn, blocked_host_visitor visi
 		};
 		snprintf(host.host, sizeof(host.host), "%s", pg_result_text(rows, i, 1));
 		snprintf(host.reason, sizeof(host.reason), "%s", pg_result_text(rows, i, 3));
-		visit(ctx, &host);
+		on_host(ctx, &host);
 	}
 	pg_result_free(rows);
 	return err;
@@ -58,7 +58,7 @@ enum err blocked_host_store_version(struct pg_conn *conn, int64_t *version)
 	return pg_conn_query_int(conn, "SELECT version FROM blocked_hosts_state", NULL, version);
 }
 
-/* One statement, so that version and hosts are of one moment; without hosts there is one row. */
+/* One statement, so that version and hosts are consistent. Without hosts it gives one row. */
 enum err blocked_host_store_read(struct pg_conn *conn, struct strbuf *list, int64_t *version)
 {
 	struct pg_result *rows = NULL;

@@ -11,13 +11,13 @@
 #define GENERATION "waymark_generation"
 #define PARTITIONS "waymark_partitions"
 
-void feed_mark_write(const struct feed_mark *mark, int32_t partition, const char *source, struct feed_mark_texts *texts,
-                     struct kafka_record *out)
+void feed_mark_write(const struct feed_mark *watermark, int32_t partition, const char *source,
+                     struct feed_mark_texts *texts, struct kafka_record *out)
 {
 	uint8_t id[ENTROPY_UUID_SIZE];
-	entropy_uuid7(mark->as_of_us, id);
-	snprintf(texts->generation, sizeof(texts->generation), "%lld", (long long)mark->generation);
-	snprintf(texts->partitions, sizeof(texts->partitions), "%d", (int)mark->partitions);
+	entropy_uuid7(watermark->as_of_us, id);
+	snprintf(texts->generation, sizeof(texts->generation), "%lld", (long long)watermark->generation);
+	snprintf(texts->partitions, sizeof(texts->partitions), "%d", (int)watermark->partitions);
 	*out = (struct kafka_record){
 		.topic = LINK_EVENT_TOPIC,
 		.key = KEY,
@@ -25,7 +25,7 @@ void feed_mark_write(const struct feed_mark *mark, int32_t partition, const char
 		.has_partition = true,
 		.partition = partition,
 	};
-	cloud_event_headers(&texts->event, id, mark->as_of_us, FEED_MARK_TYPE, source, KEY, out);
+	cloud_event_headers(&texts->event, id, watermark->as_of_us, FEED_MARK_TYPE, source, KEY, out);
 	out->headers[out->header_count++] = (struct kafka_header){ GENERATION, texts->generation };
 	out->headers[out->header_count++] = (struct kafka_header){ PARTITIONS, texts->partitions };
 }
@@ -47,15 +47,15 @@ enum err feed_mark_read(const struct kafka_feed *feed, const struct kafka_messag
 	char type[sizeof(FEED_MARK_TYPE)];
 	char time[TIMESTAMP_TEXT_SIZE];
 	int64_t partitions = 0;
-	struct feed_mark mark;
+	struct feed_mark watermark;
 	if (!feed_mark_is_key(message->key, message->key_len) || message->value ||
 	    kafka_feed_header(feed, "ce_type", type, sizeof(type)) != OK || strcmp(type, FEED_MARK_TYPE) != 0 ||
 	    kafka_feed_header(feed, "ce_time", time, sizeof(time)) != OK ||
-	    timestamp_parse(time, &mark.as_of_us) != OK ||
-	    read_number(feed, GENERATION, 0, INT64_MAX, &mark.generation) != OK ||
+	    timestamp_parse(time, &watermark.as_of_us) != OK ||
+	    read_number(feed, GENERATION, 0, INT64_MAX, &watermark.generation) != OK ||
 	    read_number(feed, PARTITIONS, 1, INT32_MAX, &partitions) != OK)
 		return ERR_INVALID;
-	mark.partitions = (int32_t)partitions;
-	*out = mark;
+	watermark.partitions = (int32_t)partitions;
+	*out = watermark;
 	return OK;
 }

@@ -1,12 +1,18 @@
 /*
- * Pure. Progress marks on the topic of link events: "whatever was committed before as_of stands before this in its
- * partition". Sent to every partition, so that who reads all of them knows how far they have seen.
+ * Watermarks on the topic of link events. A watermark says that every change committed before as_of
+ * is in front of it in its partition. links-api sends one to every partition, so a consumer that
+ * reads all partitions knows how current it is.
  *
- *   key      "~", which no slug can be; the value is NULL: to every other subscriber the tombstone of a link that never was
- *   headers  those of CloudEvents with ce_type "waymark.v1.LinkFeedProgress" and ce_time = as_of (PostgreSQL's clock);
- *            waymark_generation = the generation of Redis' content; waymark_partitions = how many partitions are marked
+ *   key      "~", which is not a valid slug. The value is NULL, so other subscribers see the
+ *            tombstone of a link that never existed.
+ *   headers  CloudEvents headers with ce_type "waymark.v1.LinkFeedProgress" and
+ *            ce_time = as_of (by the clock of PostgreSQL);
+ *            waymark_generation = the generation of the content of Redis;
+ *            waymark_partitions = the number of partitions that get this watermark
  *
- * A mark is true for ever, whoever sent it: readers take the largest.
+ * A watermark stays true forever, whichever instance sent it. Readers use the largest one.
+ *
+ * Pure.
  */
 #ifndef WAYMARK_LIB_LINKS_FEED_MARK_H
 #define WAYMARK_LIB_LINKS_FEED_MARK_H
@@ -28,21 +34,21 @@ struct feed_mark {
 	int32_t partitions;
 };
 
-/* Owns the texts that a record's headers point at; must live until the record was sent. */
+/* Buffers for the header values of a record. Must live until the record has been sent. */
 struct feed_mark_texts {
 	struct cloud_event event;
 	char generation[24];
 	char partitions[24];
 };
 
-/* The record for one partition; source: "/waymark/links-api". */
-void feed_mark_write(const struct feed_mark *mark, int32_t partition, const char *source, struct feed_mark_texts *texts,
-                     struct kafka_record *out);
+/* Builds the record for one partition. source is "/waymark/links-api". */
+void feed_mark_write(const struct feed_mark *watermark, int32_t partition, const char *source,
+                     struct feed_mark_texts *texts, struct kafka_record *out);
 
-/* Whether a record can be no link's event, but a mark. */
+/* Whether a record with this key is a watermark and not the event of a link. */
 bool feed_mark_is_key(const void *key, size_t len);
 
-/* Reads the feed's last polled record. ERR_INVALID: no mark, or one that lacks something. */
+/* Parses the last polled record of the feed. ERR_INVALID: not a watermark, or an incomplete one. */
 enum err feed_mark_read(const struct kafka_feed *feed, const struct kafka_message *message,
                         struct feed_mark *out) MUST_CHECK;
 

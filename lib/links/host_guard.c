@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/background.h"
 #include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
@@ -11,23 +12,25 @@
 #include "lib/links/host_list.h"
 
 #define RETRY_MS 1000
-#define UNSEEN (-1)
+#define VERSION_UNKNOWN (-1)
 
 enum source { BLOCKED_FILE, ALLOWED_FILE, BLOCKED_TABLE, SOURCES };
 
 struct host_guard {
 	struct host_guard_config config;
-	struct background *background;
+	struct background *thread;
 	struct file_watch *watch;
 	struct metric *rules;
 
-	pthread_mutex_t making;       /* of lists and version, and of making a policy of them */
-	struct strbuf lists[SOURCES]; /* what was read last of each */
-	int64_t version;              /* of the table, or UNSEEN */
-	_Atomic int64_t seen_us;      /* steady: when the table was last looked at */
+	/* Guards lists and version; held while a policy is built from them. */
+	pthread_mutex_t build_lock;
+	struct strbuf lists[SOURCES];  /* last content of each source */
+	int64_t version;               /* of the table, or VERSION_UNKNOWN */
+	_Atomic int64_t checked_at_us; /* steady; last successful check of the table */
 
-	atomic_bool has_rules; /* most services have none, and then a judgement is this one look */
-	pthread_rwlock_t lock; /* of the pointer, and while it is judged by */
+	/* Most installations have no rules. Then a check is only this load. */
+	_Atomic bool has_rules;
+	pthread_rwlock_t lock; /* guards the pointer; held for reading during a check */
 	struct host_policy *policy;
 };
 
@@ -45,16 +48,16 @@ static const char *path_of(const struct host_guard *guard, enum source source)
 	return source == BLOCKED_FILE ? guard->config.blocked_file : guard->config.allowed_file;
 }
 
-/* With making held. */
-static void make_policy(struct host_guard *guard)
+/* Call with build_lock held. */
+static void rebuild_policy(struct host_guard *guard)
 {
 	struct host_policy *policy = host_policy_new();
 	for (int i = 0; i < SOURCES; i++) {
 		size_t line = 0;
 		const struct strbuf *list = &guard->lists[i];
 		enum err err = host_policy_add_list(policy, sources[i].kind, list->data, list->len, &line);
-		if (err != OK) /* of files this is known to be impossible */
-			log_error(guard->config.log, "host_list_cut", LOG_TEXT("source", sources[i].name),
+		if (err != OK) /* cannot happen for files, which were validated when read */
+			log_error(guard->config.log, "host_list_truncated", LOG_TEXT("source", sources[i].name),
 			          LOG_INT("line", line), LOG_TEXT("error", err_name(err)));
 	}
 	size_t count = host_policy_count(policy);
@@ -67,13 +70,13 @@ static void make_policy(struct host_guard *guard)
 	metrics_set(guard->rules, (int64_t)count);
 }
 
-/* Another text takes the place of a list. */
-static void take(struct host_guard *guard, enum source source, struct strbuf *text)
+/* Replaces one list and rebuilds the policy. Takes ownership of text. */
+static void replace_list(struct host_guard *guard, enum source source, struct strbuf *text)
 {
 	strbuf_clear(&guard->lists[source]);
 	guard->lists[source] = *text;
-	make_policy(guard);
-	log_info(guard->config.log, "hosts_read", LOG_TEXT("source", sources[source].name),
+	rebuild_policy(guard);
+	log_info(guard->config.log, "host_list_loaded", LOG_TEXT("source", sources[source].name),
 	         LOG_INT("rules", host_policy_count(guard->policy)));
 }
 
@@ -84,14 +87,14 @@ static enum err read_file(struct host_guard *guard, enum source source)
 	strbuf_init(&text, HOST_LIST_BYTES_MAX);
 	enum err err = host_list_read(path_of(guard, source), sources[source].kind, &text, reason);
 	if (err != OK) {
-		log_error(guard->config.log, "host_list_refused", LOG_TEXT("source", sources[source].name),
+		log_error(guard->config.log, "host_list_invalid", LOG_TEXT("source", sources[source].name),
 		          LOG_TEXT("reason", reason));
 		strbuf_clear(&text);
 		return err;
 	}
-	pthread_mutex_lock(&guard->making);
-	take(guard, source, &text);
-	pthread_mutex_unlock(&guard->making);
+	pthread_mutex_lock(&guard->build_lock);
+	replace_list(guard, source, &text);
+	pthread_mutex_unlock(&guard->build_lock);
 	return OK;
 }
 
@@ -105,43 +108,43 @@ static enum err reread_allowed(void *ctx)
 	return read_file(ctx, ALLOWED_FILE);
 }
 
-/* With making held, so that an older reading cannot come after a newer one. */
-static enum err look_at_table(struct host_guard *guard, struct pg_conn *conn)
+/* Call with build_lock held, so that an older version never replaces a newer one. */
+static enum err refresh_from_table(struct host_guard *guard, struct pg_conn *conn)
 {
-	int64_t version = UNSEEN;
+	int64_t version = VERSION_UNKNOWN;
 	enum err err = blocked_host_store_version(conn, &version);
 	if (err == OK && version != guard->version) {
 		struct strbuf list;
 		strbuf_init(&list, (BLOCKED_HOST_STORE_MAX + 1) * (HOST_POLICY_NAME_MAX + 2));
 		err = blocked_host_store_read(conn, &list, &version);
 		if (err == OK) {
-			take(guard, BLOCKED_TABLE, &list);
+			replace_list(guard, BLOCKED_TABLE, &list);
 			guard->version = version;
 		} else {
 			strbuf_clear(&list);
 		}
 	}
 	if (err == OK)
-		atomic_store(&guard->seen_us, clock_steady_us(guard->config.clock));
+		atomic_store(&guard->checked_at_us, clock_steady_us(guard->config.clock));
 	return err;
 }
 
 void host_guard_look(struct host_guard *guard, struct pg_conn *conn)
 {
-	pthread_mutex_lock(&guard->making);
-	(void)look_at_table(guard, conn); /* the thread comes by in a moment */
-	pthread_mutex_unlock(&guard->making);
+	pthread_mutex_lock(&guard->build_lock);
+	(void)refresh_from_table(guard, conn); /* the thread retries soon */
+	pthread_mutex_unlock(&guard->build_lock);
 }
 
-static enum err look(struct host_guard *guard)
+static enum err refresh(struct host_guard *guard)
 {
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(guard->config.postgres, &conn);
 	if (err != OK)
 		return err;
-	pthread_mutex_lock(&guard->making);
-	err = look_at_table(guard, conn);
-	pthread_mutex_unlock(&guard->making);
+	pthread_mutex_lock(&guard->build_lock);
+	err = refresh_from_table(guard, conn);
+	pthread_mutex_unlock(&guard->build_lock);
 	pg_pool_give(guard->config.postgres, conn);
 	return err;
 }
@@ -149,26 +152,28 @@ static enum err look(struct host_guard *guard)
 static void run(void *ctx)
 {
 	struct host_guard *guard = ctx;
-	bool was_read;
+	bool is_fresh;
 	do
-		was_read = look(guard) == OK;
-	while (!background_wait_ms(guard->background, was_read || guard->config.interval_ms < RETRY_MS
-	                                                      ? guard->config.interval_ms
-	                                                      : RETRY_MS));
+		is_fresh = refresh(guard) == OK;
+	while (!background_wait_ms(guard->thread, is_fresh || guard->config.interval_ms < RETRY_MS
+	                                                  ? guard->config.interval_ms
+	                                                  : RETRY_MS));
 }
 
 static double table_age_s(void *ctx)
 {
 	struct host_guard *guard = ctx;
-	return (double)(clock_steady_us(guard->config.clock) - atomic_load(&guard->seen_us)) / (double)CLOCK_US_PER_S;
+	return (double)(clock_steady_us(guard->config.clock) - atomic_load(&guard->checked_at_us)) /
+	       (double)CLOCK_US_PER_S;
 }
 
-static void make_metrics(struct host_guard *guard)
+static void register_metrics(struct host_guard *guard)
 {
 	struct metrics *metrics = guard->config.metrics;
-	guard->rules = metrics_gauge(metrics, "waymark_host_rules", "Hosts that are blocked or alone allowed.", NULL);
+	guard->rules = metrics_gauge(metrics, "waymark_host_rules", "Rules that block or allow hosts.", NULL);
 	metrics_gauge_callback(metrics, "waymark_blocked_hosts_age_seconds",
-	                       "Time since the table of blocked hosts was last looked at.", NULL, table_age_s, guard);
+	                       "Time since the last successful check of the table of blocked hosts.", NULL, table_age_s,
+	                       guard);
 }
 
 static struct file_watch *watch_files(struct host_guard *guard)
@@ -178,12 +183,12 @@ static struct file_watch *watch_files(struct host_guard *guard)
 	struct metrics *metrics = guard->config.metrics;
 	return file_watch_new(&(struct file_watch_config){
 		.files = files,
-		.count = sizeof(files) / sizeof(files[0]),
+		.count = ARRAY_SIZE(files),
 		.interval_ms = guard->config.interval_ms,
 		.read_total = metrics_counter(metrics, "waymark_host_files_read_total",
-	                                      "Times that a file of hosts was read again.", NULL),
+	                                      "Successful reloads of a host list file.", NULL),
 		.broken = metrics_gauge(metrics, "waymark_host_files_broken",
-	                                "Files of hosts that cannot be used as they are now.", NULL),
+	                                "Host list files whose current content cannot be used.", NULL),
 	});
 }
 
@@ -201,15 +206,15 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 {
 	struct host_guard *guard = mem_zero(sizeof(*guard));
 	guard->config = *config;
-	guard->version = UNSEEN;
-	guard->seen_us = clock_steady_us(config->clock);
+	guard->version = VERSION_UNKNOWN;
+	guard->checked_at_us = clock_steady_us(config->clock);
 	guard->policy = host_policy_new();
-	pthread_mutex_init(&guard->making, NULL);
+	pthread_mutex_init(&guard->build_lock, NULL);
 	pthread_rwlock_init(&guard->lock, NULL);
 	for (int i = 0; i < SOURCES; i++)
 		strbuf_init(&guard->lists[i], 1);
-	make_metrics(guard);
-	guard->background = background_new();
+	register_metrics(guard);
+	guard->thread = background_new();
 	guard->watch = watch_files(guard);
 	enum err err = read_files(guard);
 	if (err != OK) {
@@ -217,7 +222,7 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 		return err;
 	}
 	file_watch_start(guard->watch);
-	background_start(guard->background, "host-guard", run, guard);
+	background_start(guard->thread, "host-guard", run, guard);
 	*out = guard;
 	return OK;
 }
@@ -226,13 +231,13 @@ void host_guard_stop(struct host_guard *guard)
 {
 	if (!guard)
 		return;
-	background_free(guard->background);
+	background_free(guard->thread);
 	file_watch_free(guard->watch);
 	for (int i = 0; i < SOURCES; i++)
 		strbuf_clear(&guard->lists[i]);
 	host_policy_free(guard->policy);
 	pthread_rwlock_destroy(&guard->lock);
-	pthread_mutex_destroy(&guard->making);
+	pthread_mutex_destroy(&guard->build_lock);
 	free(guard);
 }
 

@@ -1,13 +1,17 @@
 /*
- * Safe from any thread. Which hosts links may lead to as of now: what the operator's files say (host_list.h) and what
- * admins have blocked (blocked_host_store.h), as one policy (host_policy.h) that is made anew when one of them changes.
+ * The hosts that links may lead to right now. It combines the operator's files (host_list.h) and
+ * the hosts that administrators have blocked (blocked_host_store.h) into one policy
+ * (host_policy.h), and rebuilds the policy when one of them changes.
  *
- * The table is looked at every interval_ms, and every second while PostgreSQL is away; a file is read again when it has
- * changed and stood still (file_watch.h). A change is therefore known everywhere after two intervals. What cannot be
- * read changes nothing: the list that was read last goes on, and so does a judgement while another policy is made.
+ * A thread checks the table every interval_ms, and every second while PostgreSQL is down. A file is
+ * reloaded after it has changed (file_watch.h). So a change takes effect everywhere within two
+ * intervals. If a source cannot be read, its last content stays in effect. Checks do not wait for a
+ * rebuild.
  *
- * Metrics: waymark_host_rules, waymark_host_files_read_total, waymark_host_files_broken, and
- * waymark_blocked_hosts_age_seconds, since the table was last seen.
+ * Metrics: waymark_host_rules, waymark_host_files_read_total, waymark_host_files_broken and
+ * waymark_blocked_hosts_age_seconds (time since the last successful check of the table).
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_LINKS_HOST_GUARD_H
 #define WAYMARK_LIB_LINKS_HOST_GUARD_H
@@ -26,22 +30,28 @@ struct host_guard;
 struct host_guard_config {
 	const char *blocked_file; /* "" = none; borrowed */
 	const char *allowed_file;
-	struct pg_pool *postgres; /* borrowed; one connection at a time */
+	struct pg_pool *postgres; /* borrowed; uses one connection at a time */
 	int64_t interval_ms;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
 };
 
-/* Reads the files, and the table in a thread of its own. ERR_INVALID: a file cannot be used (logged). */
+/*
+ * Reads the files, then starts a thread that reads the table. ERR_INVALID: a file cannot be used
+ * (logged).
+ */
 enum err host_guard_start(const struct host_guard_config *config, struct host_guard **out) MUST_CHECK;
 /* NULL is allowed. */
 void host_guard_stop(struct host_guard *guard);
 
-/* url: a destination in its normal form. */
+/* url is a destination in normal form. */
 enum host_policy_verdict host_guard_judge(struct host_guard *guard, const char *url);
 
-/* Looks at the table at once, over a connection of the caller's: who has changed it sees its change. */
+/*
+ * Checks the table at once, over the caller's connection. Call it after changing the table, so that
+ * the caller sees its own change.
+ */
 void host_guard_look(struct host_guard *guard, struct pg_conn *conn);
 
 #endif

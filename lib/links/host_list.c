@@ -4,29 +4,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PIECE_BYTES 16384
+#define CHUNK_BYTES 16384
 
-static enum err refuse(char reason[static HOST_LIST_REASON_SIZE], const char *because)
+static enum err reject(char reason[static HOST_LIST_REASON_SIZE], const char *text)
 {
-	snprintf(reason, HOST_LIST_REASON_SIZE, "%s", because);
+	snprintf(reason, HOST_LIST_REASON_SIZE, "%s", text);
 	return ERR_INVALID;
 }
 
 static enum err read_file(const char *path, struct strbuf *text, char reason[static HOST_LIST_REASON_SIZE])
 {
 	FILE *file = fopen(path, "re");
-	char piece[PIECE_BYTES];
+	char chunk[CHUNK_BYTES];
 	size_t len;
 	bool failed = !file;
-	while (!failed && (len = fread(piece, 1, sizeof(piece), file)) > 0 && strbuf_status(text) == OK)
-		strbuf_add(text, piece, len);
+	while (!failed && (len = fread(chunk, 1, sizeof(chunk), file)) > 0 && strbuf_status(text) == OK)
+		strbuf_add(text, chunk, len);
 	failed = failed || ferror(file);
-	int because = errno;
+	int saved_errno = errno;
 	if (file)
 		fclose(file);
 	if (!failed)
-		return strbuf_status(text) == OK ? OK : refuse(reason, "is too long");
-	snprintf(reason, HOST_LIST_REASON_SIZE, "cannot be read: %s", strerrordesc_np(because));
+		return strbuf_status(text) == OK ? OK : reject(reason, "is too long");
+	snprintf(reason, HOST_LIST_REASON_SIZE, "cannot be read: %s", strerrordesc_np(saved_errno));
 	return ERR_UNAVAILABLE;
 }
 
@@ -39,12 +39,12 @@ static enum err check_text(const struct strbuf *text, enum host_policy_kind kind
 	size_t count = host_policy_count(policy);
 	host_policy_free(policy);
 	if (err == ERR_LIMIT || count > HOST_LIST_RULES_MAX)
-		return refuse(reason, "names too many hosts");
+		return reject(reason, "has too many hosts");
 	if (err == OK && count == 0 && kind == HOST_POLICY_ALLOW)
-		return refuse(reason, "allows no host at all");
+		return reject(reason, "does not allow any host");
 	if (err != OK)
 		snprintf(reason, HOST_LIST_REASON_SIZE,
-		         "line %zu is no host (write example.com or .example.com, or xn--… for other letters)", line);
+		         "line %zu is not a host: write example.com or .example.com, non-ASCII names as xn--…", line);
 	return err;
 }
 

@@ -1,6 +1,7 @@
 /*
- * Names stand in one table of open addressing under a hash of their bytes from the last to the first. So all names that
- * stand above a host are met on one walk along it: at each dot the hash so far is that of one of them.
+ * Names are in one open-addressing hash table, hashed from their last byte to the first. So one
+ * pass over a host from its end finds all its parent domains: at each dot, the hash so far is the
+ * hash of one of them.
  */
 #include "lib/links/host_policy.h"
 
@@ -12,26 +13,26 @@
 #include "lib/base/mem.h"
 #include "lib/net/ipv6_host.h"
 
-#define FIRST_ROOM 64
+#define INITIAL_CAPACITY 64
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 #define HASH_FACTOR UINT64_C(0x100000001b3)
-#define BELOW(kind) ((kind) << 2) /* the same for everything below the name */
+#define BELOW(kind) ((kind) << 2) /* the same for all subdomains of the name */
 
 struct rule {
-	char *name; /* lower case; NULL = a free place */
+	char *name; /* lower case; NULL = a free slot */
 	uint64_t hash;
 	uint16_t len;
-	uint16_t kinds; /* of enum host_policy_kind, and BELOW them */
+	uint16_t kinds; /* enum host_policy_kind and BELOW(kind), combined */
 };
 
 struct host_policy {
 	struct rule *rules;
-	size_t room; /* a power of two, at least twice count */
+	size_t capacity; /* a power of two, at least twice count */
 	size_t count;
 	bool only_allowed;
 };
 
-/* A host in the form that the table has. */
+/* A host in the normal form of the table. */
 struct name {
 	char text[HOST_POLICY_NAME_MAX + 1];
 	size_t len;
@@ -41,8 +42,8 @@ struct name {
 struct host_policy *host_policy_new(void)
 {
 	struct host_policy *policy = mem_zero(sizeof(*policy));
-	policy->room = FIRST_ROOM;
-	policy->rules = mem_array(policy->room, sizeof(*policy->rules));
+	policy->capacity = INITIAL_CAPACITY;
+	policy->rules = mem_array(policy->capacity, sizeof(*policy->rules));
 	return policy;
 }
 
@@ -50,7 +51,7 @@ void host_policy_free(struct host_policy *policy)
 {
 	if (!policy)
 		return;
-	for (size_t i = 0; i < policy->room; i++)
+	for (size_t i = 0; i < policy->capacity; i++)
 		free(policy->rules[i].name);
 	free(policy->rules);
 	free(policy);
@@ -74,11 +75,14 @@ static uint64_t hash_of(const char *name, size_t len)
 	return hash;
 }
 
-/* Where the name is, or the free place where it would be. */
+/* Returns the slot of the name, or the free slot where it belongs. */
 static struct rule *find(const struct host_policy *policy, uint64_t hash, const char *name, size_t len)
 {
-	/* The lowest bits of a product know the lowest bits of its factors alone. */
-	for (size_t i = (hash ^ hash >> 32) & (policy->room - 1);; i = (i + 1) & (policy->room - 1)) {
+	/*
+	 * Mix in the high bits: the low bits of a product depend only on the low bits of its
+	 * factors.
+	 */
+	for (size_t i = (hash ^ hash >> 32) & (policy->capacity - 1);; i = (i + 1) & (policy->capacity - 1)) {
 		struct rule *rule = &policy->rules[i];
 		if (!rule->name || (rule->hash == hash && rule->len == len && memcmp(rule->name, name, len) == 0))
 			return rule;
@@ -88,9 +92,9 @@ static struct rule *find(const struct host_policy *policy, uint64_t hash, const 
 static void grow(struct host_policy *policy)
 {
 	struct host_policy larger = *policy;
-	larger.room = policy->room * 2;
-	larger.rules = mem_array(larger.room, sizeof(*larger.rules));
-	for (size_t i = 0; i < policy->room; i++) {
+	larger.capacity = policy->capacity * 2;
+	larger.rules = mem_array(larger.capacity, sizeof(*larger.rules));
+	for (size_t i = 0; i < policy->capacity; i++) {
 		const struct rule *rule = &policy->rules[i];
 		if (rule->name)
 			*find(&larger, rule->hash, rule->name, rule->len) = *rule;
@@ -99,7 +103,7 @@ static void grow(struct host_policy *policy)
 	*policy = larger;
 }
 
-/* One that is an IPv4 address has the name of that. */
+/* An IPv6 address that embeds an IPv4 address gets the name of the latter. */
 static bool read_ipv6(const char *text, size_t len, struct name *out)
 {
 	if (!ipv6_host_is_ipv4(text, len, out->text) && !ipv6_host_normalise(text, len, out->text))
@@ -116,7 +120,7 @@ static char lower(char c)
 	return c;
 }
 
-/* As browsers tell them: by a last label of digits. */
+/* Browsers recognise IPv4 addresses in the same way: by a last label of digits. */
 static bool ends_in_number(const struct name *name)
 {
 	size_t begin = name->len;
@@ -125,7 +129,7 @@ static bool ends_in_number(const struct name *name)
 	return begin < name->len && (begin == 0 || name->text[begin - 1] == '.');
 }
 
-/* False for what is longer than a name. */
+/* False if text is longer than a name can be. */
 static bool read_name(const char *text, size_t len, struct name *out)
 {
 	if (len > 0 && text[0] == '[')
@@ -142,7 +146,7 @@ static bool read_name(const char *text, size_t len, struct name *out)
 	return true;
 }
 
-static bool is_good_rule(const struct name *name)
+static bool is_valid_rule(const struct name *name)
 {
 	struct in_addr address;
 	if (name->text[0] == '[')
@@ -160,22 +164,22 @@ enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind,
 {
 	struct name name;
 	bool has_below = len > 0 && rule[0] == '.';
-	if (!read_name(rule + has_below, len - has_below, &name) || !is_good_rule(&name))
+	if (!read_name(rule + has_below, len - has_below, &name) || !is_valid_rule(&name))
 		return ERR_INVALID;
 	if (policy->count == HOST_POLICY_RULES_MAX)
 		return ERR_LIMIT;
-	if (policy->count * 2 >= policy->room)
+	if (policy->count * 2 >= policy->capacity)
 		grow(policy);
 
 	uint64_t hash = hash_of(name.text, name.len);
-	struct rule *place = find(policy, hash, name.text, name.len);
-	if (!place->name) {
-		*place = (struct rule){ mem_text_n(name.text, name.len), hash, (uint16_t)name.len, 0 };
+	struct rule *slot = find(policy, hash, name.text, name.len);
+	if (!slot->name) {
+		*slot = (struct rule){ mem_text_n(name.text, name.len), hash, (uint16_t)name.len, 0 };
 		policy->count++;
 	}
-	place->kinds |= (uint16_t)kind;
+	slot->kinds |= (uint16_t)kind;
 	if (has_below && !name.is_address)
-		place->kinds |= (uint16_t)BELOW(kind);
+		slot->kinds |= (uint16_t)BELOW(kind);
 	policy->only_allowed |= kind == HOST_POLICY_ALLOW;
 	return OK;
 }
@@ -219,7 +223,7 @@ enum err host_policy_add_list(struct host_policy *policy, enum host_policy_kind 
 	return OK;
 }
 
-/* Between "://" and the port. */
+/* Finds the part between "://" and the port. */
 static void find_host(const char *url, const char **host, size_t *len)
 {
 	const char *begin = strstr(url, "://");
@@ -233,7 +237,7 @@ static void find_host(const char *url, const char **host, size_t *len)
 		*len = (size_t)(colon - *host);
 }
 
-/* What rules say of the name itself and of those above it, as kinds without BELOW. */
+/* Combines the kinds of the rules for the name and its parent domains, without BELOW. */
 static unsigned kinds_of(const struct host_policy *policy, const struct name *name)
 {
 	unsigned kinds = 0;

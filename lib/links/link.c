@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
+
 struct name {
 	int value;
 	const char *text;
@@ -18,8 +20,6 @@ static const struct name types[] = {
 	{ LINK_TYPE_PERMANENT, "PERMANENT" },
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *name_of(const struct name *names, size_t count, int value)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -29,7 +29,7 @@ static const char *name_of(const struct name *names, size_t count, int value)
 	return "";
 }
 
-/* 0: no such name. */
+/* 0 if there is no such name. */
 static int value_of(const struct name *names, size_t count, const char *text)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -53,12 +53,12 @@ bool link_redirect_status_is_valid(int64_t status)
 
 const char *link_state_name(enum link_state state)
 {
-	return name_of(states, COUNT_OF(states), (int)state);
+	return name_of(states, ARRAY_SIZE(states), (int)state);
 }
 
 enum err link_state_parse(const char *name, enum link_state *state)
 {
-	int value = value_of(states, COUNT_OF(states), name);
+	int value = value_of(states, ARRAY_SIZE(states), name);
 	if (value == 0)
 		return ERR_INVALID;
 	*state = (enum link_state)value;
@@ -67,12 +67,12 @@ enum err link_state_parse(const char *name, enum link_state *state)
 
 const char *link_type_name(enum link_type type)
 {
-	return name_of(types, COUNT_OF(types), (int)type);
+	return name_of(types, ARRAY_SIZE(types), (int)type);
 }
 
 enum err link_type_parse(const char *name, enum link_type *type)
 {
-	int value = value_of(types, COUNT_OF(types), name);
+	int value = value_of(types, ARRAY_SIZE(types), name);
 	if (value == 0)
 		return ERR_INVALID;
 	*type = (enum link_type)value;

@@ -1,6 +1,6 @@
 /*
- * Pure. What a link is, and whether it may be followed. The same words stand in SQL, proto/waymark/v1/link_event.proto
- * and JSON. Times are microseconds since 1970-01-01T00:00:00Z, 0 = never.
+ * A link, and whether it may be followed. SQL, proto/waymark/v1/link_event.proto and JSON use the
+ * same words. Times are in microseconds since 1970-01-01T00:00:00Z; 0 = never. Pure.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_H
 #define WAYMARK_LIB_LINKS_LINK_H
@@ -38,7 +38,7 @@ enum link_change {
 	LINK_CHANGE_PURGED = 9,
 };
 
-/* What answering a visitor takes; all that caches keep. A value: copy it freely. */
+/* What a redirect needs, and all that caches store. Holds no pointers: copy it freely. */
 struct link_entry {
 	int64_t id;
 	int64_t version;
@@ -55,25 +55,30 @@ struct link_tags {
 	char tag[LINK_TAGS_MAX][LINK_TAG_SIZE];
 };
 
-/* The whole link, as its owner sees it. A value (about 9 KB: keep arrays of them on the heap). */
+/* The whole link, as its owner sees it. Holds no pointers. About 9 KB: keep arrays on the heap. */
 struct link {
 	struct link_entry entry;
 	enum link_type type;
-	int64_t owner_id; /* 0 = nobody's */
-	enum link_state
-		state_before_deletion; /* of a DELETED link: what restoring brings back; 0 = not known. Not in events. */
+	int64_t owner_id; /* 0 = no owner */
+	/*
+	 * Of a DELETED link: the state that restoring it brings back; 0 = unknown. Not in events.
+	 */
+	enum link_state state_before_deletion;
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
 	int64_t created_at_us;
 	int64_t updated_at_us;
 };
 
-/* The state at a time: ACTIVE with expires_at <= now is EXPIRED, whether or not anybody has written it down yet. */
+/*
+ * The state at a given time. An ACTIVE link with expires_at <= now counts as EXPIRED, even if the
+ * database still says ACTIVE.
+ */
 enum link_state link_state_at(const struct link_entry *entry, int64_t now_us);
 
 bool link_redirect_status_is_valid(int64_t status); /* 301, 302, 307, 308 */
 
-/* "ACTIVE" … and back. ERR_INVALID: no such word. */
+/* The names "ACTIVE" … and back. ERR_INVALID: unknown name. */
 const char *link_state_name(enum link_state state);
 enum err link_state_parse(const char *name, enum link_state *state) MUST_CHECK;
 const char *link_type_name(enum link_type type);

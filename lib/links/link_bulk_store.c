@@ -8,7 +8,7 @@
 #include "lib/links/outbox.h"
 #include "lib/net/sql_column.h"
 
-/* Of a sql_column: its own bytes, and those of each value. */
+/* Bytes of a sql_column itself, and per value. */
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
 
@@ -27,7 +27,7 @@ static const struct {
 	[TAGS] = { SQL_COLUMN_TEXT, LINK_ROW_TAGS_SIZE },
 };
 
-static enum err put_row(struct sql_column rows[static COLUMNS], const struct link_store_new *new_link)
+static enum err add_row(struct sql_column rows[static COLUMNS], const struct link_store_new *new_link)
 {
 	char tags[LINK_ROW_TAGS_SIZE];
 	enum err err = link_row_join_tags(new_link->tags, tags);
@@ -44,8 +44,9 @@ static enum err put_row(struct sql_column rows[static COLUMNS], const struct lin
 }
 
 /*
- * A slug that is waited for may have been purged when the wait ends: then the tables' trigger refuses the whole
- * statement (docs/decisions/0005-slugs-are-never-reused.md). The time 1970 stands for none.
+ * If this statement waits for the lock of a slug, the link may have been purged by the time it gets
+ * the lock. Then the trigger of the tables rejects the whole statement
+ * (docs/decisions/0005-slugs-are-never-reused.md). The time 1970 stands for no time.
  */
 static enum err insert_rows(struct pg_conn *conn, struct sql_column columns_of[static COLUMNS], int64_t owner_id,
                             struct pg_result **rows)
@@ -64,104 +65,106 @@ static enum err insert_rows(struct pg_conn *conn, struct sql_column columns_of[s
 		"SELECT slug, 'PERMANENT', redirect_status, original_url, NULLIF(expires_at, 'epoch'), "
 		"NULLIF(expired_url, ''), title, " LINK_ROW_TAGS_FROM_TEXT(
 			"tags") ", $8, at, at "
-				"FROM (SELECT new.*, statement_timestamp() + place * interval '1 microsecond' AS at "
+				"FROM (SELECT new.*, statement_timestamp() + ordinal * interval '1 microsecond' AS at "
 				"FROM unnest($1::text[], $2::smallint[], $3::text[], $4::timestamptz[], $5::text[], "
 				"$6::text[], $7::text[]) WITH ORDINALITY AS new (slug, redirect_status, original_url, "
-				"expires_at, expired_url, title, tags, place)) AS new "
+				"expires_at, expired_url, title, tags, ordinal)) AS new "
 				"WHERE NOT EXISTS (SELECT FROM link_tombstones WHERE link_tombstones.slug = new.slug) "
 				"ORDER BY slug COLLATE \"C\" "
 				"ON CONFLICT (slug) DO NOTHING RETURNING " LINK_ROW_COLUMNS,
 		&params, rows);
 }
 
-static enum err insert(struct pg_conn *conn, const struct link_store_new *news, size_t count, struct pg_result **rows)
+static enum err insert(struct pg_conn *conn, const struct link_store_new *new_links, size_t count,
+                       struct pg_result **rows)
 {
-	struct sql_column put[COLUMNS];
+	struct sql_column new_columns[COLUMNS];
 	enum err err = OK;
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&put[i], columns[i].type,
+		sql_column_init(&new_columns[i], columns[i].type,
 		                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[i].bytes_max));
 	for (size_t i = 0; err == OK && i < count; i++)
-		err = put_row(put, &news[i]);
+		err = add_row(new_columns, &new_links[i]);
 	if (err == OK)
-		err = insert_rows(conn, put, news[0].owner_id, rows);
+		err = insert_rows(conn, new_columns, new_links[0].owner_id, rows);
 	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_clear(&put[i]);
+		sql_column_clear(&new_columns[i]);
 	return err;
 }
 
-/* Where each slug stands in what was asked for. */
-struct place {
+/* The position of each slug in the request. */
+struct position {
 	const char *slug;
 	size_t index;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_positions(const void *a, const void *b)
 {
-	return strcmp(((const struct place *)a)->slug, ((const struct place *)b)->slug);
+	return strcmp(((const struct position *)a)->slug, ((const struct position *)b)->slug);
 }
 
-static struct place *sort_places(const struct link_store_new *news, size_t count)
+static struct position *sort_positions(const struct link_store_new *new_links, size_t count)
 {
-	struct place *places = mem_array(count, sizeof(*places));
+	struct position *positions = mem_array(count, sizeof(*positions));
 	for (size_t i = 0; i < count; i++)
-		places[i] = (struct place){ news[i].slug, i };
-	qsort(places, count, sizeof(*places), compare_places);
-	return places;
+		positions[i] = (struct position){ new_links[i].slug, i };
+	qsort(positions, count, sizeof(*positions), compare_positions);
+	return positions;
 }
 
-/* Rows come in the order in which they were inserted, which is not the caller's. */
-static enum err take_rows(const struct pg_result *rows, const struct place *places, size_t count, struct link *links,
-                          bool *is_made)
+/* Rows come in the order of insertion, which differs from the caller's order. */
+static enum err read_created(const struct pg_result *rows, const struct position *positions, size_t count,
+                             struct link *links, bool *is_created)
 {
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
-		const struct place wanted = { .slug = pg_result_text(rows, i, 1) };
-		const struct place *place = bsearch(&wanted, places, count, sizeof(*places), compare_places);
-		if (!place)
+		const struct position key = { .slug = pg_result_text(rows, i, 1) };
+		const struct position *position =
+			bsearch(&key, positions, count, sizeof(*positions), compare_positions);
+		if (!position)
 			return ERR_INTERNAL;
-		enum err err = link_row_read(rows, i, &links[place->index]);
+		enum err err = link_row_read(rows, i, &links[position->index]);
 		if (err != OK)
 			return err;
-		is_made[place->index] = true;
+		is_created[position->index] = true;
 	}
 	return OK;
 }
 
-static enum err record(struct pg_conn *conn, const struct link *links, const bool *is_made, size_t count)
+static enum err record_created(struct pg_conn *conn, const struct link *links, const bool *is_created, size_t count)
 {
-	struct outbox_bundle bundle;
-	outbox_bundle_init(&bundle, OUTBOX_URGENT, count);
+	struct outbox_bundle events;
+	outbox_bundle_init(&events, OUTBOX_URGENT, count);
 	for (size_t i = 0; i < count; i++) {
 		struct link_event event;
-		if (!is_made[i])
+		if (!is_created[i])
 			continue;
-		link_row_describe(&links[i], LINK_CHANGE_CREATED, &event);
-		outbox_bundle_put(&bundle, &event);
+		link_row_to_event(&links[i], LINK_CHANGE_CREATED, &event);
+		outbox_bundle_put(&events, &event);
 	}
-	enum err err = outbox_bundle_add(&bundle, conn);
-	outbox_bundle_clear(&bundle);
+	enum err err = outbox_bundle_add(&events, conn);
+	outbox_bundle_clear(&events);
 	return err;
 }
 
-enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *news, size_t count,
-                                struct link *links, bool *is_made)
+enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *new_links, size_t count,
+                                struct link *links, bool *is_created)
 {
 	if (count > LINK_BULK_STORE_MAX)
 		return ERR_LIMIT;
 	for (size_t i = 0; i < count; i++)
-		is_made[i] = false;
+		is_created[i] = false;
 	if (count == 0)
 		return OK;
 	struct pg_result *rows = NULL;
-	struct place *places = sort_places(news, count);
-	enum err err = insert(conn, news, count, &rows);
+	struct position *positions = sort_positions(new_links, count);
+	enum err err = insert(conn, new_links, count, &rows);
 	if (err == OK)
-		err = take_rows(rows, places, count, links, is_made);
+		err = read_created(rows, positions, count, links, is_created);
 	if (err == OK)
-		err = record(conn, links, is_made, count);
+		err = record_created(conn, links, is_created, count);
 	pg_result_free(rows);
-	free(places);
+	free(positions);
 	return err;
 }

@@ -1,6 +1,8 @@
 /*
- * One thread at a time per connection. Many links made at once: the tables links and outbox, one statement each. The
- * caller begins and commits. Errors of pg_conn_query pass through.
+ * Creates many links at once: one statement for the table links and one for the outbox. The caller
+ * begins and commits the transaction. Errors of pg_conn_query pass through.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_BULK_STORE_H
 #define WAYMARK_LIB_LINKS_LINK_BULK_STORE_H
@@ -13,17 +15,18 @@
 #define LINK_BULK_STORE_MAX 1000
 
 /*
- * Makes PERMANENT links of one owner, in an order of slugs, so that no two callers wait for each other in a circle; in
- * lists they stand in the order given. is_made[i] says whether news[i] was made, as links[i]; false: its slug is taken,
- * or was once. news: distinct slugs, owner_id that of the first, no claim tokens.
- *   ERR_LIMIT      more than LINK_BULK_STORE_MAX
- *   ERR_CONFLICT   somebody purged a link of such a slug just now, or two transactions waited for each other: roll back
- *                  and begin anew
- *   ERR_NOT_FOUND  there is no such owner
- *   ERR_INVALID    a constraint or a tag refuses one of them
- * After each error the transaction can only be rolled back.
+ * Creates PERMANENT links of one owner. It locks slugs in a fixed order, so that concurrent callers
+ * never deadlock; lists show the links in the order given. is_created[i] tells whether new_links[i]
+ * was created, as links[i]. If not, its slug is taken or was used before. new_links must have
+ * distinct slugs, no claim tokens, and the owner_id of the first one.
+ *   ERR_LIMIT      more than LINK_BULK_STORE_MAX links
+ *   ERR_CONFLICT   a link with one of the slugs was purged just now, or two transactions
+ *                  deadlocked: roll back and try again
+ *   ERR_NOT_FOUND  the owner does not exist
+ *   ERR_INVALID    a constraint or a tag rejects one of the links
+ * After any error the transaction can only be rolled back.
  */
-enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *news, size_t count,
-                                struct link *links, bool *is_made) MUST_CHECK;
+enum err link_bulk_store_create(struct pg_conn *conn, const struct link_store_new *new_links, size_t count,
+                                struct link *links, bool *is_created) MUST_CHECK;
 
 #endif

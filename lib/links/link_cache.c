@@ -12,17 +12,18 @@
 #include "lib/base/strbuf.h"
 
 /*
- * A value is text, in one of three kinds:
+ * A value is text of one of three kinds:
  *
- *   2 generation version id state redirect_status expires_at_us original_url_len original_url expired_url
- *   ? generation            PostgreSQL has no such slug
- *   ~ generation mark       nothing yet: the place of an entry that somebody is reading, or about to commit
+ *   2 generation version id state redirect_status expires_at_us original_url_len
+ *     original_url expired_url    an entry
+ *   ? generation                  PostgreSQL has no such slug
+ *   ~ generation token            a reservation for an entry that is being read or committed
  *
- * with one space between words, and one before original_url; none between the two URLs. "2" is the number of this form:
- * whatever else is there is none of ours, and reads as a miss.
+ * Words are separated by one space. There is one before original_url and none between the URLs. "2"
+ * is the version of this format. Any other value is not ours and reads as a miss.
  */
 #define FORM "2"
-#define UNKNOWN "?"
+#define UNKNOWN_KIND "?"
 #define KEY_PREFIX "link:"
 #define KEY_SIZE (sizeof(KEY_PREFIX) + SLUG_LENGTH_MAX)
 #define NUMBERS 7
@@ -30,9 +31,10 @@
 #define VALUE_MAX (sizeof(FORM) + (size_t)NUMBERS * (NUMBER_TEXT + 1) + 2 * (size_t)LINK_URL_MAX)
 
 /*
- * What the scripts know of a value: its kind, its generation, and its version or mark; nothing for a value of another
- * form. Versions are compared as decimal texts without leading zeroes (longer is larger): Lua's numbers are doubles, in
- * which large versions would be equal. KEYS[1]: the key. ARGV[1]: the generation.
+ * Common prefix of the scripts. It parses the kind, the generation and the version or token of a
+ * value; nothing for a value in another format. Scripts compare versions as decimal texts without
+ * leading zeros (longer is larger), because large versions would be equal as Lua's doubles.
+ * KEYS[1]: the key. ARGV[1]: the generation.
  */
 #define READ_OLD                                                                                                       \
 	"local old = redis.call('GET', KEYS[1]) "                                                                      \
@@ -40,43 +42,46 @@
 	"if old then kind, generation, rest = string.match(old, '^([2?~]) (%d+) ?(%w*)') end "                         \
 	"local age = kind and tonumber(ARGV[1]) - tonumber(generation) "
 
-enum put { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
+enum put_outcome { PUT_KEPT = 0, PUT_DONE = 1, PUT_NOTHING = 2, PUT_BEHIND = 3 };
 
 /*
- * ARGV: generation, version, value, seconds to live, mark. What memory has no room for goes: something older may be
- * there.
+ * ARGV: generation, version, value, TTL in seconds, token. If memory is too short for the value,
+ * the key is deleted, because it may hold something older.
  */
-static const char put_entry[] =
+static const char put_entry_script[] =
 	READ_OLD "if not old then return 2 end "
 		 "if age and age < 0 then return 3 end "
 		 "local here = age == 0 and kind "
 		 "if here == '2' and (#rest > #ARGV[2] or (#rest == #ARGV[2] and rest >= ARGV[2])) then return 0 end "
 		 "if here == '2' or (here == '~' and rest == ARGV[5]) then "
-		 "local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-		 "if not done.err then return 1 end "
+		 "local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+		 "if not outcome.err then return 1 end "
 		 "end "
 		 "redis.call('DEL', KEYS[1]) "
 		 "return 2";
 
 /*
- * ARGV: generation, mark, value, seconds to live. An entry of what is not there was purged, or comes at this moment;
- * who is about to put one has read it before.
+ * ARGV: generation, token, value, TTL in seconds. An existing entry belongs to a link that was
+ * purged, or that is being created right now. Callers read the key before they use this script.
  */
-static const char put_unknown[] = READ_OLD
+static const char put_unknown_script[] = READ_OLD
 	"if kind == '2' or (kind == '~' and (age ~= 0 or rest ~= ARGV[2])) then redis.call('DEL', KEYS[1]) end "
 	"if age ~= 0 or kind ~= '~' or rest ~= ARGV[2] then return 2 end "
-	"local done = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
-	"if done.err then return 2 end "
+	"local outcome = redis.pcall('SET', KEYS[1], ARGV[3], 'EX', ARGV[4]) "
+	"if outcome.err then return 2 end "
 	"return 1";
 
-/* ARGV: generation, mark, seconds to live, "1" to take the place of an unknown slug. Gives the mark that is there. */
-static const char reserve[] =
+/*
+ * ARGV: generation, token, TTL in seconds, "1" to replace an unknown slug. Returns the token that
+ * is in place.
+ */
+static const char reserve_script[] =
 	READ_OLD "if age and age < 0 then return '' end "
 		 "local here = age == 0 and kind "
 		 "if here == '~' then return rest end "
 		 "if here == '2' or (here == '?' and ARGV[4] ~= '1') then return '' end "
-		 "local done = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
-		 "if done.err then return '' end "
+		 "local outcome = redis.pcall('SET', KEYS[1], '~ ' .. ARGV[1] .. ' ' .. ARGV[2], 'EX', ARGV[3]) "
+		 "if outcome.err then return '' end "
 		 "return ARGV[2]";
 
 static void encode(const struct link_entry *entry, int64_t generation, struct strbuf *out)
@@ -88,7 +93,7 @@ static void encode(const struct link_entry *entry, int64_t generation, struct st
 	strbuf_add_text(out, entry->expired_url);
 }
 
-/* Reads digits and the space behind them; NULL when they are not of that form. */
+/* Parses digits and the following space; NULL if they are malformed. */
 static const char *read_number(const char *at, const char *end, int64_t *out)
 {
 	const char *space = memchr(at, ' ', (size_t)(end - at));
@@ -107,7 +112,7 @@ static const char *read_text(const char *at, int64_t len, char *out)
 	return at + len;
 }
 
-/* out is in no particular state when it is false. */
+/* If it returns false, the content of out is undefined. */
 static bool decode(const char *value, size_t len, int64_t *generation, struct link_entry *out)
 {
 	const char *end = value + len;
@@ -138,9 +143,9 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 
 struct link_cache {
 	struct redis_pool *redis;
-	struct link_cache_trust *trust;
+	struct link_cache_trust *validity;
 	const struct log *log;
-	_Atomic int64_t log_again_us; /* steady */
+	_Atomic int64_t next_log_us; /* steady */
 };
 
 struct link_cache *link_cache_new(const struct link_cache_config *config)
@@ -148,7 +153,7 @@ struct link_cache *link_cache_new(const struct link_cache_config *config)
 	struct link_cache *cache = mem_zero(sizeof(*cache));
 	cache->redis = config->redis;
 	cache->log = config->log;
-	cache->trust = link_cache_trust_new(&(struct link_cache_trust_config){
+	cache->validity = link_cache_trust_new(&(struct link_cache_trust_config){
 		.redis = config->redis,
 		.clock = config->clock,
 		.log = config->log,
@@ -161,21 +166,21 @@ void link_cache_free(struct link_cache *cache)
 {
 	if (!cache)
 		return;
-	link_cache_trust_free(cache->trust);
+	link_cache_trust_free(cache->validity);
 	free(cache);
 }
 
 void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 {
-	link_cache_trust_require(cache->trust, generation);
+	link_cache_trust_require(cache->validity, generation);
 }
 
 bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_trusted *out)
 {
-	return link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, out);
+	return link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, out);
 }
 
-/* Cut at the longest slug: a longer one is nobody's. */
+/* Cut at the maximum length of a slug. No link has a longer one. */
 static struct redis_arg key_of(const char *slug, char key[static KEY_SIZE])
 {
 	size_t len = strnlen(slug, SLUG_LENGTH_MAX);
@@ -193,37 +198,39 @@ static const char *number_of(int64_t number, char text[static NUMBER_TEXT + 1])
 
 /* --- reading --- */
 
-static bool says_unknown(const char *value, size_t len, int64_t wanted)
+static bool is_unknown_value(const char *value, size_t len, int64_t generation_now)
 {
 	int64_t generation = 0;
-	return len > sizeof(UNKNOWN) && memcmp(value, UNKNOWN " ", sizeof(UNKNOWN)) == 0 &&
-	       number_parse(value + sizeof(UNKNOWN), 0, INT64_MAX, &generation) == OK && generation == wanted;
+	return len > sizeof(UNKNOWN_KIND) && memcmp(value, UNKNOWN_KIND " ", sizeof(UNKNOWN_KIND)) == 0 &&
+	       number_parse(value + sizeof(UNKNOWN_KIND), 0, INT64_MAX, &generation) == OK &&
+	       generation == generation_now;
 }
 
-static enum link_cache_answer read_value(const char *value, size_t len, int64_t wanted, struct link_entry *out)
+static enum link_cache_answer read_value(const char *value, size_t len, int64_t generation_now, struct link_entry *out)
 {
 	int64_t generation = 0;
 	if (!value)
 		return LINK_CACHE_MISS;
-	if (says_unknown(value, len, wanted))
+	if (is_unknown_value(value, len, generation_now))
 		return LINK_CACHE_UNKNOWN;
-	return decode(value, len, &generation, out) && generation == wanted ? LINK_CACHE_ENTRY : LINK_CACHE_MISS;
+	return decode(value, len, &generation, out) && generation == generation_now ? LINK_CACHE_ENTRY
+	                                                                            : LINK_CACHE_MISS;
 }
 
-/* Trust is asked for after the reply has come, and for the server that gave it. */
+/* Checks the validity after the reply has arrived, and for the server that sent it. */
 static enum link_cache_answer read_reply(const struct link_cache *cache, enum link_cache_trust_level level,
                                          const struct redis_reply *reply, uint64_t server, const char *slug,
                                          struct link_entry *out)
 {
-	struct link_cache_trusted trusted;
-	if (!link_cache_trust_now(cache->trust, level, &trusted) || trusted.server != server)
+	struct link_cache_trusted epoch;
+	if (!link_cache_trust_now(cache->validity, level, &epoch) || epoch.server != server)
 		return LINK_CACHE_AWAY;
 	size_t len = 0;
 	const char *value = redis_reply_bytes(reply, &len);
-	enum link_cache_answer answer = read_value(value, len, trusted.generation, out);
-	if (answer == LINK_CACHE_ENTRY)
+	enum link_cache_answer result = read_value(value, len, epoch.generation, out);
+	if (result == LINK_CACHE_ENTRY)
 		snprintf(out->slug, sizeof(out->slug), "%s", slug);
-	return answer;
+	return result;
 }
 
 static enum link_cache_answer get(struct link_cache *cache, enum link_cache_trust_level level, const char *slug,
@@ -231,16 +238,16 @@ static enum link_cache_answer get(struct link_cache *cache, enum link_cache_trus
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
-	struct link_cache_trusted trusted;
+	struct link_cache_trusted epoch;
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (!link_cache_trust_now(cache->trust, level, &trusted))
+	if (!link_cache_trust_now(cache->validity, level, &epoch))
 		return LINK_CACHE_AWAY;
 	if (redis_pool_call_at(cache->redis, args, 2, &reply, &server) != OK)
 		return LINK_CACHE_AWAY;
-	enum link_cache_answer answer = read_reply(cache, level, reply, server, slug, out);
+	enum link_cache_answer result = read_reply(cache, level, reply, server, slug, out);
 	redis_reply_free(reply);
-	return answer;
+	return result;
 }
 
 enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
@@ -253,50 +260,49 @@ enum link_cache_answer link_cache_get_last_resort(struct link_cache *cache, cons
 	return get(cache, LINK_CACHE_TRUST_LAST_RESORT, slug, out);
 }
 
-struct question {
+struct pending_get {
 	struct link_cache *cache;
-	link_cache_told told;
+	link_cache_told callback;
 	void *ctx;
 	char slug[SLUG_SIZE];
 };
 
-/* A Redis that refuses one GET refuses all of them: one line a second says it. */
-static void log_refusal(struct link_cache *cache, const char *error)
+/* If Redis rejects one GET, it rejects all of them. So this logs at most once a second. */
+static void log_error_reply(struct link_cache *cache, const char *error)
 {
 	int64_t now_us = clock_steady_us(clock_system());
-	int64_t again_us = atomic_load(&cache->log_again_us);
-	if (now_us >= again_us &&
-	    atomic_compare_exchange_strong(&cache->log_again_us, &again_us, now_us + CLOCK_US_PER_S))
-		log_warning(cache->log, "link_cache_refused", LOG_TEXT("message", error));
+	int64_t next_us = atomic_load(&cache->next_log_us);
+	if (now_us >= next_us && atomic_compare_exchange_strong(&cache->next_log_us, &next_us, now_us + CLOCK_US_PER_S))
+		log_warning(cache->log, "link_cache_error", LOG_TEXT("message", error));
 }
 
-static void answer_question(void *ctx, const struct redis_reply *reply, uint64_t server)
+static void finish_get(void *ctx, const struct redis_reply *reply, uint64_t server)
 {
-	struct question *q = ctx;
+	struct pending_get *q = ctx;
 	struct link_entry entry;
-	enum link_cache_answer answer = LINK_CACHE_AWAY;
+	enum link_cache_answer result = LINK_CACHE_AWAY;
 	const char *error = redis_reply_error(reply);
 	if (error)
-		log_refusal(q->cache, error);
+		log_error_reply(q->cache, error);
 	else if (reply)
-		answer = read_reply(q->cache, LINK_CACHE_TRUST_FULL, reply, server, q->slug, &entry);
-	q->told(q->ctx, answer, &entry);
+		result = read_reply(q->cache, LINK_CACHE_TRUST_FULL, reply, server, q->slug, &entry);
+	q->callback(q->ctx, result, &entry);
 	free(q);
 }
 
 enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
-                        link_cache_told told, void *ctx)
+                        link_cache_told callback, void *ctx)
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
-	struct link_cache_trusted trusted;
-	if (!link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, &trusted))
+	struct link_cache_trusted epoch;
+	if (!link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, &epoch))
 		return ERR_UNAVAILABLE;
-	redis_pipeline_demand(pipeline, trusted.server);
-	struct question *q = mem_zero(sizeof(*q));
-	*q = (struct question){ .cache = cache, .told = told, .ctx = ctx };
+	redis_pipeline_demand(pipeline, epoch.server);
+	struct pending_get *q = mem_zero(sizeof(*q));
+	*q = (struct pending_get){ .cache = cache, .callback = callback, .ctx = ctx };
 	snprintf(q->slug, sizeof(q->slug), "%s", slug);
-	enum err err = redis_pipeline_call(pipeline, args, 2, answer_question, q);
+	enum err err = redis_pipeline_call(pipeline, args, 2, finish_get, q);
 	if (err != OK)
 		free(q);
 	return err;
@@ -304,31 +310,31 @@ enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipelin
 
 /* --- filling --- */
 
-static void reserve_place(struct link_cache *cache, const char *slug, const char *even_if_unknown,
+static void reserve_place(struct link_cache *cache, const char *slug, const char *replaces_unknown,
                           struct link_cache_reservation *out)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1], mark[sizeof(out->mark)];
-	struct link_cache_trusted trusted;
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1], token[sizeof(out->token)];
+	struct link_cache_trusted epoch;
 	*out = (struct link_cache_reservation){ 0 };
-	if (!link_cache_trust_now(cache->trust, LINK_CACHE_TRUST_FULL, &trusted))
+	if (!link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, &epoch))
 		return;
-	entropy_text("0123456789abcdef", mark, sizeof(mark) - 1);
+	entropy_text("0123456789abcdef", token, sizeof(token) - 1);
 	const struct redis_arg args[] = {
 		key_of(slug, key),
-		REDIS_TEXT(number_of(trusted.generation, generation)),
-		REDIS_TEXT(mark),
+		REDIS_TEXT(number_of(epoch.generation, generation)),
+		REDIS_TEXT(token),
 		REDIS_TEXT(number_of(LINK_CACHE_RESERVATION_TTL_S, ttl_s)),
-		REDIS_TEXT(even_if_unknown),
+		REDIS_TEXT(replaces_unknown),
 	};
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (redis_pool_script_at(cache->redis, reserve, 1, args, 5, &reply, &server) != OK)
+	if (redis_pool_script_at(cache->redis, reserve_script, 1, args, 5, &reply, &server) != OK)
 		return;
 	size_t len = 0;
 	const char *given = redis_reply_bytes(reply, &len);
-	if (server == trusted.server && given && len == sizeof(out->mark) - 1) {
-		out->generation = trusted.generation;
-		memcpy(out->mark, given, sizeof(out->mark));
+	if (server == epoch.server && given && len == sizeof(out->token) - 1) {
+		out->generation = epoch.generation;
+		memcpy(out->token, given, sizeof(out->token));
 	}
 	redis_reply_free(reply);
 }
@@ -348,8 +354,8 @@ static int64_t jittered_ttl_s(void)
 	return LINK_CACHE_TTL_S - LINK_CACHE_TTL_S / 10 + (int64_t)entropy_below(2 * LINK_CACHE_TTL_S / 10 + 1);
 }
 
-static enum err put(struct link_cache *cache, int64_t generation, const char *mark, const struct link_entry *entry,
-                    enum put *done, uint64_t *server)
+static enum err put_value(struct link_cache *cache, int64_t generation, const char *token,
+                          const struct link_entry *entry, enum put_outcome *outcome, uint64_t *server)
 {
 	char key[KEY_SIZE], of[NUMBER_TEXT + 1], version[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1];
 	struct strbuf value;
@@ -361,22 +367,22 @@ static enum err put(struct link_cache *cache, int64_t generation, const char *ma
 		REDIS_TEXT(number_of(entry->version, version)),
 		{ value.data, value.len },
 		REDIS_TEXT(number_of(jittered_ttl_s(), ttl_s)),
-		REDIS_TEXT(mark),
+		REDIS_TEXT(token),
 	};
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script_at(cache->redis, put_entry, 1, args, 6, &reply, server);
+	enum err err = redis_pool_script_at(cache->redis, put_entry_script, 1, args, 6, &reply, server);
 	if (err == OK)
-		*done = (enum put)redis_reply_int(reply);
+		*outcome = (enum put_outcome)redis_reply_int(reply);
 	redis_reply_free(reply);
 	strbuf_clear(&value);
 	return err;
 }
 
-static enum err judge(enum put done)
+static enum err error_of(enum put_outcome outcome)
 {
-	if (done == PUT_BEHIND)
+	if (outcome == PUT_BEHIND)
 		return ERR_UNAVAILABLE;
-	return done == PUT_KEPT ? ERR_CONFLICT : OK;
+	return outcome == PUT_KEPT ? ERR_CONFLICT : OK;
 }
 
 enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reservation *reservation,
@@ -384,13 +390,13 @@ enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reser
 {
 	int64_t generation = reservation->generation;
 	if (generation == 0)
-		generation = link_cache_trust_generation(cache->trust);
+		generation = link_cache_trust_generation(cache->validity);
 	if (generation == 0)
 		return ERR_UNAVAILABLE;
-	enum put done;
+	enum put_outcome outcome;
 	uint64_t server;
-	enum err err = put(cache, generation, reservation->mark, entry, &done, &server);
-	return err == OK ? judge(done) : err;
+	enum err err = put_value(cache, generation, reservation->token, entry, &outcome, &server);
+	return err == OK ? error_of(outcome) : err;
 }
 
 enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry)
@@ -415,27 +421,27 @@ enum err link_cache_drop(struct link_cache *cache, const char *const *slugs, siz
 
 enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *to, const struct link_entry *entry)
 {
-	enum put done;
+	enum put_outcome outcome;
 	uint64_t server;
-	enum err err = put(cache, to->generation, "", entry, &done, &server);
+	enum err err = put_value(cache, to->generation, "", entry, &outcome, &server);
 	if (err == OK)
-		err = server == to->server ? judge(done) : ERR_UNAVAILABLE;
+		err = server == to->server ? error_of(outcome) : ERR_UNAVAILABLE;
 	return err;
 }
 
 enum err link_cache_fill_unknown(struct link_cache *cache, const struct link_cache_reservation *reservation,
                                  const char *slug)
 {
-	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN " ")],
+	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], value[NUMBER_TEXT + sizeof(UNKNOWN_KIND " ")],
 		ttl_s[NUMBER_TEXT + 1];
 	number_of(reservation->generation, generation);
-	snprintf(value, sizeof(value), UNKNOWN " %s", generation);
+	snprintf(value, sizeof(value), UNKNOWN_KIND " %s", generation);
 	const struct redis_arg args[] = {
 		key_of(slug, key),
 		REDIS_TEXT(generation),
-		REDIS_TEXT(reservation->mark),
+		REDIS_TEXT(reservation->token),
 		REDIS_TEXT(value),
 		REDIS_TEXT(number_of(LINK_CACHE_UNKNOWN_TTL_S, ttl_s)),
 	};
-	return redis_pool_script(cache->redis, put_unknown, 1, args, 5, NULL);
+	return redis_pool_script(cache->redis, put_unknown_script, 1, args, 5, NULL);
 }

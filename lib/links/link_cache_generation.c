@@ -14,9 +14,10 @@
 #define WORD_MAX 20
 
 /*
- * The value: "<number> <server> <beat>", the server in 16 hexadecimal digits. KEYS[1]. ARGV: number, server,
- * not_after_us. The reply: the verdict, the number that is there, the time. allow-oom: the value takes the place of one
- * as long, and without it nobody could use what a full Redis holds.
+ * The value is "<number> <server> <heartbeat>", the server in 16 hexadecimal digits. KEYS[1]. ARGV:
+ * number, server, not_after_us. The reply: the verdict, the current number, the time. The flag
+ * allow-oom is safe because the value replaces one of the same length, and without it a full Redis
+ * would be unusable.
  */
 static const char announce[] = "#!lua flags=allow-oom\n"
 			       "local time = redis.call('TIME') "
@@ -28,7 +29,7 @@ static const char announce[] = "#!lua flags=allow-oom\n"
 			       "redis.call('SET', KEYS[1], string.format('%s %s %.0f', ARGV[1], ARGV[2], now)) "
 			       "return {0, tonumber(ARGV[1]), now}";
 
-/* Takes the next word of the text, which begins at *at. */
+/* Copies the next word of the text and advances *at past it. */
 static bool next_word(const char **at, char word[static WORD_MAX + 1])
 {
 	size_t len = strcspn(*at, " ");
@@ -49,12 +50,12 @@ static bool read_server(const char *word, uint64_t *out)
 
 static enum err parse(const char *text, struct link_cache_generation *out)
 {
-	char number[WORD_MAX + 1], server[WORD_MAX + 1], beat[WORD_MAX + 1];
+	char number[WORD_MAX + 1], server[WORD_MAX + 1], heartbeat[WORD_MAX + 1];
 	struct link_cache_generation read;
-	if (!text || !next_word(&text, number) || !next_word(&text, server) || !next_word(&text, beat) || *text)
+	if (!text || !next_word(&text, number) || !next_word(&text, server) || !next_word(&text, heartbeat) || *text)
 		return ERR_NOT_FOUND;
 	if (number_parse(number, 1, INT64_MAX, &read.number) != OK || !read_server(server, &read.server) ||
-	    number_parse(beat, 0, INT64_MAX, &read.beat) != OK)
+	    number_parse(heartbeat, 0, INT64_MAX, &read.heartbeat) != OK)
 		return ERR_NOT_FOUND;
 	*out = read;
 	return OK;

@@ -1,7 +1,10 @@
 /*
- * Safe from any thread. The generation of Redis' content: a number that rises whenever Redis may hold something old, so
- * that everything of before reads as a miss (docs/decisions/0012-generation-of-redis.md). Redis key
- * link_cache:generation, written by the relay of links-api, read by whoever reads links from Redis.
+ * The generation of the content of Redis: a number that rises whenever Redis may hold something
+ * old. Everything of an earlier generation then reads as a miss
+ * (docs/decisions/0012-generation-of-redis.md). Redis key link_cache:generation; the relay of
+ * links-api writes it, readers of cached links read it.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CACHE_GENERATION_H
 #define WAYMARK_LIB_LINKS_LINK_CACHE_GENERATION_H
@@ -13,34 +16,35 @@
 
 struct link_cache_generation {
 	int64_t number;
-	uint64_t server; /* for which run of Redis it was announced (redis_conn_server) */
-	int64_t beat;    /* another one with each announcement */
+	uint64_t server;   /* the run of Redis that it was announced for (redis_conn_server) */
+	int64_t heartbeat; /* differs with each announcement */
 };
 
 /*
- * *server: who answered. ERR_NOT_FOUND: nothing was announced there, or something that is not of that form. Otherwise
- * as redis_pool_call.
+ * *server is the server that answered. ERR_NOT_FOUND: it has no announcement, or a malformed one.
+ * Other errors as redis_pool_call.
  */
 enum err link_cache_generation_read(struct redis_pool *redis, struct link_cache_generation *out,
                                     uint64_t *server) MUST_CHECK;
 
 enum link_cache_generation_verdict {
 	LINK_CACHE_GENERATION_ANNOUNCED,
-	LINK_CACHE_GENERATION_LATE,   /* it is past not_after_us */
-	LINK_CACHE_GENERATION_BEHIND, /* a higher one was announced: number */
+	LINK_CACHE_GENERATION_LATE,   /* not_after_us has passed */
+	LINK_CACHE_GENERATION_BEHIND, /* a higher generation has been announced: number */
 };
 
 struct link_cache_generation_answer {
 	enum link_cache_generation_verdict verdict;
 	int64_t number;
-	int64_t now_us;  /* by Redis' clock */
-	uint64_t server; /* who answered */
+	int64_t now_us;  /* by the clock of Redis */
+	uint64_t server; /* the server that answered */
 };
 
 /*
- * Announces a generation for a server with a new beat, unless Redis' clock says that it is past not_after_us: what lay
- * in the socket of a frozen Redis, or comes from a relay that overslept, must not count. Works when Redis' memory is
- * full. Errors of redis_pool_call.
+ * Announces a generation for a server with a new heartbeat, unless not_after_us has passed by the
+ * clock of Redis. So an announcement that was stuck in the socket of a suspended Redis, or that
+ * comes from a suspended relay, has no effect. Works even if the memory of Redis is full. Errors of
+ * redis_pool_call.
  */
 enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number, uint64_t server, int64_t not_after_us,
                                         struct link_cache_generation_answer *out) MUST_CHECK;

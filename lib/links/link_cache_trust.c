@@ -8,48 +8,48 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_cache_generation.h"
 
-#define LOOK_AGE_US (LINK_CACHE_TRUST_LOOK_AGE_MS * CLOCK_US_PER_MS)
-#define BEAT_AGE_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
-#define NO_BEAT (-1)
+#define POLL_AGE_US (LINK_CACHE_TRUST_LOOK_AGE_MS * CLOCK_US_PER_MS)
+#define HEARTBEAT_AGE_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
+#define NO_HEARTBEAT (-1)
 
-enum doubt { UNREACHABLE, NOT_ANNOUNCED, OTHER_SERVER, OLD_GENERATION, NO_NEW_BEAT, DOUBTS };
+enum cause { UNREACHABLE, NOT_ANNOUNCED, OTHER_SERVER, OLD_GENERATION, NO_NEW_HEARTBEAT, CAUSES };
 
-static const char *const doubt_names[DOUBTS] = { "unreachable", "not_announced", "other_server", "old_generation",
-	                                         "no_beat" };
-static const char *const doubt_labels[DOUBTS] = {
+static const char *const cause_names[CAUSES] = { "unreachable", "not_announced", "other_server", "old_generation",
+	                                         "no_heartbeat" };
+static const char *const cause_labels[CAUSES] = {
 	"reason=\"unreachable\"",    "reason=\"not_announced\"", "reason=\"other_server\"",
-	"reason=\"old_generation\"", "reason=\"no_beat\"",
+	"reason=\"old_generation\"", "reason=\"no_heartbeat\"",
 };
 
 struct link_cache_trust {
 	struct link_cache_trust_config config;
-	struct background *background;
+	struct background *thread;
 
 	_Atomic int64_t required;
-	_Atomic int64_t seen;
+	_Atomic int64_t last_seen;
 
 	/*
-	 * What the thread publishes. sequence is odd while it writes: readers come again until it was even and the
-	 * same.
+	 * The published state, protected by a sequence lock: sequence is odd during a write, and
+	 * readers retry until it is even and unchanged.
 	 */
 	_Atomic uint64_t sequence;
 	_Atomic uint64_t server;
 	_Atomic int64_t generation;
-	_Atomic int64_t until_us[LINK_CACHE_TRUST_LAST_RESORT + 1]; /* steady */
+	_Atomic int64_t valid_until_us[LINK_CACHE_TRUST_LAST_RESORT + 1]; /* steady */
 
-	/* The thread's own. */
-	int64_t answered_us; /* when the last look that succeeded began; steady, as all of these */
+	/* Used only by the thread. */
+	int64_t answered_us; /* start of the last successful poll; all times here are steady */
 	int64_t highest;     /* generation */
-	int64_t beat;
-	int64_t beat_us;    /* when the look began that saw it first */
-	int64_t renewed_us; /* when the connections were last doubted */
-	bool is_doubtful;
-	int64_t doubtful_beat; /* the first that was seen since then, or NO_BEAT */
+	int64_t heartbeat;
+	int64_t heartbeat_us; /* start of the poll that first saw it */
+	int64_t renewed_us;   /* when the connections were last renewed */
+	bool is_invalid;
+	int64_t first_heartbeat; /* the first heartbeat seen since then, or NO_HEARTBEAT */
 
-	struct metric *doubts[DOUBTS];
+	struct metric *invalidations[CAUSES];
 };
 
-/* --- what is published --- */
+/* --- published state --- */
 
 static void publish(struct link_cache_trust *t, const struct link_cache_trusted *now, int64_t full_us,
                     int64_t last_resort_us)
@@ -57,72 +57,76 @@ static void publish(struct link_cache_trust *t, const struct link_cache_trusted 
 	atomic_fetch_add(&t->sequence, 1);
 	atomic_store(&t->server, now->server);
 	atomic_store(&t->generation, now->generation);
-	atomic_store(&t->until_us[LINK_CACHE_TRUST_FULL], full_us);
-	atomic_store(&t->until_us[LINK_CACHE_TRUST_LAST_RESORT], last_resort_us);
+	atomic_store(&t->valid_until_us[LINK_CACHE_TRUST_FULL], full_us);
+	atomic_store(&t->valid_until_us[LINK_CACHE_TRUST_LAST_RESORT], last_resort_us);
 	atomic_fetch_add(&t->sequence, 1);
 }
 
-bool link_cache_trust_now(const struct link_cache_trust *trust, enum link_cache_trust_level level,
+bool link_cache_trust_now(const struct link_cache_trust *validity, enum link_cache_trust_level level,
                           struct link_cache_trusted *out)
 {
 	uint64_t before, after;
-	int64_t until_us;
+	int64_t valid_until_us;
 	do {
-		before = atomic_load(&trust->sequence);
-		out->server = atomic_load(&trust->server);
-		out->generation = atomic_load(&trust->generation);
-		until_us = atomic_load(&trust->until_us[level]);
-		after = atomic_load(&trust->sequence);
+		before = atomic_load(&validity->sequence);
+		out->server = atomic_load(&validity->server);
+		out->generation = atomic_load(&validity->generation);
+		valid_until_us = atomic_load(&validity->valid_until_us[level]);
+		after = atomic_load(&validity->sequence);
 	} while (before != after || before % 2 != 0);
-	return clock_steady_us(trust->config.clock) < until_us && out->generation >= atomic_load(&trust->required);
+	return clock_steady_us(validity->config.clock) < valid_until_us &&
+	       out->generation >= atomic_load(&validity->required);
 }
 
-void link_cache_trust_require(struct link_cache_trust *trust, int64_t generation)
+void link_cache_trust_require(struct link_cache_trust *validity, int64_t generation)
 {
-	int64_t required = atomic_load(&trust->required);
-	while (required < generation && !atomic_compare_exchange_weak(&trust->required, &required, generation))
+	int64_t required = atomic_load(&validity->required);
+	while (required < generation && !atomic_compare_exchange_weak(&validity->required, &required, generation))
 		continue;
 }
 
-int64_t link_cache_trust_generation(const struct link_cache_trust *trust)
+int64_t link_cache_trust_generation(const struct link_cache_trust *validity)
 {
-	return atomic_load(&trust->seen);
+	return atomic_load(&validity->last_seen);
 }
 
-/* --- the thread --- */
+/* --- the polling thread --- */
 
-static void begin_to_doubt(struct link_cache_trust *t, enum doubt why)
+static void invalidate(struct link_cache_trust *t, enum cause why)
 {
-	t->doubtful_beat = NO_BEAT;
+	t->first_heartbeat = NO_HEARTBEAT;
 	publish(t, &(struct link_cache_trusted){ 0 }, 0, 0);
-	if (t->is_doubtful)
+	if (t->is_invalid)
 		return;
-	t->is_doubtful = true;
-	metrics_add(t->doubts[why], 1);
-	log_warning(t->config.log, "link_cache_distrusted", LOG_TEXT("reason", doubt_names[why]));
+	t->is_invalid = true;
+	metrics_add(t->invalidations[why], 1);
+	log_warning(t->config.log, "link_cache_distrusted", LOG_TEXT("reason", cause_names[why]));
 }
 
-static void end_doubt(struct link_cache_trust *t, const struct link_cache_generation *g)
+static void validate(struct link_cache_trust *t, const struct link_cache_generation *announced)
 {
-	t->is_doubtful = false;
-	log_info(t->config.log, "link_cache_trusted", LOG_INT("generation", g->number));
+	t->is_invalid = false;
+	log_info(t->config.log, "link_cache_valid", LOG_INT("generation", announced->number));
 }
 
-/* What is wrong with an announcement in itself; DOUBTS: nothing. */
-static enum doubt judge(const struct link_cache_trust *t, enum err err, const struct link_cache_generation *g,
-                        uint64_t server)
+/* Checks an announcement by itself; CAUSES: it is valid. */
+static enum cause check_announcement(const struct link_cache_trust *t, enum err err,
+                                     const struct link_cache_generation *announced, uint64_t server)
 {
 	if (err != OK)
 		return NOT_ANNOUNCED;
-	if (server == 0 || g->server != server)
+	if (server == 0 || announced->server != server)
 		return OTHER_SERVER;
-	if (g->number < t->highest || g->number < atomic_load(&t->required))
+	if (announced->number < t->highest || announced->number < atomic_load(&t->required))
 		return OLD_GENERATION;
-	return DOUBTS;
+	return CAUSES;
 }
 
-/* The relay may be at another server, which has taken the place of the one that our connections lead to. */
-static void doubt_connections(struct link_cache_trust *t, int64_t now_us)
+/*
+ * The relay may be connected to another server, which has replaced the one that our connections
+ * lead to.
+ */
+static void renew_connections(struct link_cache_trust *t, int64_t now_us)
 {
 	if (now_us - t->renewed_us < CLOCK_US_PER_S)
 		return;
@@ -130,57 +134,59 @@ static void doubt_connections(struct link_cache_trust *t, int64_t now_us)
 	redis_pool_renew(t->config.redis);
 }
 
-static void take_beat(struct link_cache_trust *t, const struct link_cache_generation *g, int64_t asked_us)
+static void take_heartbeat(struct link_cache_trust *t, const struct link_cache_generation *announced, int64_t polled_us)
 {
-	if (g->beat != t->beat) {
-		t->beat = g->beat;
-		t->beat_us = asked_us;
+	if (announced->heartbeat != t->heartbeat) {
+		t->heartbeat = announced->heartbeat;
+		t->heartbeat_us = polled_us;
 	}
-	if (asked_us - t->beat_us > BEAT_AGE_US) {
-		begin_to_doubt(t, NO_NEW_BEAT);
-		doubt_connections(t, asked_us);
+	if (polled_us - t->heartbeat_us > HEARTBEAT_AGE_US) {
+		invalidate(t, NO_NEW_HEARTBEAT);
+		renew_connections(t, polled_us);
 	}
-	if (t->is_doubtful && t->doubtful_beat == NO_BEAT)
-		t->doubtful_beat = g->beat;
-	else if (t->is_doubtful && g->beat != t->doubtful_beat)
-		end_doubt(t, g);
+	if (t->is_invalid && t->first_heartbeat == NO_HEARTBEAT)
+		t->first_heartbeat = announced->heartbeat;
+	else if (t->is_invalid && announced->heartbeat != t->first_heartbeat)
+		validate(t, announced);
 }
 
-static void take_answer(struct link_cache_trust *t, enum err err, const struct link_cache_generation *g,
-                        uint64_t server, int64_t asked_us)
+static void take_answer(struct link_cache_trust *t, enum err err, const struct link_cache_generation *announced,
+                        uint64_t server, int64_t polled_us)
 {
 	/*
-	 * Trust has run out meanwhile, even if it was we who did not ask: nobody knows what the relay could not tell.
+	 * The validity has expired in the meantime, even if only because this thread did not poll:
+	 * it is unknown which changes the relay could not write.
 	 */
-	if (clock_steady_us(t->config.clock) - t->answered_us > LOOK_AGE_US)
-		begin_to_doubt(t, UNREACHABLE);
+	if (clock_steady_us(t->config.clock) - t->answered_us > POLL_AGE_US)
+		invalidate(t, UNREACHABLE);
 	if (err != OK && err != ERR_NOT_FOUND)
 		return;
-	t->answered_us = asked_us;
+	t->answered_us = polled_us;
 	if (err == OK)
-		atomic_store(&t->seen, g->number);
-	enum doubt why = judge(t, err, g, server);
-	if (why != DOUBTS) {
-		begin_to_doubt(t, why);
+		atomic_store(&t->last_seen, announced->number);
+	enum cause why = check_announcement(t, err, announced, server);
+	if (why != CAUSES) {
+		invalidate(t, why);
 		if (why == OTHER_SERVER)
-			doubt_connections(t, asked_us);
+			renew_connections(t, polled_us);
 		return;
 	}
-	t->highest = g->number;
-	take_beat(t, g, asked_us);
-	int64_t look_us = asked_us + LOOK_AGE_US;
-	int64_t beat_us = t->beat_us + BEAT_AGE_US;
-	int64_t full_us = look_us < beat_us ? look_us : beat_us;
-	publish(t, &(struct link_cache_trusted){ server, g->number }, t->is_doubtful ? 0 : full_us, look_us);
+	t->highest = announced->number;
+	take_heartbeat(t, announced, polled_us);
+	int64_t poll_until_us = polled_us + POLL_AGE_US;
+	int64_t heartbeat_until_us = t->heartbeat_us + HEARTBEAT_AGE_US;
+	int64_t full_us = poll_until_us < heartbeat_until_us ? poll_until_us : heartbeat_until_us;
+	publish(t, &(struct link_cache_trusted){ server, announced->number }, t->is_invalid ? 0 : full_us,
+	        poll_until_us);
 }
 
-static void look(struct link_cache_trust *t)
+static void poll_once(struct link_cache_trust *t)
 {
-	struct link_cache_generation g = { 0 };
+	struct link_cache_generation announced = { 0 };
 	uint64_t server = 0;
-	int64_t asked_us = clock_steady_us(t->config.clock);
-	enum err err = link_cache_generation_read(t->config.redis, &g, &server);
-	take_answer(t, err, &g, server, asked_us);
+	int64_t polled_us = clock_steady_us(t->config.clock);
+	enum err err = link_cache_generation_read(t->config.redis, &announced, &server);
+	take_answer(t, err, &announced, server, polled_us);
 }
 
 static void run(void *ctx)
@@ -189,19 +195,19 @@ static void run(void *ctx)
 	struct timespec next;
 	do {
 		next = deadline_in_ms(LINK_CACHE_TRUST_LOOK_MS);
-		look(t);
-	} while (!background_wait_until(t->background, next));
+		poll_once(t);
+	} while (!background_wait_until(t->thread, next));
 }
 
-/* --- the handle --- */
+/* --- life cycle --- */
 
-static double is_trusted(void *ctx)
+static double is_valid(void *ctx)
 {
 	struct link_cache_trusted now;
 	return link_cache_trust_now(ctx, LINK_CACHE_TRUST_FULL, &now) ? 1 : 0;
 }
 
-static double seen_generation(void *ctx)
+static double last_generation(void *ctx)
 {
 	return (double)link_cache_trust_generation(ctx);
 }
@@ -210,13 +216,13 @@ static void register_metrics(struct link_cache_trust *t, struct metrics *metrics
 {
 	if (!metrics)
 		return;
-	for (size_t i = 0; i < DOUBTS; i++)
-		t->doubts[i] = metrics_counter(metrics, "waymark_link_cache_distrusts_total",
-		                               "Times at which Redis' links stopped being believed", doubt_labels[i]);
-	metrics_gauge_callback(metrics, "waymark_link_cache_trusted", "1 while Redis' links are believed", NULL,
-	                       is_trusted, t);
-	metrics_gauge_callback(metrics, "waymark_link_cache_generation",
-	                       "Generation of Redis' links that was seen last", NULL, seen_generation, t);
+	for (size_t i = 0; i < CAUSES; i++)
+		t->invalidations[i] = metrics_counter(metrics, "waymark_link_cache_distrusts_total",
+		                                      "Times that the links in Redis became invalid", cause_labels[i]);
+	metrics_gauge_callback(metrics, "waymark_link_cache_trusted", "1 while the links in Redis are valid", NULL,
+	                       is_valid, t);
+	metrics_gauge_callback(metrics, "waymark_link_cache_generation", "Last seen generation of the links in Redis",
+	                       NULL, last_generation, t);
 }
 
 struct link_cache_trust *link_cache_trust_new(const struct link_cache_trust_config *config)
@@ -224,18 +230,18 @@ struct link_cache_trust *link_cache_trust_new(const struct link_cache_trust_conf
 	struct link_cache_trust *t = mem_zero(sizeof(*t));
 	t->config = *config;
 	t->answered_us = t->renewed_us = clock_steady_us(config->clock);
-	t->is_doubtful = true;
-	t->doubtful_beat = NO_BEAT;
+	t->is_invalid = true;
+	t->first_heartbeat = NO_HEARTBEAT;
 	register_metrics(t, config->metrics);
-	t->background = background_new();
-	background_start(t->background, "redis-trust", run, t);
+	t->thread = background_new();
+	background_start(t->thread, "redis-validity", run, t);
 	return t;
 }
 
-void link_cache_trust_free(struct link_cache_trust *trust)
+void link_cache_trust_free(struct link_cache_trust *validity)
 {
-	if (!trust)
+	if (!validity)
 		return;
-	background_free(trust->background);
-	free(trust);
+	background_free(validity->thread);
+	free(validity);
 }

@@ -1,14 +1,18 @@
 /*
- * Safe from any thread. Whether what Redis says about links may be believed. A thread looks every 100 ms at the
- * generation that the relay of links-api announces there (link_cache_generation.h) and believes Redis while
+ * Decides whether the links in Redis are valid. A thread polls the generation that the relay of
+ * links-api announces in Redis (link_cache_generation.h) every 100 ms. Redis is valid while all of
+ * these hold:
  *
- *   the last look that succeeded began at most 300 ms ago,
- *   the generation was announced for the very run of the server that gives an answer (compared at each answer, so that a
- *   server which restarted or took another's place is not believed by accident),
- *   the generation is no lower than any seen before, nor than the one demanded by link_cache_trust_require,
- *   the relay has announced it again (its beat) within 4 s,
- *   and, after a time of mistrust, again since the first look that succeeded: only then has the relay told that Redis
- *   what had changed, or raised the generation.
+ *   - The last successful poll began at most 300 ms ago.
+ *   - The generation was announced for the run of the server that sent the reply. This is compared
+ *     for each reply, so a server that restarted or replaced another one is not used by accident.
+ *   - The generation is not lower than any seen before, nor than the one that
+ *     link_cache_trust_require demands.
+ *   - The relay has repeated the announcement (its heartbeat) within 4 s.
+ *   - After Redis was invalid, the relay has repeated it once more since the first successful poll.
+ *     Only then has the relay written all missed changes to Redis, or raised the generation.
+ *
+ * Safe from any thread.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CACHE_TRUST_H
 #define WAYMARK_LIB_LINKS_LINK_CACHE_TRUST_H
@@ -27,7 +31,7 @@
 
 struct link_cache_trust;
 
-/* All borrowed; metrics may be NULL. */
+/* All members are borrowed. metrics may be NULL. */
 struct link_cache_trust_config {
 	struct redis_pool *redis;
 	const struct clock *clock;
@@ -36,32 +40,35 @@ struct link_cache_trust_config {
 };
 
 struct link_cache_trust *link_cache_trust_new(const struct link_cache_trust_config *config);
-void link_cache_trust_free(struct link_cache_trust *trust);
+void link_cache_trust_free(struct link_cache_trust *validity);
 
 enum link_cache_trust_level {
-	/* All of the above. */
+	/* all of the above */
 	LINK_CACHE_TRUST_FULL,
 	/*
-	 * Without the beats: the relay needs PostgreSQL, and while that is away nothing changes there. For who cannot
-	 * ask PostgreSQL, and would have no answer otherwise.
+	 * without the heartbeats: the relay needs PostgreSQL, and while that is down nothing
+	 * changes. For callers that cannot read PostgreSQL and would have no answer otherwise.
 	 */
 	LINK_CACHE_TRUST_LAST_RESORT,
 };
 
-/* What an answer must match: the server that gave it, and the generation of the values in it. */
+/*
+ * An epoch of the cache: a run of a Redis server, and the generation of the values in it. Replies
+ * must match it.
+ */
 struct link_cache_trusted {
 	uint64_t server;
 	int64_t generation;
 };
 
-/* False: nothing that Redis says counts now. Neither locks nor waits. */
-bool link_cache_trust_now(const struct link_cache_trust *trust, enum link_cache_trust_level level,
+/* Gets the current epoch. False: Redis is not valid now. Neither locks nor waits. */
+bool link_cache_trust_now(const struct link_cache_trust *validity, enum link_cache_trust_level level,
                           struct link_cache_trusted *out);
 
-/* From now on only a generation that is at least so high is believed; Redis need not have heard of it yet. */
-void link_cache_trust_require(struct link_cache_trust *trust, int64_t generation);
+/* From now on only this generation or a higher one is valid. Redis may not have reached it yet. */
+void link_cache_trust_require(struct link_cache_trust *validity, int64_t generation);
 
-/* The generation that was seen last, believed or not; 0 = none so far. */
-int64_t link_cache_trust_generation(const struct link_cache_trust *trust);
+/* The last seen generation, valid or not; 0 if none was seen. */
+int64_t link_cache_trust_generation(const struct link_cache_trust *validity);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "lib/base/strbuf.h"
 
-/* A number with its comma. */
+/* The longest ID with its comma. */
 #define ID_MAX 24
 
 static void read_check(const struct pg_result *rows, size_t row, struct link_check *out)
@@ -17,23 +17,23 @@ enum err link_check_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
 {
 	if (count == 0)
 		return OK;
-	struct strbuf asked;
-	strbuf_init(&asked, 2 + count * ID_MAX);
+	struct strbuf requested;
+	strbuf_init(&requested, 2 + count * ID_MAX);
 	for (size_t i = 0; i < count; i++)
-		strbuf_add_format(&asked, "%c%lld", i == 0 ? '{' : ',', (long long)ids[i]);
-	strbuf_add_char(&asked, '}');
+		strbuf_add_format(&requested, "%c%lld", i == 0 ? '{' : ',', (long long)ids[i]);
+	strbuf_add_char(&requested, '}');
 	struct pg_params params = { 0 };
-	pg_params_text(&params, asked.data);
+	pg_params_text(&params, requested.data);
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn,
 	                             "SELECT destination_status, last_checked_at "
-	                             "FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (id, place) "
-	                             "LEFT JOIN links USING (id) ORDER BY place",
+	                             "FROM unnest($1::bigint[]) WITH ORDINALITY AS requested (id, ordinal) "
+	                             "LEFT JOIN links USING (id) ORDER BY ordinal",
 	                             &params, &rows);
 	for (size_t i = 0; err == OK && i < count; i++)
 		read_check(rows, i, &out[i]);
 	pg_result_free(rows);
-	strbuf_clear(&asked);
+	strbuf_clear(&requested);
 	return err;
 }
 
@@ -85,12 +85,12 @@ enum err link_check_store_write(struct pg_conn *conn, const struct link_check_du
 	                     &params, NULL);
 }
 
-enum err link_check_store_postpone(struct pg_conn *conn, const struct link_check_due *due, int64_t wait_ms)
+enum err link_check_store_postpone(struct pg_conn *conn, const struct link_check_due *due, int64_t delay_ms)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, due->link_id);
 	pg_params_text(&params, due->url);
-	pg_params_int(&params, wait_ms);
+	pg_params_int(&params, delay_ms);
 	return pg_conn_query(conn,
 	                     "UPDATE links SET next_check_at = clock_timestamp() + $3::bigint * interval '1 ms' "
 	                     "WHERE id = $1 AND original_url = $2",

@@ -1,8 +1,10 @@
 /*
- * One thread at a time per connection. What is known of links' destinations: the columns destination_status,
- * last_checked_at, next_check_at and failed_checks of the table links. Written by the janitor, read by links-api. No
- * change of the link: neither its version nor the outbox moves. A new destination forgets all of it (a trigger). Errors
- * of pg_conn_query pass through.
+ * Results of destination checks: the columns destination_status, last_checked_at, next_check_at and
+ * failed_checks of the table links. The janitor writes them, links-api reads them. They are not
+ * changes of the link: version and outbox stay as they are. A trigger resets them when the
+ * destination changes. Errors of pg_conn_query pass through.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CHECK_STORE_H
 #define WAYMARK_LIB_LINKS_LINK_CHECK_STORE_H
@@ -17,11 +19,11 @@
 #define LINK_CHECK_NOT_ASKED (-1)
 
 struct link_check {
-	int status; /* HTTP's, LINK_CHECK_NO_ANSWER or LINK_CHECK_NOT_ASKED */
+	int status; /* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NOT_ASKED */
 	int64_t last_checked_at_us;
 };
 
-/* For each of ids, in their order; LINK_CHECK_NOT_ASKED for one that is not there. */
+/* For each of ids, in the same order; LINK_CHECK_NOT_ASKED for a link that does not exist. */
 enum err link_check_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count,
                                    struct link_check *out) MUST_CHECK;
 
@@ -29,22 +31,26 @@ enum err link_check_store_get_many(struct pg_conn *conn, const int64_t *ids, siz
 
 struct link_check_due {
 	int64_t link_id;
-	int64_t failures; /* one after the other */
+	int64_t failures; /* consecutive */
 	char url[LINK_URL_SIZE];
 };
 
 /*
- * At most limit ACTIVE links whose check is due, the longest due first; out has room for them. They are not due again
- * for lease_s seconds, so that one that somebody dies of does not stand in everybody's way.
+ * Claims at most limit ACTIVE links whose check is due, the longest overdue first; out must have
+ * room for them. A claimed link is not due again for lease_s seconds, so a link that crashes a
+ * checker does not block the others.
  */
 enum err link_check_store_claim(struct pg_conn *conn, int64_t limit, int64_t lease_s, struct link_check_due *out,
                                 size_t *count) MUST_CHECK;
 
-/* What came out, and in how many seconds it is due again. A link that leads elsewhere by now keeps what it has. */
+/*
+ * Stores the result of a check, and in how many seconds the next one is due. Does nothing if the
+ * destination has changed since the claim.
+ */
 enum err link_check_store_write(struct pg_conn *conn, const struct link_check_due *due, int status, int64_t failures,
                                 int64_t next_s) MUST_CHECK;
 
-/* Nothing came out. */
-enum err link_check_store_postpone(struct pg_conn *conn, const struct link_check_due *due, int64_t wait_ms) MUST_CHECK;
+/* Postpones a check that gave no result. */
+enum err link_check_store_postpone(struct pg_conn *conn, const struct link_check_due *due, int64_t delay_ms) MUST_CHECK;
 
 #endif

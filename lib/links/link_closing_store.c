@@ -9,14 +9,14 @@
 
 #define IDS_BYTES_MAX (64 + LINK_CLOSING_STORE_STEP * 12)
 
-/* The ids of those that are not DELETED yet. */
-static enum err look_ahead(struct pg_conn *conn, struct link_closing_walk *walk, struct sql_column *ids)
+/* Reads the next links and collects the IDs of those that are not DELETED yet. */
+static enum err read_next(struct pg_conn *conn, struct link_closing_walk *cursor, struct sql_column *ids)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
-	pg_params_int(&params, walk->owner_id);
-	pg_params_time(&params, walk->created_at_us);
-	pg_params_int(&params, walk->id);
+	pg_params_int(&params, cursor->owner_id);
+	pg_params_time(&params, cursor->created_at_us);
+	pg_params_int(&params, cursor->id);
 	pg_params_int(&params, LINK_CLOSING_STORE_STEP);
 	enum err err = pg_conn_query(conn,
 	                             "SELECT id, created_at, state <> 'DELETED' FROM links "
@@ -29,31 +29,31 @@ static enum err look_ahead(struct pg_conn *conn, struct link_closing_walk *walk,
 	for (size_t i = 0; i < count; i++)
 		if (pg_result_bool(rows, i, 2))
 			sql_column_add_int(ids, pg_result_int(rows, i, 0));
-	walk->is_over = count < LINK_CLOSING_STORE_STEP;
+	cursor->is_over = count < LINK_CLOSING_STORE_STEP;
 	if (count > 0) {
-		walk->id = pg_result_int(rows, count - 1, 0);
-		walk->created_at_us = pg_result_time(rows, count - 1, 1);
+		cursor->id = pg_result_int(rows, count - 1, 0);
+		cursor->created_at_us = pg_result_time(rows, count - 1, 1);
 	}
 	pg_result_free(rows);
 	return OK;
 }
 
-static enum err bundle_rows(const struct pg_result *rows, struct outbox_bundle *bundle, struct link_closing_step *step)
+static enum err add_events(const struct pg_result *rows, struct outbox_bundle *events, struct link_closing_step *batch)
 {
 	struct link_event event;
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
 		enum err err = link_row_read(rows, i, &event.link);
 		if (err != OK)
 			return err;
-		link_row_describe(&event.link, LINK_CHANGE_DELETED, &event);
-		outbox_bundle_put(bundle, &event);
-		step->ids[step->count++] = event.link.entry.id;
-		snprintf(step->last_slug, sizeof(step->last_slug), "%s", event.link.entry.slug);
+		link_row_to_event(&event.link, LINK_CHANGE_DELETED, &event);
+		outbox_bundle_put(events, &event);
+		batch->ids[batch->count++] = event.link.entry.id;
+		snprintf(batch->last_slug, sizeof(batch->last_slug), "%s", event.link.entry.slug);
 	}
 	return OK;
 }
 
-/* In the order of their ids, as everybody locks who locks several. */
+/* Locks rows in the order of IDs, like every statement that locks several links. */
 static enum err delete_links(struct pg_conn *conn, struct sql_column *ids, struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
@@ -70,23 +70,24 @@ static enum err delete_links(struct pg_conn *conn, struct sql_column *ids, struc
 		&params, rows);
 }
 
-enum err link_closing_store_step(struct pg_conn *conn, struct link_closing_walk *walk, struct link_closing_step *step)
+enum err link_closing_store_step(struct pg_conn *conn, struct link_closing_walk *cursor,
+                                 struct link_closing_step *batch)
 {
 	struct sql_column ids;
-	struct outbox_bundle bundle;
+	struct outbox_bundle events;
 	struct pg_result *rows = NULL;
-	step->count = 0;
-	step->last_slug[0] = '\0';
+	batch->count = 0;
+	batch->last_slug[0] = '\0';
 	sql_column_init(&ids, SQL_COLUMN_INT8, IDS_BYTES_MAX);
-	outbox_bundle_init(&bundle, OUTBOX_URGENT, LINK_CLOSING_STORE_STEP);
-	enum err err = look_ahead(conn, walk, &ids);
+	outbox_bundle_init(&events, OUTBOX_URGENT, LINK_CLOSING_STORE_STEP);
+	enum err err = read_next(conn, cursor, &ids);
 	if (err == OK && ids.count > 0)
 		err = delete_links(conn, &ids, &rows);
 	if (err == OK)
-		err = bundle_rows(rows, &bundle, step);
+		err = add_events(rows, &events, batch);
 	if (err == OK)
-		err = outbox_bundle_add(&bundle, conn);
-	outbox_bundle_clear(&bundle);
+		err = outbox_bundle_add(&events, conn);
+	outbox_bundle_clear(&events);
 	sql_column_clear(&ids);
 	pg_result_free(rows);
 	return err;

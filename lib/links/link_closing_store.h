@@ -1,7 +1,9 @@
 /*
- * One thread at a time per connection. What becomes of the links of an owner who is gone: they are DELETED, in steps, by
- * a walk along all of his links in the order of their creation, so that a step costs the same however many there are
- * and however many are DELETED already. Errors of pg_conn_query pass through.
+ * Deletes all links of an account that is being closed, in batches. A cursor walks through the
+ * links in the order of creation, so the cost of a batch depends neither on the number of links nor
+ * on how many are DELETED already. Errors of pg_conn_query pass through.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_CLOSING_STORE_H
 #define WAYMARK_LIB_LINKS_LINK_CLOSING_STORE_H
@@ -15,25 +17,26 @@
 
 #define LINK_CLOSING_STORE_STEP 500
 
-/* Starts as { .owner_id = … }. */
+/* Initialise with { .owner_id = … }. */
 struct link_closing_walk {
 	int64_t owner_id;
-	int64_t created_at_us, id; /* behind this link the next step begins */
+	int64_t created_at_us, id; /* the next batch begins after this link */
 	bool is_over;
 };
 
-/* What one step has changed. */
+/* The links that one batch has deleted. */
 struct link_closing_step {
 	size_t count;
 	int64_t ids[LINK_CLOSING_STORE_STEP];
-	char last_slug[SLUG_SIZE]; /* of the last event in the outbox; "" if none was changed */
+	char last_slug[SLUG_SIZE]; /* of the last event in the outbox; "" if none was deleted */
 };
 
 /*
- * Inside a transaction: deletes as DELETE does what is not DELETED among the next LINK_CLOSING_STORE_STEP links, with
- * its events. walk moves on, for the caller to forget if he cannot commit.
+ * Deletes those of the next LINK_CLOSING_STORE_STEP links that are not DELETED yet, as the DELETE
+ * endpoint does, and adds their events. Call it inside a transaction. It advances cursor; the
+ * caller must restore the old value if it cannot commit.
  */
-enum err link_closing_store_step(struct pg_conn *conn, struct link_closing_walk *walk,
-                                 struct link_closing_step *step) MUST_CHECK;
+enum err link_closing_store_step(struct pg_conn *conn, struct link_closing_walk *cursor,
+                                 struct link_closing_step *batch) MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Pure. LinkEvent (proto/waymark/v1/link_event.proto), written and read. Topic waymark.links.v1, key = slug.
+ * LinkEvent (proto/waymark/v1/link_event.proto): one committed change of a link. Topic
+ * waymark.links.v1, key = slug. Pure.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_EVENT_H
 #define WAYMARK_LIB_LINKS_LINK_EVENT_H
@@ -24,13 +25,17 @@ struct link_event {
 void link_event_encode(const struct link_event *event, struct strbuf *out);
 
 /*
- * ERR_INVALID: not a LinkEvent, or one that breaks the promises of the .proto (lengths, ranges, UTF-8 without NUL). A
- * kind of change that a newer sender knows reads as UPDATED: what the link is now stands in link all the same. The link
- * of a PURGED event is DELETED, so that whoever only looks at states is right as well.
+ * ERR_INVALID: not a LinkEvent, or one that violates the .proto (lengths, ranges, UTF-8 without
+ * NUL). A change that only a newer sender knows reads as UPDATED; link has the current state in any
+ * case. The link of a PURGED event is DELETED, so a reader that looks only at states is right as
+ * well.
  */
 enum err link_event_decode(const void *bytes, size_t len, struct link_event *out) MUST_CHECK;
 
-/* The message Link alone, as it stands in a LinkEvent, for who keeps links for a while; read with the same care. */
+/*
+ * Encodes and decodes only the message Link, for modules that store links for a while. Decoding
+ * checks the same rules.
+ */
 void link_event_encode_link(const struct link *link, struct strbuf *out);
 enum err link_event_decode_link(const void *bytes, size_t len, struct link *out) MUST_CHECK;
 

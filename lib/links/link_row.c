@@ -45,21 +45,21 @@ static enum err split_tags(const char *text, struct link_tags *out)
 
 enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_ROW_TAGS_SIZE])
 {
-	size_t at = 0;
+	size_t len = 0;
 	for (size_t i = 0; tags && i < tags->count; i++) {
-		size_t len = strlen(tags->tag[i]);
-		if (len == 0 || memchr(tags->tag[i], TAG_SEPARATOR, len))
+		size_t tag_len = strlen(tags->tag[i]);
+		if (tag_len == 0 || memchr(tags->tag[i], TAG_SEPARATOR, tag_len))
 			return ERR_INVALID;
 		if (i > 0)
-			out[at++] = TAG_SEPARATOR;
-		memcpy(out + at, tags->tag[i], len);
-		at += len;
+			out[len++] = TAG_SEPARATOR;
+		memcpy(out + len, tags->tag[i], tag_len);
+		len += tag_len;
 	}
-	out[at] = '\0';
+	out[len] = '\0';
 	return OK;
 }
 
-/* NULL reads as "", which is no state. */
+/* NULL reads as "", which is not a state. */
 static enum link_state read_state_before_deletion(const char *text)
 {
 	enum link_state state;
@@ -94,7 +94,7 @@ enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_p
 	return err;
 }
 
-void link_row_describe(const struct link *link, enum link_change change, struct link_event *out)
+void link_row_to_event(const struct link *link, enum link_change change, struct link_event *out)
 {
 	out->occurred_at_us = link->updated_at_us;
 	out->change = change;
@@ -102,9 +102,9 @@ void link_row_describe(const struct link *link, enum link_change change, struct 
 	entropy_uuid7(out->occurred_at_us, out->event_id);
 }
 
-enum err link_row_record(struct pg_conn *conn, const struct link *link, enum link_change change)
+enum err link_row_add_event(struct pg_conn *conn, const struct link *link, enum link_change change)
 {
 	struct link_event event;
-	link_row_describe(link, change, &event);
+	link_row_to_event(link, change, &event);
 	return outbox_add(conn, &event);
 }

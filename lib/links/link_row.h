@@ -1,6 +1,8 @@
 /*
- * One thread at a time per connection. How a struct link and a row of the table links become each other; what the
- * stores of that table share. Nobody else includes it.
+ * Conversion between struct link and rows of the table links, shared by the stores of that table.
+ * Only these stores include it.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_ROW_H
 #define WAYMARK_LIB_LINKS_LINK_ROW_H
@@ -9,11 +11,14 @@
 #include "lib/links/link_event.h"
 #include "lib/net/pg_conn.h"
 
-/* U+001F stands between tags on the wire, in both directions; a tag holds no control characters. */
+/* U+001F separates tags in query parameters and results. A tag has no control characters. */
 #define LINK_ROW_TAGS_FROM_TEXT(parameter) "string_to_array(" parameter ", E'\\x1f')"
 #define LINK_ROW_TAGS_SIZE (LINK_TAGS_MAX * LINK_TAG_SIZE)
 
-/* What link_row_read_entry wants, in its order; the rest of link_row_read comes behind it. */
+/*
+ * The columns that link_row_read_entry expects, in this order. link_row_read expects the further
+ * ones after them.
+ */
 #define LINK_ROW_ENTRY_COLUMNS "id, slug, version, state, redirect_status, original_url, expires_at, expired_url"
 #define LINK_ROW_COLUMNS                                                                                               \
 	LINK_ROW_ENTRY_COLUMNS                                                                                         \
@@ -21,20 +26,20 @@
 	"state_before_deletion"
 #define LINK_ROW_COLUMN_COUNT 15
 
-/* ERR_INTERNAL: the row holds what its constraints rule out. */
+/* ERR_INTERNAL: the row violates its constraints. */
 enum err link_row_read_entry(const struct pg_result *rows, size_t row, struct link_entry *out) MUST_CHECK;
 enum err link_row_read(const struct pg_result *rows, size_t row, struct link *out) MUST_CHECK;
 
-/* Runs a statement that gives LINK_ROW_COLUMNS of one link or none (ERR_NOT_FOUND). */
+/* Runs a statement that returns LINK_ROW_COLUMNS of at most one link. ERR_NOT_FOUND: none. */
 enum err link_row_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                         struct link *out) MUST_CHECK;
 
-/* The text for LINK_ROW_TAGS_FROM_TEXT. ERR_INVALID: an empty tag, or one with U+001F. */
+/* The text for LINK_ROW_TAGS_FROM_TEXT. ERR_INVALID: an empty tag, or a tag with U+001F. */
 enum err link_row_join_tags(const struct link_tags *tags, char out[static LINK_ROW_TAGS_SIZE]) MUST_CHECK;
 
-/* The LinkEvent of what link has become. */
-void link_row_describe(const struct link *link, enum link_change change, struct link_event *out);
-/* Adds it to the outbox. */
-enum err link_row_record(struct pg_conn *conn, const struct link *link, enum link_change change) MUST_CHECK;
+/* Builds the LinkEvent of a change that resulted in link. */
+void link_row_to_event(const struct link *link, enum link_change change, struct link_event *out);
+/* Builds it and adds it to the outbox. */
+enum err link_row_add_event(struct pg_conn *conn, const struct link *link, enum link_change change) MUST_CHECK;
 
 #endif

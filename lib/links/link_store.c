@@ -1,5 +1,6 @@
 #include "lib/links/link_store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/links/link_row.h"
@@ -51,8 +52,8 @@ static enum err insert(struct pg_conn *conn, const struct link_store_new *new_li
 		&params, out);
 }
 
-/* A refused insert would spoil the caller's transaction: it happens behind a savepoint. */
-static enum err insert_or_undo(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
+/* A rejected insert would abort the caller's transaction, so it runs inside a savepoint. */
+static enum err insert_in_savepoint(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
 {
 	enum err err = pg_conn_query(conn, "SAVEPOINT link_store_create", NULL, NULL);
 	if (err != OK)
@@ -64,16 +65,16 @@ static enum err insert_or_undo(struct pg_conn *conn, const struct link_store_new
 		return err;
 	if (err == ERR_CONFLICT && strcmp(pg_conn_constraint(conn), "links_owner_id_fkey") == 0)
 		err = ERR_NOT_FOUND;
-	enum err undone = pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
-	return undone == OK ? err : undone;
+	enum err rollback_err = pg_conn_query(conn, "ROLLBACK TO SAVEPOINT link_store_create", NULL, NULL);
+	return rollback_err == OK ? err : rollback_err;
 }
 
 enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out)
 {
 	struct link link;
-	enum err err = insert_or_undo(conn, new_link, &link);
+	enum err err = insert_in_savepoint(conn, new_link, &link);
 	if (err == OK)
-		err = link_row_record(conn, &link, LINK_CHANGE_CREATED);
+		err = link_row_add_event(conn, &link, LINK_CHANGE_CREATED);
 	if (err == OK)
 		*out = link;
 	return err;
@@ -105,7 +106,7 @@ enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const ch
 	pg_params_int(&params, owner_id);
 	pg_params_text(&params, original_url);
 	pg_params_text(&params, slug);
-	/* By the index of destinations: the order alone would be walked through all of the owner's links. */
+	/* Forces the index on destinations. The order alone would scan all links of the owner. */
 	return link_row_query(conn,
 	                      "WITH same AS MATERIALIZED (SELECT * FROM links WHERE owner_id = $1 AND state = 'ACTIVE' "
 	                      "AND hashtextextended(original_url, 0) = hashtextextended($2, 0) AND original_url = $2 "
@@ -132,8 +133,8 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 	pg_params_text(&params, link->title);
 	pg_params_text(&params, tags);
 	/*
-	 * On the right stand the values from before. state_since moves only with the state: the purge's grace counts
-	 * from it.
+	 * Right-hand sides see the old values. state_since changes only with the state, because the
+	 * grace period before a purge counts from it.
 	 */
 	return link_row_query(
 		conn,
@@ -155,18 +156,58 @@ enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_cha
 	if (err == ERR_NOT_FOUND)
 		return ERR_CONFLICT;
 	if (err == OK)
-		err = link_row_record(conn, &written, change);
+		err = link_row_add_event(conn, &written, change);
 	if (err == OK)
 		*link = written;
 	return err;
 }
 
-/* The janitor's statements end with this column behind LINK_ROW_COLUMNS. */
+/* --- claims --- */
+
+enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
+                               const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out)
+{
+	struct pg_params params = { 0 };
+	pg_params_text(&params, slug);
+	pg_params_bytes(&params, claim_token_hash, DIGEST_SIZE);
+	return link_row_query(
+		conn, "SELECT " LINK_ROW_COLUMNS " FROM links WHERE slug = $1 AND claim_token_hash = $2 FOR UPDATE",
+		&params, out);
+}
+
+enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id)
+{
+	struct link claimed;
+	struct pg_params params = { 0 };
+	pg_params_int(&params, link->entry.id);
+	pg_params_int(&params, link->entry.version);
+	pg_params_int(&params, owner_id);
+	enum err err = link_row_query(conn,
+	                              "UPDATE links SET version = version + 1, link_type = 'PERMANENT', owner_id = $3, "
+	                              "expires_at = NULL, updated_at = clock_timestamp() "
+	                              "WHERE id = $1 AND version = $2 AND owner_id IS NULL "
+	                              "RETURNING " LINK_ROW_COLUMNS,
+	                              &params, &claimed);
+	if (err == ERR_NOT_FOUND)
+		return ERR_CONFLICT;
+	if (err == OK)
+		err = link_row_add_event(conn, &claimed, LINK_CHANGE_CLAIMED);
+	if (err == OK)
+		*link = claimed;
+	return err;
+}
+
+/* --- for the janitor --- */
+
+/* The janitor's statements return this column after LINK_ROW_COLUMNS. */
 #define ORDER_COLUMN LINK_ROW_COLUMN_COUNT
 
-/* An event for each row, which is a link as it is now; the next batch begins where the last of them stood. */
-static enum err bundle_rows(const struct pg_result *rows, enum link_change change, struct outbox_bundle *bundle,
-                            int64_t *from_us)
+/*
+ * Adds an event for each row, which is a link after its change. The next batch begins at the last
+ * row.
+ */
+static enum err add_events(const struct pg_result *rows, enum link_change change, struct outbox_bundle *events,
+                           int64_t *from_us)
 {
 	struct link_event event;
 	int64_t last_us = *from_us;
@@ -176,40 +217,41 @@ static enum err bundle_rows(const struct pg_result *rows, enum link_change chang
 			return err;
 		int64_t at_us = pg_result_time(rows, i, ORDER_COLUMN);
 		last_us = at_us > last_us ? at_us : last_us;
-		link_row_describe(&event.link, change, &event);
-		outbox_bundle_put(bundle, &event);
+		link_row_to_event(&event.link, change, &event);
+		outbox_bundle_put(events, &event);
 	}
 	*from_us = last_us;
 	return OK;
 }
 
-/* One statement that changes links and gives them as they are now; one more for their events. */
+/* Runs one statement that changes links and returns them, and one that adds their events. */
 static enum err change_batch(struct pg_conn *conn, const char *sql, const struct pg_params *params,
                              enum link_change change, struct link_store_batch *batch)
 {
 	struct pg_result *rows = NULL;
-	struct outbox_bundle bundle;
+	struct outbox_bundle events;
 	int64_t from_us = batch->from_us;
 	enum outbox_patience patience = change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_MARK;
-	outbox_bundle_init(&bundle, patience, (size_t)batch->limit);
+	outbox_bundle_init(&events, patience, (size_t)batch->limit);
 	enum err err = pg_conn_query(conn, sql, params, &rows);
 	if (err == OK)
-		err = bundle_rows(rows, change, &bundle, &from_us);
+		err = add_events(rows, change, &events, &from_us);
 	if (err == OK)
-		err = outbox_bundle_add(&bundle, conn);
+		err = outbox_bundle_add(&events, conn);
 	if (err == OK) {
 		batch->changed = (int64_t)pg_result_count(rows);
 		batch->from_us = from_us;
 	}
-	outbox_bundle_clear(&bundle);
+	outbox_bundle_clear(&events);
 	pg_result_free(rows);
 	return err;
 }
 
 /*
- * All use statement_timestamp(): clock_timestamp() is volatile, and no index can answer to it. Each walks its index
- * from where the last batch ended: before that stand only the entries of rows that are gone, for as long as nobody has
- * vacuumed, and each batch would pass by all of them.
+ * All statements use statement_timestamp(), because clock_timestamp() is volatile and prevents the
+ * use of an index. Each one walks its index from the end of the previous batch. Before that
+ * position there are only dead entries of changed rows, until the next vacuum, and each batch would
+ * scan all of them.
  */
 
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch)
@@ -227,22 +269,22 @@ enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *
 	                    &params, LINK_CHANGE_EXPIRED, batch);
 }
 
-/* What becomes of the rows of links that "due" names by id. */
-#define BURY                                                                                                           \
-	"gone AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                         \
-	"buried AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                                 \
-	"SELECT slug, id, state, version + 1 FROM gone), "                                                             \
-	"farewell AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "                  \
+/* Deletes the links whose IDs are in "due", and inserts their tombstones. */
+#define DELETE_DUE                                                                                                     \
+	"deleted AS (DELETE FROM links WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *), "                      \
+	"tombstones AS (INSERT INTO link_tombstones (slug, link_id, last_state, version) "                             \
+	"SELECT slug, id, state, version + 1 FROM deleted), "                                                          \
+	"last_version AS (SELECT id, slug, version + 1 AS version, 'DELETED' AS state, redirect_status, "              \
 	"original_url, expires_at, expired_url, link_type, owner_id, title, tags, created_at, "                        \
-	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM gone) "
+	"clock_timestamp() AS updated_at, NULL AS state_before_deletion, state_since FROM deleted) "
 
-/* The state is a literal: the index is partial. */
+/* The state is a literal because the index is partial. */
 #define PURGE(state)                                                                                                   \
 	"WITH due AS (SELECT id FROM links WHERE state = '" state "' AND state_since >= $1 "                           \
 	"AND state_since <= statement_timestamp() - $3::bigint * interval '1 second' ORDER BY state_since LIMIT $2 "   \
-	"FOR UPDATE SKIP LOCKED), " BURY "SELECT " LINK_ROW_COLUMNS ", state_since FROM farewell"
+	"FOR UPDATE SKIP LOCKED), " DELETE_DUE "SELECT " LINK_ROW_COLUMNS ", state_since FROM last_version"
 
-static const char *purge_of(enum link_state state)
+static const char *purge_sql(enum link_state state)
 {
 	return state == LINK_STATE_EXPIRED ? PURGE("EXPIRED") : PURGE("DELETED");
 }
@@ -254,24 +296,72 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
 	pg_params_time(&params, batch->from_us);
 	pg_params_int(&params, batch->limit);
 	pg_params_int(&params, grace_s);
-	return change_batch(conn, purge_of(state), &params, LINK_CHANGE_PURGED, batch);
+	return change_batch(conn, purge_sql(state), &params, LINK_CHANGE_PURGED, batch);
 }
 
 enum err link_store_purge(struct pg_conn *conn, struct link *link)
 {
-	struct link gone;
+	struct link deleted;
 	struct pg_params params = { 0 };
 	pg_params_int(&params, link->entry.id);
 	pg_params_int(&params, link->entry.version);
 	enum err err = link_row_query(conn,
-	                              "WITH due AS (SELECT id FROM links WHERE id = $1 AND version = $2), " BURY
-	                              "SELECT " LINK_ROW_COLUMNS " FROM farewell",
-	                              &params, &gone);
+	                              "WITH due AS (SELECT id FROM links WHERE id = $1 AND version = $2), " DELETE_DUE
+	                              "SELECT " LINK_ROW_COLUMNS " FROM last_version",
+	                              &params, &deleted);
 	if (err == ERR_NOT_FOUND)
 		return ERR_CONFLICT;
 	if (err == OK)
-		err = link_row_record(conn, &gone, LINK_CHANGE_PURGED);
+		err = link_row_add_event(conn, &deleted, LINK_CHANGE_PURGED);
 	if (err == OK)
-		*link = gone;
+		*link = deleted;
+	return err;
+}
+
+/* --- all slugs --- */
+
+static void read_slugs(const struct pg_result *rows, struct issued_slugs *page)
+{
+	page->count = pg_result_count(rows);
+	for (size_t i = 0; i < page->count; i++)
+		snprintf(page->slugs[i], SLUG_SIZE, "%s", pg_result_text(rows, i, 0));
+}
+
+enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_text(&params, page->last);
+	pg_params_int(&params, ISSUED_SLUGS_PAGE);
+	enum err err =
+		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2", &params, &rows);
+	if (err == OK) {
+		read_slugs(rows, page);
+		if (page->count > 0)
+			memcpy(page->last, page->slugs[page->count - 1], SLUG_SIZE);
+	}
+	pg_result_free(rows);
+	return err;
+}
+
+enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id)
+{
+	return pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM links", NULL, id);
+}
+
+enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page)
+{
+	struct pg_params params = { 0 };
+	struct pg_result *rows = NULL;
+	pg_params_int(&params, *id);
+	pg_params_int(&params, ISSUED_SLUGS_PAGE);
+	enum err err =
+		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params, &rows);
+	if (err == OK) {
+		read_slugs(rows, page);
+		if (page->count > 0)
+			*id = pg_result_int(rows, page->count - 1, 1);
+	}
+	pg_result_free(rows);
 	return err;
 }

@@ -1,7 +1,9 @@
 /*
- * One thread at a time per connection. Links in PostgreSQL: the tables links and link_tombstones. Each write raises the
- * link's version and adds its LinkEvent to the outbox in the same transaction, after the row is locked; the caller
- * begins and commits. Errors of pg_conn_query pass through.
+ * Links in PostgreSQL: the tables links and link_tombstones. Each write locks the row, raises the
+ * version of the link and adds its LinkEvent to the outbox in the same transaction. The caller
+ * begins and commits the transaction. Errors of pg_conn_query pass through.
+ *
+ * One thread at a time per connection.
  */
 #ifndef WAYMARK_LIB_LINKS_LINK_STORE_H
 #define WAYMARK_LIB_LINKS_LINK_STORE_H
@@ -14,7 +16,7 @@
 #include "lib/links/link.h"
 #include "lib/net/pg_conn.h"
 
-/* The way of a visitor. ERR_NOT_FOUND: never issued, or purged. */
+/* For redirects. ERR_NOT_FOUND: the slug was never issued, or the link was purged. */
 enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out) MUST_CHECK;
 
 /* --- for owners --- */
@@ -28,63 +30,115 @@ struct link_store_new {
 	uint16_t redirect_status;
 	int64_t expires_at_us;
 	int64_t owner_id;                /* 0: a TEMPORARY link */
-	const uint8_t *claim_token_hash; /* SHA-256, of TEMPORARY links; NULL = none */
+	const uint8_t *claim_token_hash; /* SHA-256, for TEMPORARY links; NULL = none */
 };
 
 /*
- * ERR_CONFLICT: the slug is taken or was once. ERR_NOT_FOUND: there is no such owner. ERR_INVALID: a constraint or a
- * tag (empty, U+001F) refuses it. After each of these nothing was changed, and the transaction goes on (a savepoint is
- * inside).
+ * Creates a link. ERR_CONFLICT: the slug is taken or was used before. ERR_NOT_FOUND: the owner does
+ * not exist. ERR_INVALID: a constraint or a tag (empty, U+001F) rejects it. These errors change
+ * nothing, and the transaction continues (the insert runs in a savepoint).
  */
 enum err link_store_create(struct pg_conn *conn, const struct link_store_new *new_link, struct link *out) MUST_CHECK;
 
-/* For an administrator: whoever owns the link, or nobody. */
+/* For administrators: links of any owner and of none. */
 #define LINK_STORE_ANY_OWNER INT64_C(-1)
 
-/* owner_id is part of the question: foreign and missing links are both ERR_NOT_FOUND. */
+/* Links of other owners are ERR_NOT_FOUND, like missing links. */
 enum err link_store_get(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
 
 /* As link_store_get, and locks the row until the transaction ends. */
 enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, struct link *out) MUST_CHECK;
 
 /*
- * Writes the changeable fields of a link that link_store_lock gave (state, redirect_status, original_url, expired_url,
- * expires_at, title, tags), raises its version in place and records the change. ERR_CONFLICT: it is not at that version
- * (it was not locked). ERR_INVALID: as in link_store_create, but the transaction can only be rolled back.
+ * Updates the mutable fields of a link from link_store_lock (state, redirect_status, original_url,
+ * expired_url, expires_at, title, tags), raises its version in *link and records the change.
+ * ERR_CONFLICT: the link is at another version, so it was not locked. ERR_INVALID: as for
+ * link_store_create, but the transaction can only be rolled back.
  */
 enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
 
 /*
- * The owner's newest link to a destination (in its normal form) that is ACTIVE now; slug NULL = of whatever name.
- * ERR_NOT_FOUND: there is none.
+ * Finds the owner's newest link to a destination (in normal form) that is ACTIVE now. slug NULL =
+ * any slug. ERR_NOT_FOUND: none.
  */
 enum err link_store_find_active(struct pg_conn *conn, int64_t owner_id, const char *original_url, const char *slug,
                                 struct link *out) MUST_CHECK;
 
 /*
- * Purges a link that link_store_lock gave, in whatever state, at once; as link_store_purge_batch does otherwise. *link is
- * DELETED then, at the version of its last event. ERR_CONFLICT: it is not at that version (it was not locked).
+ * Purges a link from link_store_lock at once, whatever its state; otherwise as
+ * link_store_purge_batch. *link is DELETED then, at the version of its last event. ERR_CONFLICT:
+ * the link is at another version, so it was not locked.
  */
 enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
 
+/*
+ * --- claims: links that were created without a login get an owner, authorised by their claim token
+ * ---
+ */
+
+/*
+ * Reads the link with this slug and claim token, and locks it until the transaction ends. Its
+ * owner_id tells whether it has been claimed before. ERR_NOT_FOUND: no such pair.
+ */
+enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
+                               const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out) MUST_CHECK;
+
+/*
+ * Makes an unowned link from link_claim_store_lock a PERMANENT link of the owner, without an expiry
+ * time, and records the change. The token stays, so that a repeated claim finds the link again.
+ * ERR_CONFLICT: the link has an owner, is at another version, or the owner does not exist.
+ */
+enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id) MUST_CHECK;
+
 /* --- for the janitor --- */
 
-/* One of several statements in a row, each in a transaction of its own. Starts as { .limit = … }. */
+/* One of a series of statements, each in its own transaction. Initialise with { .limit = … }. */
 struct link_store_batch {
 	int64_t limit;
-	int64_t from_us; /* where in the order of times the next batch begins; what was passed over is for the next run */
-	int64_t changed; /* rows; fewer than limit: nothing more is due */
+	int64_t from_us; /* where the next batch begins; skipped rows are left to the next run */
+	int64_t changed; /* rows; fewer than limit: no more are due */
 };
 
-/* ACTIVE with expires_at <= the database's now → EXPIRED; rows locked by others are skipped. */
+/*
+ * Changes ACTIVE links with expires_at <= now (of the database) to EXPIRED. Skips rows that others
+ * have locked.
+ */
 enum err link_store_expire_batch(struct pg_conn *conn, struct link_store_batch *batch) MUST_CHECK;
 
 /*
- * Purges links that have been EXPIRED, or DELETED, for grace_s (by a write, not by the clock alone): tombstone in, row
- * out, PURGED into the outbox; rows locked by others are skipped. Their counts are not touched: whoever owns them
- * follows the events.
+ * Purges links that have been EXPIRED or DELETED in the database for grace_s: inserts a tombstone,
+ * deletes the row and adds PURGED to the outbox. Skips rows that others have locked. Does not touch
+ * their statistics: the owner of those follows the events.
  */
 enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int64_t grace_s,
                                 struct link_store_batch *batch) MUST_CHECK;
+
+/*
+ * --- all slugs ---
+ *
+ * Pages of all slugs, each read by one short statement. A slug that is issued during the iteration
+ * may or may not be included.
+ */
+
+#define ISSUED_SLUGS_PAGE 5000
+
+/* About 165 KB: keep it on the heap. */
+struct issued_slugs {
+	char last[SLUG_SIZE]; /* the page begins after it; "" = the first page */
+	size_t count;         /* fewer than ISSUED_SLUGS_PAGE: this is the last page */
+	char slugs[ISSUED_SLUGS_PAGE][SLUG_SIZE];
+};
+
+/* The ID of the newest link; 0 if there are no links. */
+enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
+
+/*
+ * Reads a page of links with IDs above *id, oldest first, and raises *id to the newest of them.
+ * Leaves last unchanged.
+ */
+enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page) MUST_CHECK;
+
+/* Reads the page after last. On an error of pg_conn_query the page is unchanged. */
+enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page) MUST_CHECK;
 
 #endif

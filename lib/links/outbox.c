@@ -6,10 +6,10 @@
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
 
-/* What waits for Redis: the words of the index. */
+/* The rows that wait for Redis. Same condition as the index. */
 #define AWAITS_REDIS "NOT cached AND (patience = 0 OR published)"
 
-/* Of a sql_column: its own bytes, and those of each value. */
+/* Bytes of a sql_column itself, and per value. */
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
 
@@ -21,10 +21,13 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	struct pg_params params = { 0 };
 	pg_params_text(&params, event->link.entry.slug);
 	pg_params_bytes(&params, payload.data, payload.len);
-	/* A mark of this link that waits goes first. Equal notifications of one transaction become one. */
+	/*
+	 * A waiting expiry event of the same link becomes urgent, because it must go first.
+	 * Identical notifications of one transaction are merged.
+	 */
 	enum err err = pg_conn_query(conn,
 	                             "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)), "
-	                             "hurried AS (UPDATE outbox SET patience = 0 "
+	                             "raised AS (UPDATE outbox SET patience = 0 "
 	                             "WHERE slug = $1 AND NOT published AND patience = 1) "
 	                             "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
 	                             &params, NULL);
@@ -32,29 +35,29 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	return err;
 }
 
-void outbox_bundle_init(struct outbox_bundle *bundle, enum outbox_patience patience, size_t events_max)
+void outbox_bundle_init(struct outbox_bundle *bulk, enum outbox_patience patience, size_t events_max)
 {
-	bundle->patience = patience;
-	sql_column_init(&bundle->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
-	sql_column_init(&bundle->payloads, SQL_COLUMN_BYTES,
+	bulk->patience = patience;
+	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
+	sql_column_init(&bulk->payloads, SQL_COLUMN_BYTES,
 	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + LINK_EVENT_BYTES_MAX));
 }
 
-void outbox_bundle_put(struct outbox_bundle *bundle, const struct link_event *event)
+void outbox_bundle_put(struct outbox_bundle *bulk, const struct link_event *event)
 {
 	struct strbuf payload;
 	strbuf_init(&payload, LINK_EVENT_BYTES_MAX);
 	link_event_encode(event, &payload);
-	sql_column_add_text(&bundle->slugs, event->link.entry.slug);
-	sql_column_add_bytes(&bundle->payloads, payload.data, payload.len);
+	sql_column_add_text(&bulk->slugs, event->link.entry.slug);
+	sql_column_add_bytes(&bulk->payloads, payload.data, payload.len);
 	strbuf_clear(&payload);
 }
 
-/* Marks of these links that wait go first, as in outbox_add. */
-static enum err hurry_marks(struct outbox_bundle *bundle, struct pg_conn *conn)
+/* Makes waiting expiry events of these links urgent, as outbox_add does. */
+static enum err raise_expiry_events(struct outbox_bundle *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
-	enum err err = sql_column_param(&bundle->slugs, &params);
+	enum err err = sql_column_param(&bulk->slugs, &params);
 	if (err != OK)
 		return err;
 	return pg_conn_query(conn,
@@ -63,19 +66,19 @@ static enum err hurry_marks(struct outbox_bundle *bundle, struct pg_conn *conn)
 	                     &params, NULL);
 }
 
-enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
+enum err outbox_bundle_add(struct outbox_bundle *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
-	if (bundle->slugs.count == 0)
+	if (bulk->slugs.count == 0)
 		return OK;
-	enum err err = bundle->patience == OUTBOX_URGENT ? hurry_marks(bundle, conn) : OK;
+	enum err err = bulk->patience == OUTBOX_URGENT ? raise_expiry_events(bulk, conn) : OK;
 	if (err == OK)
-		err = sql_column_param(&bundle->slugs, &params);
+		err = sql_column_param(&bulk->slugs, &params);
 	if (err == OK)
-		err = sql_column_param(&bundle->payloads, &params);
+		err = sql_column_param(&bulk->payloads, &params);
 	if (err != OK)
 		return err;
-	pg_params_int(&params, (int64_t)bundle->patience);
+	pg_params_int(&params, (int64_t)bulk->patience);
 	return pg_conn_query(conn,
 	                     "WITH added AS (INSERT INTO outbox (slug, payload, patience) "
 	                     "SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
@@ -83,10 +86,10 @@ enum err outbox_bundle_add(struct outbox_bundle *bundle, struct pg_conn *conn)
 	                     &params, NULL);
 }
 
-void outbox_bundle_clear(struct outbox_bundle *bundle)
+void outbox_bundle_clear(struct outbox_bundle *bulk)
 {
-	sql_column_clear(&bundle->slugs);
-	sql_column_clear(&bundle->payloads);
+	sql_column_clear(&bulk->slugs);
+	sql_column_clear(&bulk->payloads);
 }
 
 static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *out)
@@ -118,26 +121,32 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
 
 #define SELECT_ROWS "SELECT id, slug, created_at, payload, cached, patience > 0 AS is_patient FROM outbox "
 
-/* More may wait than was read: what is patient might belong behind it. */
-static void drop_patient(struct outbox_batch *batch)
+/*
+ * Drops the low-priority rows. More urgent rows may wait than were read, and a low-priority row
+ * might belong after them.
+ */
+static void drop_low_priority(struct outbox_batch *batch)
 {
 	while (batch->count > 0 && batch->rows[batch->count - 1].is_patient)
 		free(batch->rows[--batch->count].payload);
 }
 
-/* One statement and one snapshot: whoever is seen to wait patiently is not seen before earlier versions of his link. */
-enum err outbox_read(struct pg_conn *conn, size_t limit, size_t patient_limit, struct outbox_batch *out)
+/*
+ * One statement and thus one snapshot: a low-priority row is never seen before earlier versions of
+ * its link.
+ */
+enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_limit, struct outbox_batch *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, (int64_t)limit);
-	pg_params_int(&params, (int64_t)patient_limit);
+	pg_params_int(&params, (int64_t)low_priority_limit);
 	enum err err = read_rows(conn,
 	                         "(" SELECT_ROWS "WHERE NOT published AND patience = 0 ORDER BY id LIMIT $1) UNION ALL "
 	                         "(" SELECT_ROWS "WHERE NOT published AND patience > 0 ORDER BY id LIMIT $2) "
 	                         "ORDER BY is_patient, id",
 	                         &params, out);
 	if (err == OK && out->count >= limit && !out->rows[limit - 1].is_patient)
-		drop_patient(out);
+		drop_low_priority(out);
 	return err;
 }
 
@@ -156,7 +165,7 @@ void outbox_batch_clear(struct outbox_batch *batch)
 	*batch = (struct outbox_batch){ 0 };
 }
 
-/* An array literal: the ids of all rows, or of those that are cached. */
+/* Builds an array literal with the IDs of all rows, or of the cached ones. */
 static void list_ids(const struct outbox_batch *batch, bool cached_only, struct strbuf *out)
 {
 	strbuf_init(out, 32 + batch->count * 24);
@@ -169,8 +178,8 @@ static void list_ids(const struct outbox_batch *batch, bool cached_only, struct 
 }
 
 /*
- * The conditions look at the table's flags too, and again when another relay has changed the row meanwhile: no row can
- * get both flags and stay.
+ * The conditions check the flags in the table too, and again if another relay has changed the row
+ * in the meantime. So no row can have both flags and stay.
  */
 enum err outbox_set_published(struct pg_conn *conn, const struct outbox_batch *batch)
 {
@@ -220,7 +229,7 @@ enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *cou
 	                         &params, count);
 }
 
-enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
+enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *is_cached)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -228,12 +237,12 @@ enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *told)
 	enum err err = pg_conn_query(
 		conn, "SELECT NOT EXISTS (SELECT FROM outbox WHERE slug = $1 AND " AWAITS_REDIS ")", &params, &rows);
 	if (err == OK)
-		*told = pg_result_bool(rows, 0, 0);
+		*is_cached = pg_result_bool(rows, 0, 0);
 	pg_result_free(rows);
 	return err;
 }
 
-enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *told)
+enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached)
 {
 	struct pg_params params = { 0 };
 	struct sql_column names;
@@ -247,7 +256,7 @@ enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t 
 		                        "SELECT count(*) FROM outbox WHERE slug = ANY ($1::text[]) AND " AWAITS_REDIS,
 		                        &params, &waiting);
 	if (err == OK)
-		*told = waiting == 0;
+		*is_cached = waiting == 0;
 	sql_column_clear(&names);
 	return err;
 }

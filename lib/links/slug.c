@@ -3,10 +3,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 
-/* Paths that the services, or a proxy in front of them, answer themselves. A slug cannot hold a dot, so that "robots"
- * stands for robots.txt: nobody should be able to issue its look-alike. */
+/*
+ * Paths that the services, or a proxy in front of them, serve themselves. A slug cannot contain a
+ * dot, so "robots" reserves the look-alike of robots.txt.
+ */
 static const char *const reserved[] = {
 	"account", "admin",  "api",       "app",    "assets",     "auth",     "dashboard", "docs",
 	"favicon", "health", "healthz",   "help",   "home",       "index",    "links",     "livez",
@@ -33,7 +36,7 @@ bool slug_is_valid(const char *slug, size_t len)
 
 bool slug_is_reserved(const char *slug)
 {
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
 		if (strcasecmp(slug, reserved[i]) == 0)
 			return true;
 	}
@@ -58,7 +61,7 @@ const char *slug_of_path(const char *path, size_t *len)
 	const char *slug = path + 1;
 	if (strncmp(slug, "r/", 2) == 0)
 		slug += 2;
-	/* Measured no further than it can matter: the path is as long as its sender likes. */
+	/* A bounded length check, because the client chooses the length of the path. */
 	size_t slug_len = strnlen(slug, SLUG_LENGTH_MAX + 1);
 	if (!slug_is_valid(slug, slug_len))
 		return NULL;

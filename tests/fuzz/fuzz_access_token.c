@@ -1,7 +1,8 @@
 /*
- * Access tokens of strangers. The first byte chooses what the rest is: a whole token, or the claims or the header of
- * one that is rightly signed, so that what lies behind the signature is tried as well. Whatever is accepted has claims
- * that we could have issued; a whole token is only ever accepted if it is the one that we issued.
+ * Untrusted access tokens. The first byte chooses what the rest is: a whole token, or the claims or
+ * the header of a correctly signed token, so that the code after the signature check is tested too.
+ * Accepted claims must be ones that we could have issued. A whole token is accepted only if it is
+ * the one that we issued.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /*
- * Destinations of strangers. Whatever is taken is its own normal form, without a byte that a header or a browser would
- * read otherwise, of whole parts; and host_policy.h, which looks for the host in the URL itself, finds the same one.
+ * Untrusted destinations. An accepted destination is its own normal form, consists of complete
+ * parts and has no byte that a header or a browser could read differently. host_policy.h, which
+ * parses the host from the URL itself, finds the same host.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +31,7 @@ static void require_normal(const struct destination *d)
 	require(again.fragment == d->fragment && again.host.is_address == d->host.is_address);
 }
 
-static void require_whole(const struct destination *d)
+static void require_complete(const struct destination *d)
 {
 	size_t len = strlen(d->url);
 	require(len > 0 && len <= LINK_URL_MAX);
@@ -42,20 +43,20 @@ static void require_whole(const struct destination *d)
 	require(!memchr(d->url, '@', d->path) && d->port > 0 && d->host.text[0] != '\0');
 }
 
-/* An IPv4 host is the same one in the clothes of IPv6. */
+/* An IPv4 host is the same host in its IPv6 forms. */
 static void require_blockable_in_ipv6(const struct host_policy *policy, const struct destination *d)
 {
-	static const char *const clothes[] = { "::ffff:", "64:ff9b::" };
+	static const char *const prefixes[] = { "::ffff:", "64:ff9b::" };
 	if (!d->host.is_address || d->host.text[0] == '[')
 		return;
-	for (size_t i = 0; i < sizeof(clothes) / sizeof(clothes[0]); i++) {
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		char url[LINK_URL_MAX];
-		struct destination dressed;
+		struct destination mapped;
 		const char *reason = NULL;
-		int len = snprintf(url, sizeof(url), "http://[%s%s]/", clothes[i], d->host.text);
-		require(destination_parse(url, (size_t)len, &dressed, &reason) == OK);
-		require(destination_host_equal(&dressed.host, &d->host));
-		require(host_policy_judge(policy, dressed.url) == HOST_POLICY_BLOCKED);
+		int len = snprintf(url, sizeof(url), "http://[%s%s]/", prefixes[i], d->host.text);
+		require(destination_parse(url, (size_t)len, &mapped, &reason) == OK);
+		require(destination_host_equal(&mapped.host, &d->host));
+		require(host_policy_judge(policy, mapped.url) == HOST_POLICY_BLOCKED);
 	}
 }
 
@@ -76,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(reason);
 		return 0;
 	}
-	require_whole(&d);
+	require_complete(&d);
 	require_normal(&d);
 	require_blockable(&d);
 	return 0;

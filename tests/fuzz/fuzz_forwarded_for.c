@@ -1,6 +1,7 @@
 /*
- * X-Forwarded-For as a stranger may send it: no input may crash the reader, an address that was read must be written
- * and read back as the same one, and nobody who is not behind a trusted proxy may choose an address.
+ * Untrusted X-Forwarded-For headers. No input may crash the parser. A parsed address must format
+ * and parse back to the same address. A client that is not behind a trusted proxy cannot choose its
+ * address.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,18 +19,18 @@ static void require(bool holds)
 		abort();
 }
 
-static bool is_same(const struct client_ip *a, const struct client_ip *b)
+static bool addresses_equal(const struct client_ip *a, const struct client_ip *b)
 {
 	return a->known == b->known && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-static void reads_back_what_it_writes(const struct client_ip *ip)
+static void require_round_trip(const struct client_ip *ip)
 {
 	char text[CLIENT_IP_TEXT_SIZE], network[CLIENT_IP_NETWORK_SIZE];
 	struct client_ip again = { 0 };
 	client_ip_format(ip, text);
 	client_ip_network(ip, network);
-	require(client_ip_parse(text, strlen(text), &again) == OK && is_same(ip, &again));
+	require(client_ip_parse(text, strlen(text), &again) == OK && addresses_equal(ip, &again));
 	struct client_ip_ranges range;
 	require(client_ip_ranges_parse(network, &range) == OK && client_ip_ranges_contain(&range, ip));
 }
@@ -45,20 +46,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	ip = client_ip_of_request(&proxy, header, &trusted);
 	if (ip.known)
-		reads_back_what_it_writes(&ip);
+		require_round_trip(&ip);
 	ip = client_ip_of_request(&stranger, header, &trusted);
-	require(is_same(&ip, &stranger));
+	require(addresses_equal(&ip, &stranger));
 
-	/* whatever the visitor claims, the last entry was written by our proxy */
+	/* whatever the visitor claims, our proxy wrote the last entry */
 	size_t len = strlen(header);
-	size_t room = len + 32;
-	char *claimed = mem_zero(room);
-	snprintf(claimed, room, "%s, 198.51.100.9", header);
+	size_t size_max = len + 32;
+	char *claimed = mem_zero(size_max);
+	snprintf(claimed, size_max, "%s, 198.51.100.9", header);
 	ip = client_ip_of_request(&proxy, claimed, &trusted);
 	require(ip.known && ip.bytes[12] == 198 && ip.bytes[15] == 9);
 
 	if (client_ip_parse(header, len, &ip) == OK)
-		reads_back_what_it_writes(&ip);
+		require_round_trip(&ip);
 	struct client_ip_ranges ranges;
 	if (client_ip_ranges_parse(header, &ranges) == OK)
 		require(ranges.count <= CLIENT_IP_RANGES_MAX);

@@ -1,6 +1,7 @@
 /*
- * Lists of hosts, as operators' files have them, and URLs judged by them: the first byte chooses the kind of list, its
- * lines up to the first empty one are rules, the rest is a URL. Whatever is taken as a rule judges its own host.
+ * Host lists, as in the files of operators, and URLs checked against them. The first byte chooses
+ * the kind of list. The lines up to the first empty one are rules; the rest is a URL. An accepted
+ * rule must match its own host.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +22,7 @@ static void require(bool holds)
 		abort();
 }
 
-static enum host_policy_verdict judge_host(const struct host_policy *policy, const char *host, size_t len)
+static enum host_policy_verdict check_host(const struct host_policy *policy, const char *host, size_t len)
 {
 	char url[URL_SIZE];
 	snprintf(url, sizeof(url), "https://%.*s:8443/x", (int)len, host);
@@ -36,7 +37,7 @@ static void try_rule(const char *rule, size_t len)
 	if (host_policy_add(policy, HOST_POLICY_BLOCK, rule, len) == OK) {
 		bool has_below = rule[0] == '.';
 		require(host_policy_count(policy) == 1 && len - has_below <= HOST_POLICY_NAME_MAX + 1);
-		require(judge_host(policy, rule + has_below, len - has_below) == HOST_POLICY_BLOCKED);
+		require(check_host(policy, rule + has_below, len - has_below) == HOST_POLICY_BLOCKED);
 	}
 	host_policy_free(policy);
 }
@@ -54,9 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct host_policy *policy = host_policy_new();
 	enum err err = host_policy_add_list(policy, kind, list, list_len, &line);
 	require(err == OK || line > 0);
-	enum host_policy_verdict verdict = host_policy_judge(policy, url);
-	require(verdict == HOST_POLICY_GOOD || host_policy_count(policy) > 0);
-	require(verdict != (kind == HOST_POLICY_ALLOW ? HOST_POLICY_BLOCKED : HOST_POLICY_NOT_ALLOWED));
+	enum host_policy_verdict decision = host_policy_judge(policy, url);
+	require(decision == HOST_POLICY_GOOD || host_policy_count(policy) > 0);
+	require(decision != (kind == HOST_POLICY_ALLOW ? HOST_POLICY_BLOCKED : HOST_POLICY_NOT_ALLOWED));
 	const char *line_end = memchr(list, '\n', list_len);
 	try_rule(list, line_end ? (size_t)(line_end - list) : list_len);
 	host_policy_free(policy);

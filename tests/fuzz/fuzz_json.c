@@ -1,6 +1,7 @@
 /*
- * JSON bodies of strangers, and what each endpoint makes of them. What is taken for JSON is written and read again as
- * the same; what is taken for a link or a host is one that the stores would take; what is refused has a reason.
+ * Untrusted JSON bodies, and how each endpoint parses them. Accepted JSON is written and parsed
+ * back to the same value. An accepted link or host is one that the stores would accept. A rejected
+ * one has a reason.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -132,7 +133,7 @@ static bool is_password(const char *text)
 	return len >= PASSWORD_BYTES_MIN && len <= PASSWORD_BYTES_MAX;
 }
 
-/* Of a new password and of the end of an account. */
+/* For a new password and for closing an account. */
 static void try_proofs(const struct json *body)
 {
 	char old[PASSWORD_SIZE] = "", new[PASSWORD_SIZE] = "";
@@ -145,7 +146,7 @@ static void try_proofs(const struct json *body)
 	require(err != OK || is_password(old));
 }
 
-/* What is wrong about an item is in its own result; a batch takes what it is given. */
+/* Problems of an item are in its own result; the bulk accepts any item. */
 static void try_items(const struct json *body, enum link_batch_kind kind)
 {
 	const struct json *items = json_get(body, "links");

@@ -1,6 +1,6 @@
 /*
- * Queries of GET and PATCH /api/links: what is accepted is within its bounds, and a cursor that we make for it brings the
- * place back that it was made of.
+ * Untrusted queries of GET and PATCH /api/links. Every value of an accepted query is within its
+ * bounds. A cursor built from it parses back to the same position.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /*
- * Filters of strangers: whatever is understood becomes a condition that is balanced, names no parameter that is not
- * there, and holds nothing but words of our own: with every character of every value changed, the SQL is the same.
+ * Untrusted filters. An accepted filter becomes an SQL condition with balanced parentheses that
+ * uses only existing parameters and only literals of our own: if every character of every value is
+ * changed, the SQL stays the same.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,8 +52,11 @@ static void compile(const struct nql *filter, struct strbuf *sql)
 	sql_texts_clear(&texts);
 }
 
-/* Another character of the same kind: how a text is searched for depends on what its words are made of. */
-static char other_of_kind(char c)
+/*
+ * Another character of the same class. The class matters because the search method depends on the
+ * words of a text.
+ */
+static char other_of_class(char c)
 {
 	if ((uint8_t)c >= 0x80)
 		return c;
@@ -66,7 +70,7 @@ static char other_of_kind(char c)
 static void overwrite(char *text)
 {
 	for (; *text; text++)
-		*text = other_of_kind(*text);
+		*text = other_of_class(*text);
 }
 
 static void require_no_value_in_sql(const struct nql *filter, const struct strbuf *sql)
@@ -87,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char reason[NQL_REASON_SIZE] = "";
 	struct nql *filter = mem_zero(sizeof(*filter));
 	if (!utf8_is_valid(text, strlen(text))) {
-		/* A query is valid UTF-8 before it gets here. */
+		/* A query has been validated as UTF-8 before. */
 	} else if (nql_parse(text, filter, reason) == OK) {
 		struct strbuf sql;
 		compile(filter, &sql);

@@ -1,6 +1,6 @@
 /*
- * Records on waymark.redirects.v1: whatever decodes also encodes, and decodes to the same again; whatever does not
- * leaves a reason. A decoded event holds nothing that PostgreSQL would refuse.
+ * Records on waymark.redirects.v1. A decoded event must encode and decode to the same event, and
+ * hold nothing that PostgreSQL would reject. A rejected one must have a reason.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void require_storable(const struct redirect_event *event)
 	require(event->latency_us <= INT32_MAX && event->status <= INT16_MAX);
 }
 
-/* Equal bytes are equal events: every field is in them. */
+/* Equal bytes mean equal events, because every field is encoded. */
 static void require_same_again(const struct redirect_event *event)
 {
 	struct redirect_event again;

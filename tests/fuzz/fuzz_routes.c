@@ -1,7 +1,7 @@
 /*
- * Request lines of strangers: the first byte chooses the method, the rest is the target. Whatever path is found fits its
- * route, a method that is not there has an Allow that names those that are, and queries are read or refused with the
- * names of what is wrong.
+ * Untrusted request lines. The first byte chooses the method, the rest is the target. A found route
+ * must match its path. A method that a path does not have must give an Allow header with those that
+ * it has. Queries are parsed, or rejected with the names of the invalid parameters.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;
-	/* As the server hands it over: an absolute path without NUL, cut at its first "?". */
+	/* As the server passes it on: an absolute path without NUL, cut at its first "?". */
 	char *target = mem_text_n((const char *)data + 1, size - 1);
 	char *query = strchr(target, '?');
 	if (query)

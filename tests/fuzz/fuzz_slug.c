@@ -1,6 +1,6 @@
 /*
- * Slugs in the paths of strangers: whatever slug_of_path finds is a slug, lies inside the path, and is found again in
- * both kinds of paths; whatever is a slug is found.
+ * Slugs in untrusted paths. What slug_of_path finds is a valid slug inside the path, and is found
+ * again in both kinds of paths. Every valid slug is found.
  */
 #include <stdint.h>
 #include <stdio.h>

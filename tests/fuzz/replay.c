@@ -1,6 +1,6 @@
 /*
- * Runs a fuzz target on every file of a folder: the corpus, and every input that ever broke something. Fails when there
- * is no folder or no file in it, so that a corpus cannot be lost in silence.
+ * Runs a fuzz target on every file of a folder: the corpus, with all inputs that ever triggered a
+ * bug. Fails if the folder or its files are missing, so that a lost corpus is noticed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static void replay_file(const char *path)
 	if (!S_ISREG(status.st_mode) || status.st_size > INPUT_MAX)
 		fail(path, "not a regular file of at most 1 MiB");
 
-	/* Exactly as large as the input, so that AddressSanitizer sees the first byte read too far. */
+	/* Exactly as large as the input, so that AddressSanitizer detects any overread. */
 	size_t size = (size_t)status.st_size;
 	uint8_t *data = mem_zero(size);
 	if (fread(data, 1, size, file) != size)
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 			continue;
 		char path[PATH_MAX];
 		snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
-		/* Named before it runs: a crash then says which input it was. */
+		/* Print the name first, so that a crash shows which input caused it. */
 		printf("%s\n", path);
 		fflush(stdout);
 		replay_file(path);

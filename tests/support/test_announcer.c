@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/base/deadline.h"
+#include "lib/base/background.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache_generation.h"
 
@@ -12,10 +12,8 @@
 
 struct test_announcer {
 	struct redis_pool *redis;
-	pthread_t thread;
-	pthread_mutex_t mutex; /* of all below; held while it announces */
-	pthread_cond_t changed;
-	bool is_stopping;
+	struct background *thread;
+	pthread_mutex_t mutex; /* guards everything below; held during an announcement */
 	bool is_paused;
 	int64_t generation;
 	uint64_t server;
@@ -33,18 +31,15 @@ static void announce(struct test_announcer *a)
 	a->generation++;
 }
 
-static void *run(void *arg)
+static void run(void *ctx)
 {
-	struct test_announcer *a = arg;
-	pthread_mutex_lock(&a->mutex);
-	while (!a->is_stopping) {
+	struct test_announcer *a = ctx;
+	do {
+		pthread_mutex_lock(&a->mutex);
 		if (!a->is_paused)
 			announce(a);
-		struct timespec next = deadline_in_ms(PERIOD_MS);
-		pthread_cond_timedwait(&a->changed, &a->mutex, &next);
-	}
-	pthread_mutex_unlock(&a->mutex);
-	return NULL;
+		pthread_mutex_unlock(&a->mutex);
+	} while (!background_wait_ms(a->thread, PERIOD_MS));
 }
 
 struct test_announcer *test_announcer_new(const char *redis_url)
@@ -56,21 +51,15 @@ struct test_announcer *test_announcer_new(const char *redis_url)
 	if (redis_pool_new(&redis, &a->redis) != OK)
 		abort();
 	a->generation = 1;
-	deadline_cond_init(&a->changed);
 	pthread_mutex_init(&a->mutex, NULL);
-	if (pthread_create(&a->thread, NULL, run, a) != 0)
-		abort();
+	a->thread = background_new();
+	background_start(a->thread, "announcer", run, a);
 	return a;
 }
 
 void test_announcer_free(struct test_announcer *a)
 {
-	pthread_mutex_lock(&a->mutex);
-	a->is_stopping = true;
-	pthread_cond_signal(&a->changed);
-	pthread_mutex_unlock(&a->mutex);
-	pthread_join(a->thread, NULL);
-	pthread_cond_destroy(&a->changed);
+	background_free(a->thread);
 	pthread_mutex_destroy(&a->mutex);
 	redis_pool_free(a->redis);
 	free(a);

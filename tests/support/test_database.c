@@ -17,9 +17,9 @@
 struct test_database {
 	char name[64];
 	struct log *log;
-	struct pg_conn *admin; /* to the database that PG_URL names */
+	struct pg_conn *admin; /* to the database in PG_URL */
 	struct pg_conn *owner;
-	int64_t version; /* the first migration that was not applied */
+	int64_t version; /* the first migration that has not been applied */
 };
 
 static void require(enum err err, const char *what)
@@ -57,13 +57,13 @@ struct pg_conn *test_database_connect(const struct test_database *db, const char
 	return conn;
 }
 
-/* The migrations from db->version to before until. */
+/* Applies the migrations from db->version up to, but not including, until. */
 static void migrate(struct test_database *db, int64_t until)
 {
 	struct strbuf problems;
 	strbuf_init(&problems, PROBLEMS_MAX);
 	struct migration_folder *folder = NULL;
-	/* The lock of migrations lives as long as its connection. */
+	/* The migration lock lives as long as its connection. */
 	struct pg_conn *conn = test_database_connect(db, NULL);
 	require(migration_folder_read("db/migrations", &folder, &problems), "read db/migrations");
 	require(migration_ledger_lock(conn), "make schema_migrations");
@@ -78,10 +78,10 @@ static void migrate(struct test_database *db, int64_t until)
 	strbuf_clear(&problems);
 }
 
-static void run_for_database(const struct test_database *db, const char *before, const char *behind)
+static void run_for_database(const struct test_database *db, const char *prefix, const char *suffix)
 {
 	char sql[256];
-	snprintf(sql, sizeof(sql), "%s %s %s", before, db->name, behind);
+	snprintf(sql, sizeof(sql), "%s %s %s", prefix, db->name, suffix);
 	require(pg_conn_query_once(db->admin, sql, NULL, NULL), sql);
 }
 

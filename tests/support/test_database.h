@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A database of a test's own in the server that PG_URL names, migrated, and connections to it
- * with the rights of a service. Every failure ends the test.
+ * A migrated database for one test on the server of PG_URL, and connections to it with the rights
+ * of a service. Every failure aborts the test. One thread at a time.
  */
 #ifndef WAYMARK_TESTS_SUPPORT_TEST_DATABASE_H
 #define WAYMARK_TESTS_SUPPORT_TEST_DATABASE_H
@@ -12,27 +12,30 @@
 struct test_database;
 
 struct test_database *test_database_new(void);
-/* As it was before the migration with that number, and what makes the rest of it: for what migrations do with rows. */
+/*
+ * The schema before the migration with this number; test_database_migrate applies the rest. For
+ * tests of what migrations do with existing rows.
+ */
 struct test_database *test_database_new_before(int64_t version);
 void test_database_migrate(struct test_database *db);
-/* Ends whoever is still connected. */
+/* Terminates the remaining connections. */
 void test_database_drop(struct test_database *db);
 
 /*
- * A URL with the rights of a role of db/migrations/0001_roles.sql ("waymark_janitor"); NULL = the owner. For programs
- * and pools; out has TEST_DATABASE_URL_SIZE bytes.
+ * A URL with the rights of a role of db/migrations/0001_roles.sql ("waymark_janitor"); NULL = the
+ * owner. For programs and pools. out must have room for TEST_DATABASE_URL_SIZE bytes.
  */
 void test_database_url(const struct test_database *db, const char *role, char *out);
 
 /* A connection with those rights; close it with pg_conn_close. */
 struct pg_conn *test_database_connect(const struct test_database *db, const char *role);
 
-/* Runs a literal statement as the owner. */
+/* Runs a statement as the owner. */
 void test_database_run(struct test_database *db, const char *sql);
-/* The same, and gives its first value as a number. */
+/* The same, and returns its first value as a number. */
 int64_t test_database_ask(struct test_database *db, const char *sql);
 
-/* Asks again and again until the answer is wanted; after timeout_ms the test fails. */
+/* Repeats the query until it gives wanted. Fails the test after timeout_ms. */
 void test_database_await(struct test_database *db, const char *sql, int64_t wanted, int64_t timeout_ms);
 
 #endif

@@ -13,11 +13,11 @@ void test_folder_make(char path[static TEST_FOLDER_SIZE])
 	}
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *place)
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
 	(void)st;
 	(void)type;
-	(void)place;
+	(void)walk;
 	return remove(path);
 }
 

@@ -1,15 +1,15 @@
 /*
- * Safe from any thread. Folders of a test's own.
+ * Temporary folders for tests. Safe from any thread.
  */
 #ifndef WAYMARK_TESTS_SUPPORT_TEST_FOLDER_H
 #define WAYMARK_TESTS_SUPPORT_TEST_FOLDER_H
 
 #define TEST_FOLDER_SIZE 64
 
-/* Makes an empty folder. Aborts if that cannot be done. */
+/* Creates an empty folder, or aborts. */
 void test_folder_make(char path[static TEST_FOLDER_SIZE]);
 
-/* Removes it with everything in it. */
+/* Removes a folder and its content. */
 void test_folder_remove(const char *path);
 
 #endif

@@ -22,7 +22,7 @@
 #include "lib/net/redis_conn.h"
 #include "tests/support/test_folder.h"
 
-#define START_WITHIN_US (20 * CLOCK_US_PER_S)
+#define START_TIMEOUT_US (20 * CLOCK_US_PER_S)
 #define CALL_MS 5000
 #define WORDS_MAX 16
 
@@ -44,14 +44,14 @@ static uint16_t free_port(void)
 	return ntohs(address.sin_port);
 }
 
-/* In the child. */
-static void become_redis(const struct test_redis *redis, pid_t parent)
+/* Runs in the child process. */
+static void exec_redis(const struct test_redis *redis, pid_t parent)
 {
 	char port[8];
 	snprintf(port, sizeof(port), "%u", (unsigned)redis->port);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0 || getppid() != parent)
+	int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (null_fd < 0 || dup2(null_fd, STDOUT_FILENO) < 0 || getppid() != parent)
 		_exit(1);
 	execlp("redis-server", "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly",
 	       "no", "--dir", redis->folder, "--repl-diskless-sync-delay", "0", (char *)NULL);
@@ -69,17 +69,17 @@ static struct redis_conn *try_connecting(const struct test_redis *redis)
 static void start(struct test_redis *redis)
 {
 	pid_t parent = getpid();
-	int64_t until_us = clock_steady_us(clock_system()) + START_WITHIN_US;
+	int64_t until_us = clock_steady_us(clock_system()) + START_TIMEOUT_US;
 	struct redis_conn *conn = NULL;
 	redis->pid = fork();
 	assert_true(redis->pid >= 0);
 	if (redis->pid == 0)
-		become_redis(redis, parent);
+		exec_redis(redis, parent);
 	while (!conn) {
 		assert_true(clock_steady_us(clock_system()) < until_us);
 		conn = try_connecting(redis);
 		if (!conn)
-			usleep(5000); /* between two looks */
+			usleep(5000); /* poll interval */
 	}
 	redis_conn_close(conn);
 }

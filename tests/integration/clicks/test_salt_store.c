@@ -38,14 +38,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int empty(void **state)
+static int truncate_tables(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "TRUNCATE visitor_salts");
 	return 0;
 }
 
-static void makes_a_salt_of_its_own_for_each_day(void **state)
+static void creates_a_different_salt_for_each_day(void **state)
 {
 	struct fixture *f = *state;
 	int64_t made = -1;
@@ -77,7 +77,7 @@ static void never_replaces_a_salt(void **state)
 	assert_memory_equal(after[1].bytes, before.bytes, VISITOR_SALT_SIZE);
 }
 
-static void forgets_the_days_before_and_keeps_the_rest(void **state)
+static void deletes_earlier_days_and_keeps_the_rest(void **state)
 {
 	struct fixture *f = *state;
 	int64_t n = -1;
@@ -91,7 +91,7 @@ static void forgets_the_days_before_and_keeps_the_rest(void **state)
 	assert_int_equal(salts[0].day, 20001);
 }
 
-static void lets_redirectors_only_read(void **state)
+static void redirectors_may_only_read(void **state)
 {
 	struct fixture *f = *state;
 	int64_t n = -1;
@@ -102,12 +102,12 @@ static void lets_redirectors_only_read(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, empty)
+#define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
 	const struct CMUnitTest tests[] = {
-		TEST(makes_a_salt_of_its_own_for_each_day),
+		TEST(creates_a_different_salt_for_each_day),
 		TEST(never_replaces_a_salt),
-		TEST(forgets_the_days_before_and_keeps_the_rest),
-		TEST(lets_redirectors_only_read),
+		TEST(deletes_earlier_days_and_keeps_the_rest),
+		TEST(redirectors_may_only_read),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

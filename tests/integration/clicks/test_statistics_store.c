@@ -39,7 +39,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int empty(void **state)
+static int truncate_tables(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "TRUNCATE link_statistics, consumer_offsets");
@@ -52,7 +52,7 @@ static void assert_close(double a, double b)
 		fail_msg("%.17g is not %.17g", a, b);
 }
 
-static void knows_nothing_of_a_link_without_clicks(void **state)
+static void gives_zeros_for_a_link_without_clicks(void **state)
 {
 	struct fixture *f = *state;
 	struct statistics out = { .visit_count = 77 };
@@ -89,8 +89,10 @@ static void adds_counts_and_keeps_the_latest_visit(void **state)
 	assert_int_equal(out.last_visited_at_us, 1700000000123456);
 }
 
-/* Latencies of many sizes, cut into batches of 0 to 9: the row must say what one pass over all of them says. */
-static void merges_latencies_to_what_one_pass_gives(void **state)
+/*
+ * Latencies of many magnitudes in batches of 0 to 9. The row must equal one pass over all of them.
+ */
+static void merged_latencies_equal_a_single_pass(void **state)
 {
 	struct fixture *f = *state;
 	struct welford whole = { 0 };
@@ -113,7 +115,7 @@ static void merges_latencies_to_what_one_pass_gives(void **state)
 	assert_close(welford_stddev(&out.latency_ms), welford_stddev(&whole));
 }
 
-static void gives_many_in_the_order_they_were_asked(void **state)
+static void gives_rows_in_the_order_of_the_ids(void **state)
 {
 	struct fixture *f = *state;
 	enum { COUNT = 3000 };
@@ -133,7 +135,7 @@ static void gives_many_in_the_order_they_were_asked(void **state)
 	free(deltas);
 }
 
-static void refuses_deltas_that_could_deadlock_or_count_twice(void **state)
+static void refuses_unsorted_and_duplicate_deltas(void **state)
 {
 	struct fixture *f = *state;
 	const struct statistics turned[] = { { .link_id = 2 }, { .link_id = 1 } };
@@ -160,7 +162,7 @@ static void *count_hundred(void *arg)
 	return NULL;
 }
 
-static void loses_nothing_when_several_count_at_once(void **state)
+static void counts_exactly_with_concurrent_writers(void **state)
 {
 	struct fixture *f = *state;
 	enum { COUNTERS = 4 };
@@ -181,7 +183,7 @@ static void loses_nothing_when_several_count_at_once(void **state)
 	                 20);
 }
 
-static void claims_no_more_than_every_partition_has_counted(void **state)
+static void as_of_is_the_oldest_time_of_all_partitions(void **state)
 {
 	struct fixture *f = *state;
 	int64_t as_of_us = -1;
@@ -201,15 +203,12 @@ static void claims_no_more_than_every_partition_has_counted(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, empty)
+#define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
 	const struct CMUnitTest tests[] = {
-		TEST(knows_nothing_of_a_link_without_clicks),
-		TEST(adds_counts_and_keeps_the_latest_visit),
-		TEST(merges_latencies_to_what_one_pass_gives),
-		TEST(gives_many_in_the_order_they_were_asked),
-		TEST(refuses_deltas_that_could_deadlock_or_count_twice),
-		TEST(loses_nothing_when_several_count_at_once),
-		TEST(claims_no_more_than_every_partition_has_counted),
+		TEST(gives_zeros_for_a_link_without_clicks),      TEST(adds_counts_and_keeps_the_latest_visit),
+		TEST(merged_latencies_equal_a_single_pass),       TEST(gives_rows_in_the_order_of_the_ids),
+		TEST(refuses_unsorted_and_duplicate_deltas),      TEST(counts_exactly_with_concurrent_writers),
+		TEST(as_of_is_the_oldest_time_of_all_partitions),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

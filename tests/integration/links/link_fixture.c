@@ -75,14 +75,14 @@ void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state sta
 	assert_int_equal(pg_conn_commit(f->api), OK);
 }
 
-struct link_event *link_fixture_recorded(struct link_fixture *f, size_t place)
+struct link_event *link_fixture_recorded(struct link_fixture *f, size_t index)
 {
 	struct outbox_batch batch;
 	struct link_event *event = mem_zero(sizeof(*event));
 	assert_int_equal(outbox_read(f->api, 100, 100, &batch), OK);
-	assert_true(place < batch.count);
-	assert_int_equal(link_event_decode(batch.rows[place].payload, batch.rows[place].payload_len, event), OK);
-	assert_string_equal(batch.rows[place].slug, event->link.entry.slug);
+	assert_true(index < batch.count);
+	assert_int_equal(link_event_decode(batch.rows[index].payload, batch.rows[index].payload_len, event), OK);
+	assert_string_equal(batch.rows[index].slug, event->link.entry.slug);
 	outbox_batch_clear(&batch);
 	return event;
 }

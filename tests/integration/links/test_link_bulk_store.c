@@ -16,7 +16,7 @@
 
 #define MANY LINK_BULK_STORE_MAX
 
-/* What a test puts and gets. */
+/* Input and output of one bulk. */
 struct bulk {
 	struct link_store_new news[MANY + 1];
 	char slugs[MANY + 1][SLUG_SIZE];
@@ -53,7 +53,7 @@ static enum err create(struct pg_conn *conn, struct bulk *b, size_t count)
 	return err;
 }
 
-static void makes_what_is_free_and_leaves_what_is_taken(void **state)
+static void creates_free_slugs_and_skips_taken_ones(void **state)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "z", "taken", "a", "buried", "m" };
@@ -72,7 +72,7 @@ static void makes_what_is_free_and_leaves_what_is_taken(void **state)
 	free(b);
 }
 
-static void keeps_every_field_and_records_it(void **state)
+static void stores_every_field_and_records_the_event(void **state)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "plain", "full" };
@@ -103,7 +103,7 @@ static void keeps_every_field_and_records_it(void **state)
 	free(b);
 }
 
-static void lists_show_a_bulk_in_the_order_in_which_it_was_sent(void **state)
+static void lists_show_a_bulk_in_the_order_of_the_request(void **state)
 {
 	struct link_fixture *f = *state;
 	struct bulk *b = bulk_of_many(MANY);
@@ -118,7 +118,7 @@ static void lists_show_a_bulk_in_the_order_in_which_it_was_sent(void **state)
 	free(b);
 }
 
-static void refuses_too_many_and_an_owner_that_is_not_there(void **state)
+static void refuses_too_many_links_and_an_unknown_owner(void **state)
 {
 	struct link_fixture *f = *state;
 	struct bulk *b = bulk_of_many(MANY + 1);
@@ -130,7 +130,7 @@ static void refuses_too_many_and_an_owner_that_is_not_there(void **state)
 	free(b);
 }
 
-/* Both want the same slugs, the one from a to z, the other from z to a. */
+/* Both want the same slugs, one from a to z, the other from z to a. */
 struct rival {
 	struct pg_conn *conn;
 	struct bulk *bulk;
@@ -145,7 +145,7 @@ static void *compete(void *arg)
 	return NULL;
 }
 
-static void two_bulks_that_want_the_same_do_not_wait_in_a_circle(void **state)
+static void two_bulks_with_the_same_slugs_do_not_deadlock(void **state)
 {
 	struct link_fixture *f = *state;
 	struct rival rivals[2];
@@ -172,13 +172,13 @@ static void two_bulks_that_want_the_same_do_not_wait_in_a_circle(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 300);
 }
 
-static bool somebody_waits_for_a_lock(struct link_fixture *f)
+static bool is_waiting_for_a_lock(struct link_fixture *f)
 {
 	return test_database_ask(f->db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
 	                                "wait_event_type = 'Lock'") == 1;
 }
 
-static void tells_that_it_met_a_purge_and_finds_the_tombstone_next_time(void **state)
+static void reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try(void **state)
 {
 	struct link_fixture *f = *state;
 	static const char *const slugs[] = { "free", "purged" };
@@ -191,7 +191,7 @@ static void tells_that_it_met_a_purge_and_finds_the_tombstone_next_time(void **s
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, compete, &rival), 0);
 	struct timespec tick = { .tv_nsec = 5000000 };
-	for (int left = 1000; !somebody_waits_for_a_lock(f); left--) {
+	for (int left = 1000; !is_waiting_for_a_lock(f); left--) {
 		assert_true(left > 0);
 		nanosleep(&tick, NULL);
 	}
@@ -208,12 +208,13 @@ static void tells_that_it_met_a_purge_and_finds_the_tombstone_next_time(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(makes_what_is_free_and_leaves_what_is_taken, link_fixture_empty),
-		cmocka_unit_test_setup(keeps_every_field_and_records_it, link_fixture_empty),
-		cmocka_unit_test_setup(lists_show_a_bulk_in_the_order_in_which_it_was_sent, link_fixture_empty),
-		cmocka_unit_test_setup(refuses_too_many_and_an_owner_that_is_not_there, link_fixture_empty),
-		cmocka_unit_test_setup(two_bulks_that_want_the_same_do_not_wait_in_a_circle, link_fixture_empty),
-		cmocka_unit_test_setup(tells_that_it_met_a_purge_and_finds_the_tombstone_next_time, link_fixture_empty),
+		cmocka_unit_test_setup(creates_free_slugs_and_skips_taken_ones, link_fixture_empty),
+		cmocka_unit_test_setup(stores_every_field_and_records_the_event, link_fixture_empty),
+		cmocka_unit_test_setup(lists_show_a_bulk_in_the_order_of_the_request, link_fixture_empty),
+		cmocka_unit_test_setup(refuses_too_many_links_and_an_unknown_owner, link_fixture_empty),
+		cmocka_unit_test_setup(two_bulks_with_the_same_slugs_do_not_deadlock, link_fixture_empty),
+		cmocka_unit_test_setup(reports_a_concurrent_purge_and_finds_the_tombstone_at_the_next_try,
+		                       link_fixture_empty),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
@@ -22,7 +23,7 @@ struct fixture {
 	struct test_announcer *announcer;
 	struct redis_pool *redis;
 	struct link_cache *cache;
-	char slug[SLUG_SIZE]; /* nobody else's */
+	char slug[SLUG_SIZE]; /* unique to the test */
 	char key[64];
 };
 
@@ -41,13 +42,13 @@ static struct link_cache *new_cache(struct redis_pool *redis, const struct log *
 	return link_cache_new(&(struct link_cache_config){ .redis = redis, .clock = clock_system(), .log = log });
 }
 
-static void await_trust(struct link_cache *cache)
+static void await_valid(struct link_cache *cache)
 {
 	struct link_entry entry;
 	int64_t until_us = clock_steady_us(clock_system()) + 5 * CLOCK_US_PER_S;
 	while (link_cache_get(cache, "nobody's", &entry) == LINK_CACHE_AWAY) {
 		assert_true(clock_steady_us(clock_system()) < until_us);
-		usleep(5000); /* between two looks */
+		usleep(5000); /* poll interval */
 	}
 }
 
@@ -63,7 +64,7 @@ static int set_up(void **state)
 	f->cache = new_cache(f->redis, f->log);
 	slug_random(f->slug, 20);
 	snprintf(f->key, sizeof(f->key), "link:%s", f->slug);
-	await_trust(f->cache);
+	await_valid(f->cache);
 	*state = f;
 	return 0;
 }
@@ -99,7 +100,7 @@ static void put(struct fixture *f, const char *value, size_t len)
 	assert_int_equal(redis_pool_call(f->redis, args, 3, NULL), OK);
 }
 
-/* As one who changes the link, or has read it. */
+/* As a caller that changes the link or has read it. */
 static enum err fill(struct fixture *f, const struct link_entry *entry)
 {
 	struct link_cache_reservation place;
@@ -131,7 +132,7 @@ static void assert_version(struct fixture *f, int64_t version)
 	assert_int_equal(out.version, version);
 }
 
-static void assert_comes_back(struct fixture *f, const struct link_entry *entry)
+static void assert_round_trip(struct fixture *f, const struct link_entry *entry)
 {
 	struct link_entry out = { 0 };
 	assert_int_equal(fill(f, entry), OK);
@@ -139,36 +140,36 @@ static void assert_comes_back(struct fixture *f, const struct link_entry *entry)
 	assert_memory_equal(&out, entry, sizeof(out));
 }
 
-static void knows_nothing_at_first(void **state)
+static void misses_at_first(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), LINK_CACHE_MISS);
 }
 
-static void gives_back_what_was_set(void **state)
+static void returns_what_was_set(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 1);
-	assert_comes_back(f, &entry);
+	assert_round_trip(f, &entry);
 	entry.version++;
 	entry.state = LINK_STATE_DELETED;
 	entry.expires_at_us = 1700000000123456;
 	memcpy(entry.expired_url, "https://example.com/late", 25);
-	assert_comes_back(f, &entry);
+	assert_round_trip(f, &entry);
 }
 
-static void has_room_for_the_largest_entry(void **state)
+static void stores_the_largest_entry(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, INT64_MAX);
 	entry.id = entry.expires_at_us = INT64_MAX;
 	memset(entry.original_url, 'u', LINK_URL_MAX);
 	memset(entry.expired_url, 'e', LINK_URL_MAX);
-	assert_comes_back(f, &entry);
+	assert_round_trip(f, &entry);
 }
 
-static void keeps_the_newer_version_whoever_comes_last(void **state)
+static void keeps_the_newer_version_in_any_order_of_writes(void **state)
 {
 	struct fixture *f = *state;
 	const struct {
@@ -184,19 +185,19 @@ static void keeps_the_newer_version_whoever_comes_last(void **state)
 		{ 9, ERR_CONFLICT, 10 },
 		{ 100, OK, 100 },
 		{ 99, ERR_CONFLICT, 100 },
-		/* Doubles cannot tell these apart. */
+		/* These are equal as doubles. */
 		{ INT64_C(9007199254740992), OK, INT64_C(9007199254740992) },
 		{ INT64_C(9007199254740993), OK, INT64_C(9007199254740993) },
 		{ INT64_C(9007199254740992), ERR_CONFLICT, INT64_C(9007199254740993) },
 	};
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		struct link_entry entry = entry_of(f, steps[i].version);
 		assert_int_equal(fill(f, &entry), steps[i].result);
 		assert_version(f, steps[i].kept);
 	}
 }
 
-static void lets_entries_end_at_different_times_around_a_day(void **state)
+static void entries_expire_at_different_times_after_about_a_day(void **state)
 {
 	struct fixture *f = *state;
 	int64_t least = INT64_MAX, most = 0;
@@ -211,7 +212,7 @@ static void lets_entries_end_at_different_times_around_a_day(void **state)
 	assert_in_range(most, 91000, 95041);
 }
 
-static void remembers_an_unknown_slug_for_a_minute(void **state)
+static void caches_an_unknown_slug_for_a_minute(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry out;
@@ -226,7 +227,7 @@ static void assert_answer(struct fixture *f, enum link_cache_answer wanted)
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), wanted);
 }
 
-static void lets_a_new_link_take_the_place_of_unknown_and_a_late_unknown_that_of_nobody(void **state)
+static void a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_reservation place;
@@ -238,13 +239,13 @@ static void lets_a_new_link_take_the_place_of_unknown_and_a_late_unknown_that_of
 	assert_int_equal(link_cache_fill(f->cache, &place, &entry), OK);
 	assert_version(f, 1);
 	assert_true(ttl_s(f) > LINK_CACHE_UNKNOWN_TTL_S);
-	/* Who comes next asks PostgreSQL, which knows better. */
+	/* The next caller reads from PostgreSQL, which is current. */
 	assert_int_equal(link_cache_fill_unknown(f->cache, &place, f->slug), OK);
 	assert_answer(f, LINK_CACHE_MISS);
 }
 
-/* Somebody read it before the purge and put it there after it: 404 must not turn into 410 again. */
-static void forgets_the_entry_of_a_link_that_is_not_there_any_more(void **state)
+/* A caller read it before the purge and stored it afterwards. 404 must not turn into 410 again. */
+static void removes_the_entry_of_a_link_that_no_longer_exists(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_reservation place;
@@ -257,7 +258,7 @@ static void forgets_the_entry_of_a_link_that_is_not_there_any_more(void **state)
 	assert_answer(f, LINK_CACHE_MISS);
 }
 
-static void says_no_more_that_a_slug_is_unknown_once_it_is_told_of_a_link(void **state)
+static void set_replaces_an_unknown_slug(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(fill_unknown(f), OK);
@@ -267,7 +268,7 @@ static void says_no_more_that_a_slug_is_unknown_once_it_is_told_of_a_link(void *
 	assert_answer(f, LINK_CACHE_MISS);
 }
 
-static void replaces_what_is_older_and_adds_nothing_when_it_is_told_of_a_change(void **state)
+static void set_replaces_an_older_version_but_adds_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 4);
@@ -282,7 +283,7 @@ static void replaces_what_is_older_and_adds_nothing_when_it_is_told_of_a_change(
 	assert_version(f, 5);
 }
 
-static void takes_entries_and_unknown_slugs_of_an_older_generation_for_none(void **state)
+static void ignores_values_of_an_older_generation(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry = entry_of(f, 9);
@@ -321,7 +322,7 @@ static void put_now(struct fixture *f, const char *form, size_t len)
 	put(f, value, used);
 }
 
-static void takes_a_value_of_another_form_for_none_and_replaces_it(void **state)
+static void ignores_and_replaces_values_in_another_format(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const values[] = {
@@ -348,11 +349,11 @@ static void takes_a_value_of_another_form_for_none_and_replaces_it(void **state)
 		"2 G 99999999999999999999 42 1 302 0 3 abc",
 		"2 G 9 42 1 302 0 9223372036854775807 abc",
 	};
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		struct link_entry out = { .version = 77 };
 		put_now(f, values[i], strlen(values[i]));
 		if (link_cache_get(f->cache, f->slug, &out) != LINK_CACHE_MISS)
-			fail_msg("took '%s' for an entry", values[i]);
+			fail_msg("read '%s' as an entry", values[i]);
 		assert_int_equal(out.version, 77);
 	}
 	put_now(f, "2 G 9 42 1 302 0 3 a\0b", 22);
@@ -364,7 +365,7 @@ static void takes_a_value_of_another_form_for_none_and_replaces_it(void **state)
 	assert_version(f, 1);
 }
 
-static void says_so_when_redis_is_away(void **state)
+static void reports_that_redis_is_down(void **state)
 {
 	(void)state;
 	struct redis_pool *redis = connect_to("redis://127.0.0.1:1", NULL);
@@ -383,19 +384,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(knows_nothing_at_first),
-		TEST(gives_back_what_was_set),
-		TEST(has_room_for_the_largest_entry),
-		TEST(keeps_the_newer_version_whoever_comes_last),
-		TEST(lets_entries_end_at_different_times_around_a_day),
-		TEST(remembers_an_unknown_slug_for_a_minute),
-		TEST(lets_a_new_link_take_the_place_of_unknown_and_a_late_unknown_that_of_nobody),
-		TEST(forgets_the_entry_of_a_link_that_is_not_there_any_more),
-		TEST(says_no_more_that_a_slug_is_unknown_once_it_is_told_of_a_link),
-		TEST(replaces_what_is_older_and_adds_nothing_when_it_is_told_of_a_change),
-		TEST(takes_entries_and_unknown_slugs_of_an_older_generation_for_none),
-		TEST(takes_a_value_of_another_form_for_none_and_replaces_it),
-		TEST(says_so_when_redis_is_away),
+		TEST(misses_at_first),
+		TEST(returns_what_was_set),
+		TEST(stores_the_largest_entry),
+		TEST(keeps_the_newer_version_in_any_order_of_writes),
+		TEST(entries_expire_at_different_times_after_about_a_day),
+		TEST(caches_an_unknown_slug_for_a_minute),
+		TEST(a_new_link_replaces_unknown_but_a_late_unknown_replaces_nothing),
+		TEST(removes_the_entry_of_a_link_that_no_longer_exists),
+		TEST(set_replaces_an_unknown_slug),
+		TEST(set_replaces_an_older_version_but_adds_nothing),
+		TEST(ignores_values_of_an_older_generation),
+		TEST(ignores_and_replaces_values_in_another_format),
+		TEST(reports_that_redis_is_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * What may be old must not be read, whatever happens to Redis: a real one that is restarted on a snapshot, replaced by
- * a replica, frozen, flushed, and limited to 1 MB. The relay of links-api is played by test_announcer.
+ * Nothing stale may be read, whatever happens to Redis. The tests use a real server that is
+ * restarted from a snapshot, replaced by a replica, suspended, flushed, and limited to 1 MB.
+ * test_announcer takes the role of the relay of links-api.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
@@ -61,25 +63,25 @@ static enum link_cache_answer get(struct fixture *f)
 	return link_cache_get(f->cache, SLUG, &entry);
 }
 
-/* Redis is believed again. */
-static void await_trust(struct fixture *f)
+/* Waits until Redis is valid again. */
+static void await_valid(struct fixture *f)
 {
 	int64_t until_us = steady_us() + DEADLINE_US;
 	while (get(f) == LINK_CACHE_AWAY) {
 		assert_true(steady_us() < until_us);
-		usleep(1000); /* between two looks */
+		usleep(1000); /* poll interval */
 	}
 }
 
-static bool is_distrusted(void *ctx)
+static bool is_invalid(void *ctx)
 {
 	struct fixture *f = ctx;
 	return net_fixture_metric(f->metrics, "waymark_link_cache_trusted") == 0;
 }
 
-static void await_distrust(struct fixture *f)
+static void await_invalid(struct fixture *f)
 {
-	net_fixture_wait(is_distrusted, f, DEADLINE_US / CLOCK_US_PER_MS);
+	net_fixture_wait(is_invalid, f, DEADLINE_US / CLOCK_US_PER_MS);
 }
 
 static int set_up(void **state)
@@ -92,7 +94,7 @@ static int set_up(void **state)
 	f->pool = new_pool(f->url);
 	f->metrics = metrics_new();
 	f->cache = new_cache(f->pool, f->metrics);
-	await_trust(f);
+	await_valid(f);
 	*state = f;
 	return 0;
 }
@@ -121,10 +123,10 @@ static struct link_entry entry_of(int64_t version)
 
 static void fill(struct fixture *f, int64_t version)
 {
-	struct link_cache_reservation place;
+	struct link_cache_reservation reservation;
 	struct link_entry entry = entry_of(version);
-	link_cache_reserve(f->cache, SLUG, &place);
-	assert_int_equal(link_cache_fill(f->cache, &place, &entry), OK);
+	link_cache_reserve(f->cache, SLUG, &reservation);
+	assert_int_equal(link_cache_fill(f->cache, &reservation, &entry), OK);
 	assert_int_equal(get(f), LINK_CACHE_ENTRY);
 }
 
@@ -134,8 +136,8 @@ static void change(struct fixture *f, int64_t version)
 	assert_int_equal(link_cache_set(f->cache, &entry), OK);
 }
 
-/* Readers of old and new hammer at it. */
-static void assert_nothing_is_read_for(struct fixture *f, int64_t ms)
+/* Reads concurrently through an old and a new connection pool. */
+static void assert_misses_for(struct fixture *f, int64_t ms)
 {
 	struct redis_pool *pool = new_pool(f->url);
 	struct link_cache *newcomer = new_cache(pool, NULL);
@@ -148,14 +150,14 @@ static void assert_nothing_is_read_for(struct fixture *f, int64_t ms)
 	redis_pool_free(pool);
 }
 
-static void assert_is_a_miss_once_redis_is_believed(struct fixture *f)
+static void assert_miss_once_redis_is_valid(struct fixture *f)
 {
-	await_trust(f);
+	await_valid(f);
 	assert_int_equal(get(f), LINK_CACHE_MISS);
 	fill(f, 2);
 }
 
-static void reads_nothing_from_a_server_that_came_back_with_an_old_snapshot(void **state)
+static void reads_nothing_from_a_server_restarted_from_an_old_snapshot(void **state)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
@@ -164,9 +166,9 @@ static void reads_nothing_from_a_server_that_came_back_with_an_old_snapshot(void
 	test_announcer_pause(f->announcer);
 	test_redis_restart(f->server);
 	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 1);
-	assert_nothing_is_read_for(f, 1500);
+	assert_misses_for(f, 1500);
 	test_announcer_go_on(f->announcer);
-	assert_is_a_miss_once_redis_is_believed(f);
+	assert_miss_once_redis_is_valid(f);
 }
 
 static void reads_nothing_from_a_replica_that_was_promoted(void **state)
@@ -186,28 +188,31 @@ static void reads_nothing_from_a_replica_that_was_promoted(void **state)
 	tcp_proxy_aim(f->proxy, test_redis_port(replica));
 	tcp_proxy_cut(f->proxy);
 	assert_int_equal(test_redis_run(replica, "EXISTS " KEY), 1);
-	assert_nothing_is_read_for(f, 1500);
+	assert_misses_for(f, 1500);
 	test_announcer_go_on(f->announcer);
-	assert_is_a_miss_once_redis_is_believed(f);
+	assert_miss_once_redis_is_valid(f);
 	test_redis_free(replica);
 }
 
-static void reads_nothing_from_a_thawed_server_before_the_relay_was_there(void **state)
+static void reads_nothing_from_a_resumed_server_before_the_relay_reaches_it(void **state)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
 	test_announcer_pause(f->announcer);
 	test_redis_freeze(f->server);
-	await_distrust(f); /* and version 2 is committed, which nobody can tell */
+	await_invalid(f); /* then version 2 is committed, and no announcement can reach Redis */
 	test_redis_thaw(f->server);
-	assert_nothing_is_read_for(f, 1000);
+	assert_misses_for(f, 1000);
 	test_announcer_raise(f->announcer);
 	test_announcer_go_on(f->announcer);
-	assert_is_a_miss_once_redis_is_believed(f);
+	assert_miss_once_redis_is_valid(f);
 }
 
-/* A relay's last words before the freeze are heard after the thaw, by when they are not true any more. */
-static void does_not_hear_an_announcement_that_lay_in_a_frozen_server(void **state)
+/*
+ * An announcement sent before Redis was suspended is executed when it resumes, and is outdated by
+ * then.
+ */
+static void ignores_an_announcement_that_was_stuck_in_a_suspended_server(void **state)
 {
 	struct fixture *f = *state;
 	struct redis_pool *relay = new_pool(f->url);
@@ -221,13 +226,13 @@ static void does_not_hear_an_announcement_that_lay_in_a_frozen_server(void **sta
 	test_redis_freeze(f->server);
 	err = link_cache_generation_announce(relay, generation, answer.server, answer.now_us + 200000, &answer);
 	assert_int_equal(err, ERR_UNAVAILABLE);
-	await_distrust(f);
+	await_invalid(f);
 	test_redis_thaw(f->server);
-	assert_nothing_is_read_for(f, 1000);
+	assert_misses_for(f, 1000);
 	redis_pool_free(relay);
 }
 
-static void does_not_hear_a_generation_that_is_lower_than_another(void **state)
+static void ignores_a_generation_lower_than_the_current_one(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_generation_answer answer;
@@ -239,35 +244,35 @@ static void does_not_hear_a_generation_that_is_lower_than_another(void **state)
 	fill(f, 1);
 }
 
-static void believes_nothing_below_a_generation_that_was_demanded(void **state)
+static void is_invalid_below_the_required_generation(void **state)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
 	link_cache_require_generation(f->cache, test_announcer_generation(f->announcer) + 1);
 	assert_int_equal(get(f), LINK_CACHE_AWAY);
 	test_announcer_raise(f->announcer);
-	assert_is_a_miss_once_redis_is_believed(f);
+	assert_miss_once_redis_is_valid(f);
 }
 
-static void believes_a_server_without_a_relay_for_4_s_and_then_as_a_last_resort_alone(void **state)
+static void stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry;
 	fill(f, 1);
 	test_announcer_pause(f->announcer);
 	int64_t begun_us = steady_us();
-	await_distrust(f);
+	await_invalid(f);
 	assert_in_range(steady_us() - begun_us, 3 * CLOCK_US_PER_S, 5 * CLOCK_US_PER_S);
 	int64_t until_us = steady_us() + DEADLINE_US;
 	while (link_cache_get_last_resort(f->cache, SLUG, &entry) != LINK_CACHE_ENTRY)
 		assert_true(steady_us() < until_us);
 	assert_int_equal(get(f), LINK_CACHE_AWAY);
 	test_announcer_go_on(f->announcer);
-	await_trust(f);
+	await_valid(f);
 	assert_int_equal(get(f), LINK_CACHE_ENTRY);
 }
 
-static void is_not_a_last_resort_when_it_is_another_server(void **state)
+static void another_server_is_not_a_last_resort(void **state)
 {
 	struct fixture *f = *state;
 	struct link_entry entry;
@@ -279,21 +284,21 @@ static void is_not_a_last_resort_when_it_is_another_server(void **state)
 		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry), LINK_CACHE_AWAY);
 }
 
-static void fills_nothing_after_a_flush_with_what_was_read_before(void **state)
+static void does_not_fill_after_a_flush_with_an_entry_read_before(void **state)
 {
 	struct fixture *f = *state;
-	struct link_cache_reservation place;
+	struct link_cache_reservation reservation;
 	struct link_entry old = entry_of(1);
-	link_cache_reserve(f->cache, SLUG, &place);
-	assert_int_not_equal(place.generation, 0);
+	link_cache_reserve(f->cache, SLUG, &reservation);
+	assert_int_not_equal(reservation.generation, 0);
 	test_redis_run(f->server, "FLUSHALL");
-	assert_int_equal(link_cache_fill(f->cache, &place, &old), OK);
+	assert_int_equal(link_cache_fill(f->cache, &reservation, &old), OK);
 	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 0);
-	await_trust(f);
+	await_valid(f);
 	fill(f, 2);
 }
 
-static void keeps_nothing_old_when_memory_is_full(void **state)
+static void keeps_nothing_stale_when_memory_is_full(void **state)
 {
 	struct fixture *f = *state;
 	fill(f, 1);
@@ -301,10 +306,10 @@ static void keeps_nothing_old_when_memory_is_full(void **state)
 	change(f, 2);
 	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 0);
 	assert_int_equal(get(f), LINK_CACHE_MISS);
-	struct link_cache_reservation place;
-	link_cache_reserve(f->cache, SLUG, &place);
-	assert_int_equal(place.generation, 0);
-	/* The relay is heard all the same, or nobody could use what is there. */
+	struct link_cache_reservation reservation;
+	link_cache_reserve(f->cache, SLUG, &reservation);
+	assert_int_equal(reservation.generation, 0);
+	/* Announcements still work; otherwise the existing entries would be unusable. */
 	struct link_cache_generation before, after;
 	uint64_t server;
 	assert_int_equal(link_cache_generation_read(f->pool, &before, &server), OK);
@@ -312,12 +317,12 @@ static void keeps_nothing_old_when_memory_is_full(void **state)
 	do {
 		assert_true(steady_us() < until_us);
 		assert_int_equal(link_cache_generation_read(f->pool, &after, &server), OK);
-	} while (after.beat == before.beat);
+	} while (after.heartbeat == before.heartbeat);
 }
 
 #define CROWD 64
 
-/* 4 KB each, so that a few hundred fill what Redis has. */
+/* 4 KB each, so that a few hundred fill the memory of Redis. */
 static struct link_entry large_entry(unsigned number, int64_t version)
 {
 	struct link_entry entry = entry_of(version);
@@ -327,7 +332,7 @@ static struct link_entry large_entry(unsigned number, int64_t version)
 	return entry;
 }
 
-static void reads_no_version_that_was_changed_while_memory_is_short_and_entries_are_evicted(void **state)
+static void reads_no_stale_version_while_entries_are_evicted(void **state)
 {
 	struct fixture *f = *state;
 	int64_t changed_to[CROWD] = { 0 };
@@ -335,10 +340,10 @@ static void reads_no_version_that_was_changed_while_memory_is_short_and_entries_
 	int64_t until_us = steady_us() + DEADLINE_US;
 	test_redis_run(f->server, "CONFIG SET maxmemory-policy allkeys-lru");
 	test_redis_run(f->server, "CONFIG SET maxmemory 2mb");
-	/* On a busy machine Redis is not believed all the time. */
+	/* On a busy machine Redis is not valid all the time. */
 	for (int i = 0; i < 20000 || (hits <= 100 && steady_us() < until_us); i++) {
 		unsigned number = entropy_below(CROWD * 4);
-		struct link_cache_reservation place;
+		struct link_cache_reservation reservation;
 		struct link_entry entry = large_entry(number, i + 1);
 		if (number < CROWD && entropy_below(4) == 0) {
 			enum err err = link_cache_set(f->cache, &entry);
@@ -352,33 +357,33 @@ static void reads_no_version_that_was_changed_while_memory_is_short_and_entries_
 		}
 		if (answer != LINK_CACHE_MISS)
 			continue;
-		link_cache_reserve(f->cache, entry.slug, &place);
+		link_cache_reserve(f->cache, entry.slug, &reservation);
 		entry = large_entry(number, i + 1);
-		enum err err = link_cache_fill(f->cache, &place, &entry);
+		enum err err = link_cache_fill(f->cache, &reservation, &entry);
 		assert_true(err == OK || err == ERR_CONFLICT);
 	}
 	assert_true(hits > 100);
-	assert_true(test_redis_run(f->server, "DBSIZE") < (int64_t)CROWD * 4); /* some had to go */
+	assert_true(test_redis_run(f->server, "DBSIZE") < (int64_t)CROWD * 4); /* some were evicted */
 }
 
 /* --- late fills --- */
 
-typedef void (*late_fill)(struct fixture *f, const struct link_cache_reservation *place,
+typedef void (*late_fill)(struct fixture *f, const struct link_cache_reservation *reservation,
                           const struct link_entry *entry);
 
-static void fill_the_place(struct fixture *f, const struct link_cache_reservation *place,
-                           const struct link_entry *entry)
+static void fill_reservation(struct fixture *f, const struct link_cache_reservation *reservation,
+                             const struct link_entry *entry)
 {
-	enum err err = link_cache_fill(f->cache, place, entry);
+	enum err err = link_cache_fill(f->cache, reservation, entry);
 	assert_true(err == OK || err == ERR_CONFLICT);
 }
 
-/* What a cache would do that only compares versions: nothing is there that would be newer. */
-static void fill_whatever_is_not_newer(struct fixture *f, const struct link_cache_reservation *place,
-                                       const struct link_entry *entry)
+/* What a cache would do that only compares versions: write if nothing newer is there. */
+static void fill_unless_newer(struct fixture *f, const struct link_cache_reservation *reservation,
+                              const struct link_entry *entry)
 {
 	char value[LINK_URL_SIZE + 128];
-	snprintf(value, sizeof(value), "2 %lld %lld 42 1 302 0 %zu %s", (long long)place->generation,
+	snprintf(value, sizeof(value), "2 %lld %lld 42 1 302 0 %zu %s", (long long)reservation->generation,
 	         (long long)entry->version, strlen(entry->original_url), entry->original_url);
 	if (get(f) == LINK_CACHE_ENTRY)
 		return;
@@ -389,7 +394,8 @@ static void fill_whatever_is_not_newer(struct fixture *f, const struct link_cach
 enum step { TELL_DELETION, EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, SAY_UNKNOWN_BY_ANOTHER };
 
 /*
- * A reader reads version 1 and sleeps; this happens; it wakes and fills. Counts how often version 1 can be read then.
+ * A reader reads version 1 and is suspended. Then the late_fill scenario happens. The reader
+ * resumes and fills the cache. Counts how often version 1 can be read afterwards.
  */
 static unsigned count_resurrections(struct fixture *f, late_fill late)
 {
@@ -403,12 +409,12 @@ static unsigned count_resurrections(struct fixture *f, late_fill late)
 		{ EVICT, RESERVE_BY_ANOTHER, FILL_NEW_BY_ANOTHER, EVICT },
 	};
 	unsigned resurrections = 0;
-	for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++) {
-		struct link_cache_reservation place, other = { 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(stories); i++) {
+		struct link_cache_reservation reservation, other = { 0 };
 		struct link_entry old = entry_of(1), deleted = entry_of(2), out = { 0 };
 		deleted.state = LINK_STATE_DELETED;
 		test_redis_run(f->server, "DEL " KEY);
-		link_cache_reserve(f->cache, SLUG, &place);
+		link_cache_reserve(f->cache, SLUG, &reservation);
 		for (size_t s = 0; s < 4; s++) {
 			enum err err = OK;
 			if (stories[i][s] == TELL_DELETION)
@@ -423,29 +429,29 @@ static unsigned count_resurrections(struct fixture *f, late_fill late)
 				err = link_cache_fill_unknown(f->cache, &other, SLUG);
 			assert_true(err == OK || err == ERR_CONFLICT);
 		}
-		late(f, &place, &old);
+		late(f, &reservation, &old);
 		resurrections += link_cache_get(f->cache, SLUG, &out) == LINK_CACHE_ENTRY && out.version == 1;
 	}
 	return resurrections;
 }
 
-static void raises_no_deleted_link_from_the_dead_however_late_a_reader_fills(void **state)
+static void a_late_fill_never_resurrects_a_deleted_link(void **state)
 {
-	assert_int_equal(count_resurrections(*state, fill_the_place), 0);
+	assert_int_equal(count_resurrections(*state, fill_reservation), 0);
 }
 
-static void would_see_a_resurrection_if_only_versions_were_compared(void **state)
+static void control_comparing_only_versions_would_resurrect_links(void **state)
 {
-	assert_true(count_resurrections(*state, fill_whatever_is_not_newer) > 0);
+	assert_true(count_resurrections(*state, fill_unless_newer) > 0);
 }
 
-static void says_of_no_new_link_that_it_is_unknown_however_late_a_reader_says_so(void **state)
+static void a_late_unknown_never_hides_a_new_link(void **state)
 {
 	struct fixture *f = *state;
-	struct link_cache_reservation place;
-	link_cache_reserve(f->cache, SLUG, &place);
+	struct link_cache_reservation reservation;
+	link_cache_reserve(f->cache, SLUG, &reservation);
 	change(f, 1);
-	assert_int_equal(link_cache_fill_unknown(f->cache, &place, SLUG), OK);
+	assert_int_equal(link_cache_fill_unknown(f->cache, &reservation, SLUG), OK);
 	assert_int_equal(get(f), LINK_CACHE_MISS);
 }
 
@@ -453,20 +459,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(reads_nothing_from_a_server_that_came_back_with_an_old_snapshot),
+		TEST(reads_nothing_from_a_server_restarted_from_an_old_snapshot),
 		TEST(reads_nothing_from_a_replica_that_was_promoted),
-		TEST(reads_nothing_from_a_thawed_server_before_the_relay_was_there),
-		TEST(does_not_hear_an_announcement_that_lay_in_a_frozen_server),
-		TEST(does_not_hear_a_generation_that_is_lower_than_another),
-		TEST(believes_nothing_below_a_generation_that_was_demanded),
-		TEST(believes_a_server_without_a_relay_for_4_s_and_then_as_a_last_resort_alone),
-		TEST(is_not_a_last_resort_when_it_is_another_server),
-		TEST(fills_nothing_after_a_flush_with_what_was_read_before),
-		TEST(keeps_nothing_old_when_memory_is_full),
-		TEST(reads_no_version_that_was_changed_while_memory_is_short_and_entries_are_evicted),
-		TEST(raises_no_deleted_link_from_the_dead_however_late_a_reader_fills),
-		TEST(would_see_a_resurrection_if_only_versions_were_compared),
-		TEST(says_of_no_new_link_that_it_is_unknown_however_late_a_reader_says_so),
+		TEST(reads_nothing_from_a_resumed_server_before_the_relay_reaches_it),
+		TEST(ignores_an_announcement_that_was_stuck_in_a_suspended_server),
+		TEST(ignores_a_generation_lower_than_the_current_one),
+		TEST(is_invalid_below_the_required_generation),
+		TEST(stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort),
+		TEST(another_server_is_not_a_last_resort),
+		TEST(does_not_fill_after_a_flush_with_an_entry_read_before),
+		TEST(keeps_nothing_stale_when_memory_is_full),
+		TEST(reads_no_stale_version_while_entries_are_evicted),
+		TEST(a_late_fill_never_resurrects_a_deleted_link),
+		TEST(control_comparing_only_versions_would_resurrect_links),
+		TEST(a_late_unknown_never_hides_a_new_link),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,29 +22,29 @@ static size_t claim(struct link_fixture *f, int64_t limit, struct link_check_due
 	return count;
 }
 
-static struct link_check known_of(struct link_fixture *f, int64_t id)
+static struct link_check get_check(struct link_fixture *f, int64_t id)
 {
 	struct link_check check;
 	assert_int_equal(link_check_store_get_many(f->api, &id, 1, &check), OK);
 	return check;
 }
 
-static void writes_down_what_came_out_without_changing_the_link(void **state)
+static void stores_a_result_without_changing_the_link(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
 	link_fixture_make(f, "a");
 	struct link before = f->link;
 	int64_t events = test_database_ask(f->db, "SELECT count(*) FROM outbox");
-	assert_int_equal(known_of(f, before.entry.id).status, LINK_CHECK_NOT_ASKED);
-	assert_int_equal(known_of(f, before.entry.id).last_checked_at_us, 0);
+	assert_int_equal(get_check(f, before.entry.id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, before.entry.id).last_checked_at_us, 0);
 	assert_int_equal(claim(f, 1, &due), 1);
 	assert_int_equal(due.link_id, before.entry.id);
 	assert_string_equal(due.url, before.entry.original_url);
 	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 3, 900), OK);
 
-	assert_int_equal(known_of(f, before.entry.id).status, 404);
-	assert_true(known_of(f, before.entry.id).last_checked_at_us > before.created_at_us);
+	assert_int_equal(get_check(f, before.entry.id).status, 404);
+	assert_true(get_check(f, before.entry.id).last_checked_at_us > before.created_at_us);
 	struct link after;
 	assert_int_equal(link_store_get(f->api, before.entry.id, 1, &after), OK);
 	assert_int_equal(after.entry.version, before.entry.version);
@@ -54,32 +54,32 @@ static void writes_down_what_came_out_without_changing_the_link(void **state)
 	assert_int_equal(claim(f, 1, &due), 0);
 }
 
-static void forgets_everything_when_the_link_leads_elsewhere(void **state)
+static void resets_everything_when_the_destination_changes(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due, again;
 	link_fixture_make(f, "a");
 	assert_int_equal(claim(f, 1, &due), 1);
 	assert_int_equal(link_check_store_write(f->janitor, &due, 200, 0, 900), OK);
-	/* Another title is no other destination. */
+	/* A changed title does not change the destination. */
 	snprintf(f->link.title, sizeof(f->link.title), "new");
 	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
-	assert_int_equal(known_of(f, due.link_id).status, 200);
+	assert_int_equal(get_check(f, due.link_id).status, 200);
 
 	snprintf(f->link.entry.original_url, LINK_URL_SIZE, "https://other.example/");
 	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
-	assert_int_equal(known_of(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
-	assert_int_equal(known_of(f, due.link_id).last_checked_at_us, 0);
-	/* What was still being asked of the old one does not count for the new one. */
+	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, due.link_id).last_checked_at_us, 0);
+	/* A result for the old destination does not count for the new one. */
 	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 1, 900), OK);
 	assert_int_equal(link_check_store_postpone(f->janitor, &due, 900000), OK);
-	assert_int_equal(known_of(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
 	assert_int_equal(claim(f, 1, &again), 1);
 	assert_string_equal(again.url, "https://other.example/");
 	assert_int_equal(again.failures, 0);
 }
 
-static void gives_each_due_link_once_the_longest_due_first(void **state)
+static void claims_each_due_link_once_longest_overdue_first(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due *due = mem_array(ROOM, sizeof(*due));
@@ -95,14 +95,14 @@ static void gives_each_due_link_once_the_longest_due_first(void **state)
 	assert_int_equal(claim(f, ROOM, due), 1);
 	assert_int_equal(due[0].link_id, late);
 	assert_int_equal(claim(f, ROOM, due), 0);
-	/* Nothing came out: it is due again when it was said to be. */
+	/* A postponed check is due again after the given time. */
 	assert_int_equal(link_check_store_postpone(f->janitor, &due[0], 0), OK);
 	assert_int_equal(claim(f, ROOM, due), 1);
-	assert_int_equal(known_of(f, late).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, late).status, LINK_CHECK_NOT_ASKED);
 	free(due);
 }
 
-static void leaves_links_alone_that_nobody_can_follow(void **state)
+static void skips_links_that_are_not_active(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
@@ -117,7 +117,7 @@ static void leaves_links_alone_that_nobody_can_follow(void **state)
 	assert_int_equal(claim(f, 1, &due), 0);
 }
 
-static void knows_nothing_of_links_that_are_not_there(void **state)
+static void missing_links_have_no_check(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_check_due due;
@@ -137,11 +137,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(writes_down_what_came_out_without_changing_the_link),
-		TEST(forgets_everything_when_the_link_leads_elsewhere),
-		TEST(gives_each_due_link_once_the_longest_due_first),
-		TEST(leaves_links_alone_that_nobody_can_follow),
-		TEST(knows_nothing_of_links_that_are_not_there),
+		TEST(stores_a_result_without_changing_the_link),
+		TEST(resets_everything_when_the_destination_changes),
+		TEST(claims_each_due_link_once_longest_overdue_first),
+		TEST(skips_links_that_are_not_active),
+		TEST(missing_links_have_no_check),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

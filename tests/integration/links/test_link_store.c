@@ -31,7 +31,7 @@ static void assert_same_link(const struct link *a, const struct link *b)
 	assert_int_equal(a->updated_at_us, b->updated_at_us);
 }
 
-static void keeps_every_field_of_a_new_link_and_records_it(void **state)
+static void stores_every_field_of_a_new_link_and_records_the_event(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_tags tags = { .count = 3, .tag = { "a,b \"c\" {d}", "\xf0\x9f\x94\x97", "NULL" } };
@@ -63,7 +63,7 @@ static void keeps_every_field_of_a_new_link_and_records_it(void **state)
 	free(event);
 }
 
-static void gives_visitors_what_an_answer_takes(void **state)
+static void finds_the_entry_that_a_redirect_needs(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "for-visitors");
@@ -75,13 +75,13 @@ static void gives_visitors_what_an_answer_takes(void **state)
 	assert_string_equal(entry.expired_url, "");
 	assert_int_equal(entry.expires_at_us, 0);
 	assert_int_equal(link_store_find_entry(redirector, "For-Visitors", &entry), ERR_NOT_FOUND);
-	/* The redirector only reads. */
+	/* The redirector may only read. */
 	pg_conn_set_log(redirector, NULL);
 	assert_int_equal(pg_conn_query(redirector, "UPDATE links SET state = 'DELETED'", NULL, NULL), ERR_INTERNAL);
 	pg_conn_close(redirector);
 }
 
-static void lets_the_transaction_go_on_after_a_taken_slug(void **state)
+static void the_transaction_continues_after_a_taken_slug(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "taken");
@@ -94,7 +94,7 @@ static void lets_the_transaction_go_on_after_a_taken_slug(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
 }
 
-static void tells_links_apart_by_the_case_of_their_slugs(void **state)
+static void slugs_are_case_sensitive(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "case");
@@ -102,7 +102,7 @@ static void tells_links_apart_by_the_case_of_their_slugs(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 2);
 }
 
-static void makes_a_temporary_link_without_an_owner_only_with_an_end(void **state)
+static void a_link_without_an_owner_needs_an_expiry_time(void **state)
 {
 	struct link_fixture *f = *state;
 	static const uint8_t hash[DIGEST_SIZE] = { 1, 2, 3 };
@@ -117,7 +117,7 @@ static void makes_a_temporary_link_without_an_owner_only_with_an_end(void **stat
 	assert_int_equal(test_database_ask(f->db, "SELECT get_byte(claim_token_hash, 2) FROM links"), 3);
 }
 
-static void refuses_a_link_of_nobody_known_or_with_a_tag_that_cannot_be_kept(void **state)
+static void refuses_an_unknown_owner_and_invalid_tags(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_store_new new_link = link_fixture_plain("refused");
@@ -136,7 +136,7 @@ static void refuses_a_link_of_nobody_known_or_with_a_tag_that_cannot_be_kept(voi
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void hides_links_of_others_as_if_they_were_missing(void **state)
+static void links_of_other_owners_appear_missing(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "mine");
@@ -148,7 +148,7 @@ static void hides_links_of_others_as_if_they_were_missing(void **state)
 	pg_conn_rollback(f->api);
 }
 
-static void shows_an_administrator_the_links_of_everybody_and_of_nobody(void **state)
+static void administrators_see_links_of_all_owners_and_of_none(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_store_new anonymous = link_fixture_plain("nobodys");
@@ -164,7 +164,7 @@ static void shows_an_administrator_the_links_of_everybody_and_of_nobody(void **s
 	assert_int_equal(link_store_get(f->api, INT64_MAX, LINK_STORE_ANY_OWNER, &f->other), ERR_NOT_FOUND);
 }
 
-static void raises_the_version_with_each_write_and_records_it(void **state)
+static void each_write_raises_the_version_and_records_an_event(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "written");
@@ -190,7 +190,7 @@ static void raises_the_version_with_each_write_and_records_it(void **state)
 	free(event);
 }
 
-static void refuses_to_write_a_version_that_is_not_there_any_more(void **state)
+static void refuses_to_update_an_outdated_version(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "stale");
@@ -202,7 +202,7 @@ static void refuses_to_write_a_version_that_is_not_there_any_more(void **state)
 	assert_int_equal(f->other.entry.version, 1);
 }
 
-static void takes_back_what_was_rolled_back_with_its_event(void **state)
+static void a_rollback_reverts_the_change_and_its_event(void **state)
 {
 	struct link_fixture *f = *state;
 	struct link_store_new new_link = link_fixture_plain("undone");
@@ -217,17 +217,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(keeps_every_field_of_a_new_link_and_records_it),
-		TEST(gives_visitors_what_an_answer_takes),
-		TEST(lets_the_transaction_go_on_after_a_taken_slug),
-		TEST(tells_links_apart_by_the_case_of_their_slugs),
-		TEST(makes_a_temporary_link_without_an_owner_only_with_an_end),
-		TEST(refuses_a_link_of_nobody_known_or_with_a_tag_that_cannot_be_kept),
-		TEST(hides_links_of_others_as_if_they_were_missing),
-		TEST(shows_an_administrator_the_links_of_everybody_and_of_nobody),
-		TEST(raises_the_version_with_each_write_and_records_it),
-		TEST(refuses_to_write_a_version_that_is_not_there_any_more),
-		TEST(takes_back_what_was_rolled_back_with_its_event),
+		TEST(stores_every_field_of_a_new_link_and_records_the_event),
+		TEST(finds_the_entry_that_a_redirect_needs),
+		TEST(the_transaction_continues_after_a_taken_slug),
+		TEST(slugs_are_case_sensitive),
+		TEST(a_link_without_an_owner_needs_an_expiry_time),
+		TEST(refuses_an_unknown_owner_and_invalid_tags),
+		TEST(links_of_other_owners_appear_missing),
+		TEST(administrators_see_links_of_all_owners_and_of_none),
+		TEST(each_write_raises_the_version_and_records_an_event),
+		TEST(refuses_to_update_an_outdated_version),
+		TEST(a_rollback_reverts_the_change_and_its_event),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

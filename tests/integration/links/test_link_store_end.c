@@ -1,4 +1,6 @@
-/* How links end: expired, purged, and never to come back. */
+/*
+ * The end of a link: expiry, purge, and a slug that is never reused.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +15,8 @@
 #include "lib/base/mem.h"
 #include "tests/integration/links/link_fixture.h"
 
-/* Moves the end of a link to so many seconds from the database's now. */
-static void end_in(struct link_fixture *f, const char *slug, const char *seconds)
+/* Sets the expiry time of a link, in seconds from now (of the database). */
+static void set_expiry(struct link_fixture *f, const char *slug, const char *seconds)
 {
 	char sql[256];
 	snprintf(sql, sizeof(sql),
@@ -42,16 +44,16 @@ static int64_t purge(struct link_fixture *f, int64_t expired_grace_s, int64_t de
 	return expired.changed + deleted.changed;
 }
 
-static void expires_what_is_due_and_nothing_else(void **state)
+static void expires_only_due_links(void **state)
 {
 	struct link_fixture *f = *state;
 	const char *const slugs[] = { "due", "later", "never", "disabled-and-due" };
 	for (size_t i = 0; i < 4; i++)
 		link_fixture_make(f, slugs[i]);
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
-	end_in(f, "due", "-1");
-	end_in(f, "later", "60");
-	end_in(f, "disabled-and-due", "-1");
+	set_expiry(f, "due", "-1");
+	set_expiry(f, "later", "60");
+	set_expiry(f, "disabled-and-due", "-1");
 	test_database_run(f->db, "TRUNCATE outbox");
 
 	assert_int_equal(expire(f, 1000), 1);
@@ -67,13 +69,13 @@ static void expires_what_is_due_and_nothing_else(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);
 }
 
-static void expires_the_oldest_first_and_not_more_than_asked(void **state)
+static void expires_the_oldest_first_up_to_the_limit(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "older");
 	link_fixture_make(f, "old");
-	end_in(f, "older", "-100");
-	end_in(f, "old", "-10");
+	set_expiry(f, "older", "-100");
+	set_expiry(f, "old", "-10");
 	assert_int_equal(expire(f, 1), 1);
 	assert_int_equal(
 		test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'EXPIRED' AND slug = 'older'"), 1);
@@ -81,7 +83,7 @@ static void expires_the_oldest_first_and_not_more_than_asked(void **state)
 	assert_int_equal(expire(f, 1), 0);
 }
 
-static int64_t begin_of_next_batch(struct link_fixture *f, int64_t from_us)
+static int64_t start_of_next_batch(struct link_fixture *f, int64_t from_us)
 {
 	struct link_store_batch batch = { .limit = 2, .from_us = from_us };
 	assert_int_equal(pg_conn_begin(f->janitor), OK);
@@ -91,7 +93,7 @@ static int64_t begin_of_next_batch(struct link_fixture *f, int64_t from_us)
 	return batch.from_us;
 }
 
-/* Or each batch would pass by the dead entries of all before it. */
+/* Otherwise each batch would scan the dead entries of all previous ones. */
 static void a_batch_begins_where_the_last_one_ended(void **state)
 {
 	struct link_fixture *f = *state;
@@ -99,23 +101,23 @@ static void a_batch_begins_where_the_last_one_ended(void **state)
 	const char *const ends[] = { "-4", "-3", "-2", "-1" };
 	for (size_t i = 0; i < 4; i++) {
 		link_fixture_make(f, slugs[i]);
-		end_in(f, slugs[i], ends[i]);
+		set_expiry(f, slugs[i], ends[i]);
 	}
-	int64_t from_us = begin_of_next_batch(f, 0);
+	int64_t from_us = start_of_next_batch(f, 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT (extract(epoch FROM expires_at) * 1000000)::bigint "
 	                                          "FROM links WHERE slug = 'b'"),
 	                 from_us);
 	link_fixture_make(f, "late");
-	end_in(f, "late", "-100");
-	assert_true(begin_of_next_batch(f, from_us) > from_us);
+	set_expiry(f, "late", "-100");
+	assert_true(start_of_next_batch(f, from_us) > from_us);
 	assert_int_equal(expire(f, 1000), 1);
 }
 
-static void passes_by_what_somebody_else_holds(void **state)
+static void skips_rows_that_others_have_locked(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "held");
-	end_in(f, "held", "-1");
+	set_expiry(f, "held", "-1");
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock(f->api, f->link.entry.id, 1, &f->link), OK);
 	assert_int_equal(expire(f, 1000), 0);
@@ -128,14 +130,14 @@ static void passes_by_what_somebody_else_holds(void **state)
 	assert_int_equal(purge(f, 0, 0), 1);
 }
 
-static void purges_only_after_the_grace_that_follows_the_mark(void **state)
+static void purges_only_after_a_grace_period_since_the_state_change(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "expired");
 	link_fixture_make(f, "deleted");
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
-	/* Over for a day, but marked only now. */
-	end_in(f, "expired", "-86400");
+	/* Expired a day ago, but marked only now. */
+	set_expiry(f, "expired", "-86400");
 	assert_int_equal(purge(f, 0, 60), 0);
 	assert_int_equal(expire(f, 1000), 1);
 	assert_int_equal(purge(f, 900, 60), 0);
@@ -147,7 +149,7 @@ static void purges_only_after_the_grace_that_follows_the_mark(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 0);
 }
 
-static void counts_the_grace_anew_when_a_link_was_restored_meanwhile(void **state)
+static void restoring_a_link_restarts_the_grace_period(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "restored");
@@ -158,13 +160,13 @@ static void counts_the_grace_anew_when_a_link_was_restored_meanwhile(void **stat
 	assert_int_equal(purge(f, 0, 0), 0);
 	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_DELETED);
 	assert_int_equal(purge(f, 60, 60), 0);
-	/* A change that is none of the state does not begin it anew. */
+	/* A change that keeps the state does not restart it. */
 	test_database_run(f->db, "UPDATE links SET state_since = state_since - interval '1 h'");
 	link_fixture_change(f, id, LINK_STATE_DELETED, LINK_CHANGE_UPDATED);
 	assert_int_equal(purge(f, 60, 60), 1);
 }
 
-static void remembers_what_a_deleted_link_was(void **state)
+static void remembers_the_state_before_deletion(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "undone");
@@ -180,12 +182,12 @@ static void remembers_what_a_deleted_link_was(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state_before_deletion IS NULL"), 1);
 }
 
-static void leaves_a_tombstone_and_an_event_of_a_purged_link(void **state)
+static void a_purge_leaves_a_tombstone_and_an_event(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "purged");
 	int64_t id = f->link.entry.id;
-	end_in(f, "purged", "-1");
+	set_expiry(f, "purged", "-1");
 	assert_int_equal(expire(f, 1000), 1);
 	assert_int_equal(purge(f, 0, 0), 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT link_id FROM link_tombstones WHERE slug = 'purged' "
@@ -221,7 +223,7 @@ static void *create_in_thread(void *arg)
 	return NULL;
 }
 
-static void refuses_a_slug_whose_purge_is_not_committed_yet(void **state)
+static void refuses_a_slug_whose_purge_is_uncommitted(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "raced");
@@ -249,15 +251,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, link_fixture_empty)
 	const struct CMUnitTest tests[] = {
-		TEST(expires_what_is_due_and_nothing_else),
-		TEST(expires_the_oldest_first_and_not_more_than_asked),
+		TEST(expires_only_due_links),
+		TEST(expires_the_oldest_first_up_to_the_limit),
 		TEST(a_batch_begins_where_the_last_one_ended),
-		TEST(passes_by_what_somebody_else_holds),
-		TEST(purges_only_after_the_grace_that_follows_the_mark),
-		TEST(counts_the_grace_anew_when_a_link_was_restored_meanwhile),
-		TEST(remembers_what_a_deleted_link_was),
-		TEST(leaves_a_tombstone_and_an_event_of_a_purged_link),
-		TEST(refuses_a_slug_whose_purge_is_not_committed_yet),
+		TEST(skips_rows_that_others_have_locked),
+		TEST(purges_only_after_a_grace_period_since_the_state_change),
+		TEST(restoring_a_link_restarts_the_grace_period),
+		TEST(remembers_the_state_before_deletion),
+		TEST(a_purge_leaves_a_tombstone_and_an_event),
+		TEST(refuses_a_slug_whose_purge_is_uncommitted),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

@@ -45,7 +45,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int empty(void **state)
+static int truncate_tables(void **state)
 {
 	struct fixture *f = *state;
 	test_database_run(f->db, "TRUNCATE outbox, link_tombstones, links");
@@ -63,14 +63,14 @@ static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
 	return err == OK ? pg_conn_commit(conn) : err;
 }
 
-/* Raises the version in the transaction that is open. */
+/* Raises the version in the open transaction. */
 static enum err touch(struct pg_conn *conn, int64_t id, struct link *scratch)
 {
 	enum err err = link_store_lock(conn, id, 1, scratch);
 	return err == OK ? link_store_write(conn, scratch, LINK_CHANGE_UPDATED) : err;
 }
 
-/* As the relay does when Redis took each row, and then Kafka. */
+/* As the relay does after Redis has stored each row, and then Kafka. */
 static enum err finish(struct pg_conn *conn, struct outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
@@ -87,7 +87,7 @@ static int64_t version_of(const struct outbox_row *row)
 	return version;
 }
 
-static void gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(void **state)
+static void reads_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them(void **state)
 {
 	struct fixture *f = *state;
 	const char *const slugs[] = { "one", "two", "three" };
@@ -124,11 +124,11 @@ static void assert_waiting(struct fixture *f, int64_t for_kafka, int64_t for_red
 	assert_int_equal(lag.uncached, for_redis);
 }
 
-static void keeps_what_kafka_has_until_redis_has_it_too(void **state)
+static void keeps_published_rows_until_redis_has_them_too(void **state)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
-	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
 	assert_int_equal(create(f->writers[0], "untold", &f->link), OK);
 	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 2);
@@ -152,11 +152,11 @@ static void keeps_what_kafka_has_until_redis_has_it_too(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void keeps_what_redis_has_until_kafka_has_it_too(void **state)
+static void keeps_cached_rows_until_kafka_has_them_too(void **state)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
-	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
 	assert_int_equal(outbox_read_uncached(f->relay, 2, &batch), OK);
 	batch.rows[0].cached = true;
 	assert_int_equal(outbox_set_cached(f->relay, &batch), OK);
@@ -165,14 +165,14 @@ static void keeps_what_redis_has_until_kafka_has_it_too(void **state)
 	assert_int_equal(outbox_read(f->relay, 2, 0, &batch), OK);
 	assert_int_equal(batch.count, 1);
 	assert_true(batch.rows[0].cached);
-	/* A reader that does not know of it yet must not make it wait for ever. */
+	/* A reader with an older view must not make it wait forever. */
 	batch.rows[0].cached = false;
 	assert_int_equal(outbox_set_published(f->relay, &batch), OK);
 	outbox_batch_clear(&batch);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }
 
-static void forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka(void **state)
+static void skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka(void **state)
 {
 	struct fixture *f = *state;
 	int64_t count = -1;
@@ -189,7 +189,7 @@ static void forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka(void *
 	assert_int_equal(count, 0);
 }
 
-static void says_how_far_the_relay_is_behind(void **state)
+static void reports_the_lag_of_the_relay(void **state)
 {
 	struct fixture *f = *state;
 	struct outbox_lag lag = { -1, -1, -1, -1 };
@@ -206,7 +206,7 @@ static void says_how_far_the_relay_is_behind(void **state)
 	assert_int_equal(lag.oldest_us, 0);
 }
 
-static void wakes_the_relay_when_a_change_is_committed_and_not_before(void **state)
+static void a_commit_wakes_the_relay_and_nothing_before_does(void **state)
 {
 	struct fixture *f = *state;
 	struct pg_conn *ear = test_database_connect(f->db, "waymark_links_api");
@@ -222,9 +222,9 @@ static void wakes_the_relay_when_a_change_is_committed_and_not_before(void **sta
 	pg_conn_close(ear);
 }
 
-/* Mark and purge as the janitor writes them. */
-static void add_patient(struct fixture *f, struct pg_conn *conn, const char *slug, int64_t version,
-                        enum link_change change)
+/* Adds an expiry or purge event as the janitor does. */
+static void add_low_priority(struct fixture *f, struct pg_conn *conn, const char *slug, int64_t version,
+                             enum link_change change)
 {
 	struct outbox_bundle bundle;
 	struct link_event *event = mem_zero(sizeof(*event));
@@ -238,28 +238,29 @@ static void add_patient(struct fixture *f, struct pg_conn *conn, const char *slu
 	free(event);
 }
 
-static void assert_slugs(struct fixture *f, size_t limit, size_t patient_limit, const char *const *slugs, size_t count)
+static void assert_slugs(struct fixture *f, size_t limit, size_t low_priority_limit, const char *const *slugs,
+                         size_t count)
 {
 	struct outbox_batch batch;
-	assert_int_equal(outbox_read(f->relay, limit, patient_limit, &batch), OK);
+	assert_int_equal(outbox_read(f->relay, limit, low_priority_limit, &batch), OK);
 	assert_int_equal(batch.count, count);
 	for (size_t i = 0; i < count; i++)
 		assert_string_equal(batch.rows[i].slug, slugs[i]);
 	outbox_batch_clear(&batch);
 }
 
-static void reads_what_is_patient_behind_everything_else_and_in_portions(void **state)
+static void reads_low_priority_rows_last_and_in_portions(void **state)
 {
 	struct fixture *f = *state;
 	const char *const all[] = { "first", "second", "marked", "purged" };
 	assert_int_equal(create(f->writers[0], "first", &f->link), OK);
-	add_patient(f, f->writers[1], "marked", 2, LINK_CHANGE_EXPIRED);
-	add_patient(f, f->writers[1], "purged", 3, LINK_CHANGE_PURGED);
+	add_low_priority(f, f->writers[1], "marked", 2, LINK_CHANGE_EXPIRED);
+	add_low_priority(f, f->writers[1], "purged", 3, LINK_CHANGE_PURGED);
 	assert_int_equal(create(f->writers[0], "second", &f->link), OK);
 	assert_slugs(f, 10, 10, all, 4);
 	assert_slugs(f, 10, 1, all, 3);
 	assert_slugs(f, 10, 0, all, 2);
-	/* Something urgent may be left, and a purge might belong behind it. */
+	/* Urgent rows may remain, and a purge might belong after them. */
 	assert_slugs(f, 2, 10, all, 2);
 	struct outbox_lag lag;
 	assert_int_equal(outbox_lag(f->relay, &lag), OK);
@@ -267,14 +268,14 @@ static void reads_what_is_patient_behind_everything_else_and_in_portions(void **
 	assert_int_equal(lag.patient, 2);
 }
 
-static void a_mark_of_a_link_that_is_changed_goes_before_the_change(void **state)
+static void an_expiry_event_goes_before_a_later_change(void **state)
 {
 	struct fixture *f = *state;
 	const char *const hurried[] = { "changed", "changed", "changed" };
 	assert_int_equal(create(f->writers[0], "changed", &f->link), OK);
 	int64_t id = f->link.entry.id;
-	add_patient(f, f->writers[1], "changed", 2, LINK_CHANGE_EXPIRED);
-	add_patient(f, f->writers[1], "other", 2, LINK_CHANGE_EXPIRED);
+	add_low_priority(f, f->writers[1], "changed", 2, LINK_CHANGE_EXPIRED);
+	add_low_priority(f, f->writers[1], "other", 2, LINK_CHANGE_EXPIRED);
 	test_database_run(f->db, "UPDATE links SET version = 2");
 	assert_int_equal(pg_conn_begin(f->writers[0]), OK);
 	assert_int_equal(touch(f->writers[0], id, &f->link), OK);
@@ -287,18 +288,18 @@ static void a_mark_of_a_link_that_is_changed_goes_before_the_change(void **state
 	outbox_batch_clear(&batch);
 }
 
-static void what_is_patient_waits_for_redis_only_when_kafka_has_it(void **state)
+static void low_priority_rows_wait_for_redis_only_after_kafka_has_them(void **state)
 {
 	struct fixture *f = *state;
 	struct outbox_batch batch;
 	int64_t count = -1;
-	bool is_told = false;
-	assert_int_equal(create(f->writers[0], "told", &f->link), OK);
+	bool is_cached = false;
+	assert_int_equal(create(f->writers[0], "cached", &f->link), OK);
 	test_database_run(f->db, "UPDATE outbox SET cached = true");
-	add_patient(f, f->writers[1], "patient", 2, LINK_CHANGE_PURGED);
+	add_low_priority(f, f->writers[1], "purged-later", 2, LINK_CHANGE_PURGED);
 	assert_waiting(f, 1, 0);
-	assert_int_equal(outbox_is_told(f->relay, "patient", &is_told), OK);
-	assert_true(is_told);
+	assert_int_equal(outbox_is_told(f->relay, "purged-later", &is_cached), OK);
+	assert_true(is_cached);
 	assert_int_equal(outbox_forget_uncached(f->relay, 10, &count), OK);
 	assert_int_equal(count, 0);
 	assert_int_equal(outbox_read(f->relay, 10, 10, &batch), OK);
@@ -314,10 +315,11 @@ static void what_is_patient_waits_for_redis_only_when_kafka_has_it(void **state)
 }
 
 /*
- * Transaction ids do not follow versions: a janitor's batch has its id before it reaches the link. Here the versions 2
- * and 3 are written by transactions whose ids are the other way round, while a third, in between, goes on and on.
+ * Transaction IDs do not follow versions: a janitor's batch gets its ID before it reaches the link.
+ * Here transactions whose IDs are in reverse order write the versions 2 and 3, while a third
+ * transaction in between stays open.
  */
-static void reads_versions_in_order_whatever_the_ids_of_their_transactions(void **state)
+static void reads_versions_in_order_regardless_of_transaction_ids(void **state)
 {
 	struct fixture *f = *state;
 	struct pg_conn *early = f->writers[0], *endless = f->writers[1], *late = f->writers[2];
@@ -348,7 +350,7 @@ enum { WRITERS = 16, LINKS = 20, CHANGES = 100 };
 struct writer {
 	struct pg_conn *conn;
 	const int64_t *ids;
-	atomic_int *left;
+	_Atomic int *left;
 	unsigned seed;
 	enum err result;
 	struct link link;
@@ -359,7 +361,7 @@ static void *write_changes(void *arg)
 	struct writer *w = arg;
 	for (int i = 0; i < CHANGES && w->result == OK; i++) {
 		w->result = pg_conn_begin(w->conn);
-		/* Half of them have a transaction id long before they hold the link. */
+		/* Half of them get a transaction ID long before they lock the link. */
 		if (w->result == OK && rand_r(&w->seed) % 2)
 			w->result = pg_conn_query(w->conn, "SELECT pg_current_xact_id()", NULL, NULL);
 		if (w->result == OK)
@@ -373,7 +375,7 @@ static void *write_changes(void *arg)
 	return NULL;
 }
 
-/* Reads, checks and removes one batch: versions rise by one, link by link. */
+/* Reads, checks and removes one batch. The versions of each link must rise by one. */
 static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versions)
 {
 	struct outbox_batch batch;
@@ -393,7 +395,7 @@ static size_t relay_batch(struct fixture *f, const int64_t *ids, int64_t *versio
 	return count;
 }
 
-static void loses_no_change_and_turns_no_order_round_under_sixteen_writers(void **state)
+static void keeps_every_change_in_order_with_sixteen_writers(void **state)
 {
 	struct fixture *f = *state;
 	int64_t ids[LINKS], versions[LINKS] = { 0 };
@@ -406,7 +408,7 @@ static void loses_no_change_and_turns_no_order_round_under_sixteen_writers(void 
 	}
 	struct writer *writers = mem_array(WRITERS, sizeof(*writers));
 	pthread_t threads[WRITERS];
-	atomic_int left = WRITERS;
+	_Atomic int left = WRITERS;
 	for (unsigned i = 0; i < WRITERS; i++) {
 		writers[i] = (struct writer){ .ids = ids, .left = &left, .seed = i + 1 };
 		writers[i].conn = test_database_connect(f->db, "waymark_links_api");
@@ -429,12 +431,12 @@ static void loses_no_change_and_turns_no_order_round_under_sixteen_writers(void 
 	free(writers);
 }
 
-static void lets_the_janitor_add_and_nothing_more(void **state)
+static void the_janitor_may_only_add(void **state)
 {
 	struct fixture *f = *state;
 	struct pg_conn *janitor = test_database_connect(f->db, "waymark_janitor");
 	assert_int_equal(create(f->writers[0], "purged", &f->link), OK);
-	add_patient(f, janitor, "purged", 2, LINK_CHANGE_EXPIRED);
+	add_low_priority(f, janitor, "purged", 2, LINK_CHANGE_EXPIRED);
 	struct outbox_batch batch;
 	pg_conn_set_log(janitor, NULL);
 	assert_int_equal(outbox_read(janitor, 10, 0, &batch), ERR_INTERNAL);
@@ -444,20 +446,20 @@ static void lets_the_janitor_add_and_nothing_more(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, empty)
+#define TEST(name) cmocka_unit_test_setup(name, truncate_tables)
 	const struct CMUnitTest tests[] = {
-		TEST(gives_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them),
-		TEST(keeps_what_kafka_has_until_redis_has_it_too),
-		TEST(keeps_what_redis_has_until_kafka_has_it_too),
-		TEST(forgets_what_waits_for_redis_but_nothing_that_waits_for_kafka),
-		TEST(says_how_far_the_relay_is_behind),
-		TEST(wakes_the_relay_when_a_change_is_committed_and_not_before),
-		TEST(reads_what_is_patient_behind_everything_else_and_in_portions),
-		TEST(a_mark_of_a_link_that_is_changed_goes_before_the_change),
-		TEST(what_is_patient_waits_for_redis_only_when_kafka_has_it),
-		TEST(reads_versions_in_order_whatever_the_ids_of_their_transactions),
-		TEST(loses_no_change_and_turns_no_order_round_under_sixteen_writers),
-		TEST(lets_the_janitor_add_and_nothing_more),
+		TEST(reads_rows_in_order_up_to_the_limit_until_redis_and_kafka_have_them),
+		TEST(keeps_published_rows_until_redis_has_them_too),
+		TEST(keeps_cached_rows_until_kafka_has_them_too),
+		TEST(skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka),
+		TEST(reports_the_lag_of_the_relay),
+		TEST(a_commit_wakes_the_relay_and_nothing_before_does),
+		TEST(reads_low_priority_rows_last_and_in_portions),
+		TEST(an_expiry_event_goes_before_a_later_change),
+		TEST(low_priority_rows_wait_for_redis_only_after_kafka_has_them),
+		TEST(reads_versions_in_order_regardless_of_transaction_ids),
+		TEST(keeps_every_change_in_order_with_sixteen_writers),
+		TEST(the_janitor_may_only_add),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

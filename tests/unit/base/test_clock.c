@@ -10,7 +10,7 @@
 
 #include "lib/base/clock.h"
 
-static void tells_the_wall_time_of_the_machine(void **state)
+static void reads_the_wall_time_of_the_machine(void **state)
 {
 	(void)state;
 	int64_t before_s = time(NULL);
@@ -19,7 +19,7 @@ static void tells_the_wall_time_of_the_machine(void **state)
 	assert_true(now_us / CLOCK_US_PER_S <= before_s + 60);
 }
 
-static void never_steps_back_in_steady_time(void **state)
+static void steady_time_never_goes_back(void **state)
 {
 	(void)state;
 	int64_t last = clock_steady_us(clock_system());
@@ -30,7 +30,7 @@ static void never_steps_back_in_steady_time(void **state)
 	}
 }
 
-static void stands_still_until_it_is_told_to_move(void **state)
+static void fake_clock_moves_only_when_advanced(void **state)
 {
 	(void)state;
 	struct clock_fake fake;
@@ -43,7 +43,7 @@ static void stands_still_until_it_is_told_to_move(void **state)
 	assert_int_equal(clock_steady_us(&fake.clock) - steady, 5000000);
 }
 
-static void begins_a_day_at_midnight_before_and_after_1970(void **state)
+static void days_begin_at_midnight_before_and_after_1970(void **state)
 {
 	(void)state;
 	assert_int_equal(clock_utc_day(0), 0);
@@ -58,10 +58,10 @@ static void begins_a_day_at_midnight_before_and_after_1970(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_the_wall_time_of_the_machine),
-		cmocka_unit_test(never_steps_back_in_steady_time),
-		cmocka_unit_test(stands_still_until_it_is_told_to_move),
-		cmocka_unit_test(begins_a_day_at_midnight_before_and_after_1970),
+		cmocka_unit_test(reads_the_wall_time_of_the_machine),
+		cmocka_unit_test(steady_time_never_goes_back),
+		cmocka_unit_test(fake_clock_moves_only_when_advanced),
+		cmocka_unit_test(days_begin_at_midnight_before_and_after_1970),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

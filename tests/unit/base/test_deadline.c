@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/deadline.h"
 
@@ -15,11 +16,11 @@ static int64_t us_of(struct timespec moment)
 	return moment.tv_sec * CLOCK_US_PER_S + moment.tv_nsec / 1000;
 }
 
-static void lies_as_far_ahead_as_asked(void **state)
+static void is_the_given_time_ahead(void **state)
 {
 	(void)state;
 	static const int64_t spans_ms[] = { 0, 1, 999, 1000, 1500, 59999, INT64_C(86400000) };
-	for (size_t i = 0; i < sizeof(spans_ms) / sizeof(spans_ms[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(spans_ms); i++) {
 		int64_t before_us = clock_steady_us(clock_system());
 		struct timespec moment = deadline_in_ms(spans_ms[i]);
 		int64_t after_us = clock_steady_us(clock_system());
@@ -28,8 +29,8 @@ static void lies_as_far_ahead_as_asked(void **state)
 	}
 }
 
-/* A condition that went by the wall time would take the moment for one long past. */
-static void ends_a_wait_when_it_has_come_and_not_before(void **state)
+/* With the wall clock, the deadline would seem to be long past. */
+static void ends_a_wait_at_the_deadline_and_not_before(void **state)
 {
 	(void)state;
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -49,8 +50,8 @@ static void ends_a_wait_when_it_has_come_and_not_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lies_as_far_ahead_as_asked),
-		cmocka_unit_test(ends_a_wait_when_it_has_come_and_not_before),
+		cmocka_unit_test(is_the_given_time_ahead),
+		cmocka_unit_test(ends_a_wait_at_the_deadline_and_not_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

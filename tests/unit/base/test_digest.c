@@ -40,25 +40,25 @@ static void signs_the_examples_of_rfc_4231(void **state)
 	assert_digest(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-static void a_key_made_ready_gives_the_same_for_message_after_message(void **state)
+static void precomputed_key_gives_the_same_result_for_every_message(void **state)
 {
 	(void)state;
 	uint8_t key[64], text[300], expected[DIGEST_SIZE], digest[DIGEST_SIZE];
-	struct digest_hmac_key ready;
+	struct digest_hmac_key precomputed;
 	memset(text, 'x', sizeof(text));
 	for (size_t i = 0; i < sizeof(key); i++)
 		key[i] = (uint8_t)(i * 37);
 	for (size_t key_len = 0; key_len <= sizeof(key); key_len++) {
-		digest_hmac_key_init(&ready, key, key_len);
+		digest_hmac_key_init(&precomputed, key, key_len);
 		for (size_t len = 0; len <= sizeof(text); len += 25) {
 			digest_hmac_sha256(key, key_len, text, len, expected);
-			digest_hmac_sha256_with(&ready, text, len, digest);
+			digest_hmac_sha256_with(&precomputed, text, len, digest);
 			assert_memory_equal(digest, expected, sizeof(digest));
 		}
 	}
 }
 
-static void does_not_reuse_a_key_when_the_next_is_empty(void **state)
+static void empty_key_does_not_reuse_the_previous_one(void **state)
 {
 	(void)state;
 	uint8_t digest[DIGEST_SIZE];
@@ -67,7 +67,7 @@ static void does_not_reuse_a_key_when_the_next_is_empty(void **state)
 	assert_digest(digest, "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 
-static void tells_digests_apart_by_any_bit(void **state)
+static void digests_differ_by_any_bit(void **state)
 {
 	(void)state;
 	uint8_t a[DIGEST_SIZE], b[DIGEST_SIZE];
@@ -80,7 +80,7 @@ static void tells_digests_apart_by_any_bit(void **state)
 	}
 }
 
-static void writes_hexadecimal_in_lower_case(void **state)
+static void hexadecimal_is_in_lower_case(void **state)
 {
 	(void)state;
 	char text[9];
@@ -95,10 +95,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hashes_the_examples_of_fips_180),
 		cmocka_unit_test(signs_the_examples_of_rfc_4231),
-		cmocka_unit_test(a_key_made_ready_gives_the_same_for_message_after_message),
-		cmocka_unit_test(does_not_reuse_a_key_when_the_next_is_empty),
-		cmocka_unit_test(tells_digests_apart_by_any_bit),
-		cmocka_unit_test(writes_hexadecimal_in_lower_case),
+		cmocka_unit_test(precomputed_key_gives_the_same_result_for_every_message),
+		cmocka_unit_test(empty_key_does_not_reuse_the_previous_one),
+		cmocka_unit_test(digests_differ_by_any_bit),
+		cmocka_unit_test(hexadecimal_is_in_lower_case),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,8 +32,8 @@ static void stays_below_its_bound(void **state)
 	}
 }
 
-/* With a bare modulo, two thirds of the draws would fall into the lower half of this range. */
-static void draws_evenly_where_a_modulo_would_not(void **state)
+/* With a plain modulo, two thirds of the draws would fall into the lower half of this range. */
+static void draws_evenly_where_a_plain_modulo_would_not(void **state)
 {
 	(void)state;
 	const uint32_t n = UINT32_C(3) << 30;
@@ -46,7 +46,7 @@ static void draws_evenly_where_a_modulo_would_not(void **state)
 	assert_in_range(low, 30000 - 10 * 122, 30000 + 10 * 122);
 }
 
-static void writes_text_of_its_alphabet_only_and_evenly(void **state)
+static void draws_text_evenly_and_only_from_its_alphabet(void **state)
 {
 	(void)state;
 	static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -57,13 +57,14 @@ static void writes_text_of_its_alphabet_only_and_evenly(void **state)
 	for (size_t i = 0; text[i]; i++)
 		seen[(uint8_t)text[i]]++;
 	/*
-	 * 10,000 expected, 99 is one standard deviation; a bare modulo of a byte would give 12,109 to the first eight.
+	 * 10,000 expected; 99 is one standard deviation. A plain modulo of a byte would give 12,109
+	 * to the first eight.
 	 */
 	for (const char *c = alphabet; *c; c++)
 		assert_in_range(seen[(uint8_t)*c], 10000 - 990, 10000 + 990);
 }
 
-static void writes_an_empty_text_and_a_text_of_one_letter(void **state)
+static void can_write_an_empty_text_and_a_text_of_one_letter(void **state)
 {
 	(void)state;
 	char text[5] = "full";
@@ -73,7 +74,7 @@ static void writes_an_empty_text_and_a_text_of_one_letter(void **state)
 	assert_string_equal(text, "aaaa");
 }
 
-static void puts_time_and_version_into_a_uuid_7(void **state)
+static void uuid_7_contains_time_and_version(void **state)
 {
 	(void)state;
 	uint8_t uuid[ENTROPY_UUID_SIZE];
@@ -86,7 +87,7 @@ static void puts_time_and_version_into_a_uuid_7(void **state)
 	assert_int_equal(uuid[8] & 0xc0, 0x80);
 }
 
-static void sorts_uuids_7_by_the_microsecond(void **state)
+static void uuids_7_sort_by_microsecond(void **state)
 {
 	(void)state;
 	uint8_t last[ENTROPY_UUID_SIZE] = { 0 };
@@ -107,7 +108,7 @@ static void never_repeats_a_uuid_within_one_microsecond(void **state)
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
-static void makes_uuids_7_from_a_pool_that_is_filled_again(void **state)
+static void makes_uuids_7_from_a_pool_that_is_refilled(void **state)
 {
 	(void)state;
 	enum { IDS = 1000 };
@@ -156,13 +157,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fills_every_byte_of_large_buffers),
 		cmocka_unit_test(stays_below_its_bound),
-		cmocka_unit_test(draws_evenly_where_a_modulo_would_not),
-		cmocka_unit_test(writes_text_of_its_alphabet_only_and_evenly),
-		cmocka_unit_test(writes_an_empty_text_and_a_text_of_one_letter),
-		cmocka_unit_test(puts_time_and_version_into_a_uuid_7),
-		cmocka_unit_test(sorts_uuids_7_by_the_microsecond),
+		cmocka_unit_test(draws_evenly_where_a_plain_modulo_would_not),
+		cmocka_unit_test(draws_text_evenly_and_only_from_its_alphabet),
+		cmocka_unit_test(can_write_an_empty_text_and_a_text_of_one_letter),
+		cmocka_unit_test(uuid_7_contains_time_and_version),
+		cmocka_unit_test(uuids_7_sort_by_microsecond),
 		cmocka_unit_test(never_repeats_a_uuid_within_one_microsecond),
-		cmocka_unit_test(makes_uuids_7_from_a_pool_that_is_filled_again),
+		cmocka_unit_test(makes_uuids_7_from_a_pool_that_is_refilled),
 		cmocka_unit_test(treats_times_before_1970_as_1970),
 		cmocka_unit_test(marks_random_uuids_as_version_4),
 		cmocka_unit_test(formats_uuids_in_five_groups),

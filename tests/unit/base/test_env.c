@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/env.h"
 #include "lib/base/log.h"
 #include "lib/base/mem.h"
@@ -31,7 +32,7 @@ static const struct env_var vars[] = {
 	ENV_BOOL("TEST_STRICT", struct config, strict, "true", "be strict"),
 	ENV_LOG_LEVEL(struct config, log_level),
 };
-#define VAR_COUNT (sizeof(vars) / sizeof(vars[0]))
+#define VAR_COUNT ARRAY_SIZE(vars)
 
 struct fixture {
 	struct config config;
@@ -68,7 +69,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void put_file(const struct fixture *f, const char *bytes, size_t len)
+static void write_file(const struct fixture *f, const char *bytes, size_t len)
 {
 	FILE *file = fopen(f->path, "w");
 	assert_non_null(file);
@@ -76,14 +77,14 @@ static void put_file(const struct fixture *f, const char *bytes, size_t len)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void assert_right(struct fixture *f)
+static void assert_valid(struct fixture *f)
 {
 	size_t wrong = env_read(vars, VAR_COUNT, &f->config, &f->problems);
 	assert_string_equal(f->problems.data, "");
 	assert_int_equal(wrong, 0);
 }
 
-static void assert_wrong(struct fixture *f, size_t count, const char *problems)
+static void assert_invalid(struct fixture *f, size_t count, const char *problems)
 {
 	strbuf_reset(&f->problems);
 	size_t wrong = env_read(vars, VAR_COUNT, &f->config, &f->problems);
@@ -91,10 +92,10 @@ static void assert_wrong(struct fixture *f, size_t count, const char *problems)
 	assert_int_equal(wrong, count);
 }
 
-static void fills_the_configuration_and_its_fallbacks(void **state)
+static void fills_in_values_and_defaults(void **state)
 {
 	struct fixture *f = *state;
-	assert_right(f);
+	assert_valid(f);
 	assert_string_equal(f->config.url, "http://a");
 	assert_string_equal(f->config.secret, "opensesame");
 	assert_string_equal(f->config.note, "");
@@ -103,14 +104,14 @@ static void fills_the_configuration_and_its_fallbacks(void **state)
 	assert_int_equal(f->config.log_level, LOG_INFO);
 }
 
-static void prefers_the_environment_to_fallbacks(void **state)
+static void prefers_the_environment_to_defaults(void **state)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "65535", 1);
 	setenv("TEST_STRICT", "false", 1);
 	setenv("LOG_LEVEL", "warning", 1);
 	setenv("TEST_NOTE", "exactly15bytes!", 1);
-	assert_right(f);
+	assert_valid(f);
 	assert_int_equal(f->config.port, 65535);
 	assert_false(f->config.strict);
 	assert_int_equal(f->config.log_level, LOG_WARNING);
@@ -122,13 +123,13 @@ static void counts_an_empty_variable_as_not_set(void **state)
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "", 1);
 	setenv("TEST_PORT_FILE", "", 1);
-	assert_right(f);
+	assert_valid(f);
 	assert_int_equal(f->config.port, 8080);
 	setenv("TEST_URL", "", 1);
-	assert_wrong(f, 1, "TEST_URL: is required\n");
+	assert_invalid(f, 1, "TEST_URL: is required\n");
 }
 
-static void lists_every_wrong_variable_at_once(void **state)
+static void lists_all_invalid_variables_at_once(void **state)
 {
 	struct fixture *f = *state;
 	unsetenv("TEST_URL");
@@ -137,16 +138,16 @@ static void lists_every_wrong_variable_at_once(void **state)
 	setenv("TEST_PORT", "70000", 1);
 	setenv("TEST_STRICT", "yes", 1);
 	setenv("LOG_LEVEL", "loud", 1);
-	assert_wrong(f, 6,
-	             "TEST_URL: is required\n"
-	             "TEST_SECRET: 5 bytes are fewer than the 8 needed\n"
-	             "TEST_NOTE: 17 bytes are more than the 15 allowed\n"
-	             "TEST_PORT: 70000 is not between 1 and 65535\n"
-	             "TEST_STRICT: \"yes\" is neither true nor false\n"
-	             "LOG_LEVEL: \"loud\" is none of debug, info, warning, error\n");
+	assert_invalid(f, 6,
+	               "TEST_URL: is required\n"
+	               "TEST_SECRET: has 5 bytes, but at least 8 are needed\n"
+	               "TEST_NOTE: has 17 bytes, but at most 15 are allowed\n"
+	               "TEST_PORT: 70000 is not between 1 and 65535\n"
+	               "TEST_STRICT: \"yes\" is neither true nor false\n"
+	               "LOG_LEVEL: \"loud\" is not one of debug, info, warning, error\n");
 }
 
-static void does_not_write_the_members_of_wrong_variables(void **state)
+static void does_not_write_the_members_of_invalid_variables(void **state)
 {
 	struct fixture *f = *state;
 	f->config.port = -5;
@@ -158,13 +159,13 @@ static void does_not_write_the_members_of_wrong_variables(void **state)
 	assert_string_equal(f->config.note, "before");
 }
 
-static void refuses_numbers_that_are_none(void **state)
+static void refuses_text_that_is_not_a_number(void **state)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT", "80a", 1);
-	assert_wrong(f, 1, "TEST_PORT: \"80a\" is not a whole number\n");
+	assert_invalid(f, 1, "TEST_PORT: \"80a\" is not a whole number\n");
 	setenv("TEST_PORT", "a\nTEST_URL: \x1b[2J", 1);
-	assert_wrong(f, 1, "TEST_PORT: \"a?TEST_URL: ?[2J\" is not a whole number\n");
+	assert_invalid(f, 1, "TEST_PORT: \"a?TEST_URL: ?[2J\" is not a whole number\n");
 }
 
 static void never_prints_a_secret(void **state)
@@ -175,10 +176,10 @@ static void never_prints_a_secret(void **state)
 	long_secret[sizeof(long_secret) - 1] = '\0';
 
 	setenv("TEST_SECRET", long_secret, 1);
-	assert_wrong(f, 1, "TEST_SECRET: 199 bytes are more than the 63 allowed\n");
+	assert_invalid(f, 1, "TEST_SECRET: has 199 bytes, but at most 63 are allowed\n");
 	setenv("TEST_SECRET", "hush", 1);
-	assert_wrong(f, 1, "TEST_SECRET: 4 bytes are fewer than the 8 needed\n");
-	put_file(f, long_secret, 199);
+	assert_invalid(f, 1, "TEST_SECRET: has 4 bytes, but at least 8 are needed\n");
+	write_file(f, long_secret, 199);
 	unsetenv("TEST_SECRET");
 	setenv("TEST_SECRET_FILE", f->path, 1);
 	assert_int_equal(env_read(vars, VAR_COUNT, &f->config, &f->problems), 1);
@@ -190,14 +191,14 @@ static void reads_a_value_from_a_file_without_its_newline(void **state)
 	struct fixture *f = *state;
 	unsetenv("TEST_SECRET");
 	setenv("TEST_SECRET_FILE", f->path, 1);
-	put_file(f, "from a file\n", 12);
-	assert_right(f);
+	write_file(f, "from a file\n", 12);
+	assert_valid(f);
 	assert_string_equal(f->config.secret, "from a file");
-	put_file(f, "two newlines\n\n", 14);
-	assert_right(f);
+	write_file(f, "two newlines\n\n", 14);
+	assert_valid(f);
 	assert_string_equal(f->config.secret, "two newlines\n");
-	put_file(f, "no newline", 10);
-	assert_right(f);
+	write_file(f, "no newline", 10);
+	assert_valid(f);
 	assert_string_equal(f->config.secret, "no newline");
 }
 
@@ -205,55 +206,55 @@ static void reads_any_type_from_a_file(void **state)
 {
 	struct fixture *f = *state;
 	setenv("TEST_PORT_FILE", f->path, 1);
-	put_file(f, "1234\n", 5);
-	assert_right(f);
+	write_file(f, "1234\n", 5);
+	assert_valid(f);
 	assert_int_equal(f->config.port, 1234);
 }
 
-static void takes_a_file_that_just_fits(void **state)
+static void accepts_a_file_of_the_maximum_length(void **state)
 {
 	struct fixture *f = *state;
 	setenv("TEST_NOTE_FILE", f->path, 1);
-	put_file(f, "exactly15bytes!\n", 16);
-	assert_right(f);
+	write_file(f, "exactly15bytes!\n", 16);
+	assert_valid(f);
 	assert_string_equal(f->config.note, "exactly15bytes!");
-	put_file(f, "sixteen bytes...\n", 17);
-	assert_wrong(f, 1, "TEST_NOTE: 16 bytes are more than the 15 allowed\n");
+	write_file(f, "sixteen bytes...\n", 17);
+	assert_invalid(f, 1, "TEST_NOTE: has 16 bytes, but at most 15 are allowed\n");
 }
 
-static void refuses_a_variable_that_comes_both_ways(void **state)
+static void refuses_a_variable_that_is_set_directly_and_by_file(void **state)
 {
 	struct fixture *f = *state;
-	put_file(f, "http://b", 8);
+	write_file(f, "http://b", 8);
 	setenv("TEST_URL_FILE", f->path, 1);
-	assert_wrong(f, 1, "TEST_URL: is set, and TEST_URL_FILE as well: only one of them may be\n");
+	assert_invalid(f, 1, "TEST_URL: is set together with TEST_URL_FILE: set only one of them\n");
 }
 
-static void refuses_files_that_give_no_value(void **state)
+static void refuses_files_without_a_usable_value(void **state)
 {
 	struct fixture *f = *state;
 	char expected[256];
 	unsetenv("TEST_URL");
 	setenv("TEST_URL_FILE", "/nonexistent/file", 1);
-	assert_wrong(f, 1, "TEST_URL_FILE: cannot open /nonexistent/file: No such file or directory\n");
+	assert_invalid(f, 1, "TEST_URL_FILE: cannot open /nonexistent/file: No such file or directory\n");
 
 	setenv("TEST_URL_FILE", "/tmp", 1);
-	assert_wrong(f, 1, "TEST_URL_FILE: cannot read /tmp: Is a directory\n");
+	assert_invalid(f, 1, "TEST_URL_FILE: cannot read /tmp: Is a directory\n");
 
 	setenv("TEST_URL_FILE", f->path, 1);
-	put_file(f, "\n", 1);
+	write_file(f, "\n", 1);
 	snprintf(expected, sizeof(expected), "TEST_URL_FILE: %s is empty\n", f->path);
-	assert_wrong(f, 1, expected);
+	assert_invalid(f, 1, expected);
 
-	put_file(f, "a\0b", 3);
+	write_file(f, "a\0b", 3);
 	snprintf(expected, sizeof(expected), "TEST_URL_FILE: %s contains a NUL byte\n", f->path);
-	assert_wrong(f, 1, expected);
+	assert_invalid(f, 1, expected);
 
 	setenv("TEST_URL_FILE", "/dev/zero", 1);
-	assert_wrong(f, 1, "TEST_URL_FILE: /dev/zero contains a NUL byte\n");
+	assert_invalid(f, 1, "TEST_URL_FILE: /dev/zero contains a NUL byte\n");
 }
 
-static void allows_an_empty_fallback_for_a_secret_with_a_least_length(void **state)
+static void allows_an_empty_default_for_a_secret_with_a_minimum_length(void **state)
 {
 	struct fixture *f = *state;
 	static const struct env_var optional[] = { ENV_SECRET("TEST_SECRET", struct config, secret, "", 8, "x") };
@@ -264,7 +265,7 @@ static void allows_an_empty_fallback_for_a_secret_with_a_least_length(void **sta
 	assert_int_equal(env_read(optional, 1, &f->config, &f->problems), 1);
 }
 
-static void prints_names_fallbacks_and_meanings(void **state)
+static void prints_names_defaults_and_meanings(void **state)
 {
 	(void)state;
 	char *text = NULL;
@@ -282,7 +283,7 @@ static void prints_names_fallbacks_and_meanings(void **state)
 	free(text);
 }
 
-static void tells_what_a_table_cannot_say_in_the_same_form(void **state)
+static void reports_failed_expectations_in_the_same_form(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(env_expect(true, "TEST_URL", "leads nowhere", &f->problems), 0);
@@ -296,21 +297,21 @@ static void tells_what_a_table_cannot_say_in_the_same_form(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(fills_the_configuration_and_its_fallbacks),
-		TEST(prefers_the_environment_to_fallbacks),
+		TEST(fills_in_values_and_defaults),
+		TEST(prefers_the_environment_to_defaults),
 		TEST(counts_an_empty_variable_as_not_set),
-		TEST(lists_every_wrong_variable_at_once),
-		TEST(tells_what_a_table_cannot_say_in_the_same_form),
-		TEST(does_not_write_the_members_of_wrong_variables),
-		TEST(refuses_numbers_that_are_none),
+		TEST(lists_all_invalid_variables_at_once),
+		TEST(reports_failed_expectations_in_the_same_form),
+		TEST(does_not_write_the_members_of_invalid_variables),
+		TEST(refuses_text_that_is_not_a_number),
 		TEST(never_prints_a_secret),
 		TEST(reads_a_value_from_a_file_without_its_newline),
 		TEST(reads_any_type_from_a_file),
-		TEST(takes_a_file_that_just_fits),
-		TEST(refuses_a_variable_that_comes_both_ways),
-		TEST(refuses_files_that_give_no_value),
-		TEST(allows_an_empty_fallback_for_a_secret_with_a_least_length),
-		TEST(prints_names_fallbacks_and_meanings),
+		TEST(accepts_a_file_of_the_maximum_length),
+		TEST(refuses_a_variable_that_is_set_directly_and_by_file),
+		TEST(refuses_files_without_a_usable_value),
+		TEST(allows_an_empty_default_for_a_secret_with_a_minimum_length),
+		TEST(prints_names_defaults_and_meanings),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "lib/base/err.h"
 
-static void names_every_error_in_lower_case_without_its_prefix(void **state)
+static void error_names_are_lower_case_without_prefix(void **state)
 {
 	(void)state;
 	assert_string_equal(err_name(OK), "ok");
@@ -21,7 +21,7 @@ static void names_every_error_in_lower_case_without_its_prefix(void **state)
 	assert_string_equal(err_name(ERR_INTERNAL), "internal");
 }
 
-static void names_a_number_that_is_no_error(void **state)
+static void an_unknown_number_has_a_name_too(void **state)
 {
 	(void)state;
 	assert_string_equal(err_name((enum err)99), "unknown");
@@ -30,8 +30,8 @@ static void names_a_number_that_is_no_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_every_error_in_lower_case_without_its_prefix),
-		cmocka_unit_test(names_a_number_that_is_no_error),
+		cmocka_unit_test(error_names_are_lower_case_without_prefix),
+		cmocka_unit_test(an_unknown_number_has_a_name_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

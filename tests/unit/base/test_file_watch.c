@@ -23,9 +23,9 @@ struct fixture {
 	char folder[TEST_FOLDER_SIZE];
 	char path[TEST_FOLDER_SIZE + 16];
 	char other[TEST_FOLDER_SIZE + 16];
-	atomic_int read;
-	atomic_int size; /* of the file, when it was read last */
-	atomic_bool refuses;
+	_Atomic int read;
+	_Atomic int size; /* of the file when it was last read */
+	_Atomic bool fails;
 	struct file_watch *watch;
 };
 
@@ -37,7 +37,7 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* At once: a watch that looks meanwhile sees the old file or the new one. */
+/* Atomic: the watch sees either the old file or the new one. */
 static void replace_file(const struct fixture *f, const char *text)
 {
 	write_file(f->other, text);
@@ -53,7 +53,7 @@ static enum err reread(void *ctx)
 	if (file)
 		fclose(file);
 	atomic_fetch_add(&f->read, 1);
-	return atomic_load(&f->refuses) ? ERR_INVALID : OK;
+	return atomic_load(&f->fails) ? ERR_INVALID : OK;
 }
 
 static void pause_for_an_interval(void)
@@ -93,7 +93,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void sees_a_file_that_is_renamed_over(void **state)
+static void notices_a_file_that_is_renamed_over(void **state)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -103,7 +103,7 @@ static void sees_a_file_that_is_renamed_over(void **state)
 	await_size(f, 3);
 }
 
-static void sees_a_file_that_is_written_in_place(void **state)
+static void notices_a_file_that_is_written_in_place(void **state)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -111,7 +111,7 @@ static void sees_a_file_that_is_written_in_place(void **state)
 	await_size(f, 4);
 }
 
-static void sees_a_change_of_the_link_that_leads_to_it(void **state)
+static void notices_a_changed_symbolic_link(void **state)
 {
 	struct fixture *f = *state;
 	char second[TEST_FOLDER_SIZE + 16];
@@ -123,7 +123,7 @@ static void sees_a_change_of_the_link_that_leads_to_it(void **state)
 	await_size(f, 5);
 }
 
-static void sees_what_changed_between_new_and_start(void **state)
+static void notices_a_change_between_new_and_start(void **state)
 {
 	struct fixture *f = *state;
 	write_file(f->path, "666666");
@@ -131,7 +131,7 @@ static void sees_what_changed_between_new_and_start(void **state)
 	await_size(f, 6);
 }
 
-static void reads_nothing_that_has_not_changed(void **state)
+static void does_not_read_an_unchanged_file(void **state)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -145,22 +145,22 @@ static void reads_nothing_that_has_not_changed(void **state)
 	assert_int_equal(atomic_load(&f->read), 1);
 }
 
-static void tries_a_refused_file_again_only_when_it_changes(void **state)
+static void retries_an_unusable_file_only_after_it_changes(void **state)
 {
 	struct fixture *f = *state;
-	atomic_store(&f->refuses, true);
+	atomic_store(&f->fails, true);
 	file_watch_start(f->watch);
 	replace_file(f, "22");
 	await_size(f, 2);
 	for (int i = 0; i < 10; i++)
 		pause_for_an_interval();
 	assert_int_equal(atomic_load(&f->read), 1);
-	atomic_store(&f->refuses, false);
+	atomic_store(&f->fails, false);
 	replace_file(f, "333");
 	await_size(f, 3);
 }
 
-static void tells_of_a_file_that_vanished_and_came_back(void **state)
+static void notices_a_file_that_disappears_and_reappears(void **state)
 {
 	struct fixture *f = *state;
 	file_watch_start(f->watch);
@@ -170,7 +170,7 @@ static void tells_of_a_file_that_vanished_and_came_back(void **state)
 	await_size(f, 7);
 }
 
-static void may_be_freed_before_it_is_started(void **state)
+static void can_be_freed_before_it_is_started(void **state)
 {
 	const struct fixture *f = *state;
 	assert_int_equal(atomic_load(&f->read), 0);
@@ -180,14 +180,14 @@ int main(void)
 {
 #define WITH_A_FILE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		WITH_A_FILE(sees_a_file_that_is_renamed_over),
-		WITH_A_FILE(sees_a_file_that_is_written_in_place),
-		WITH_A_FILE(sees_a_change_of_the_link_that_leads_to_it),
-		WITH_A_FILE(sees_what_changed_between_new_and_start),
-		WITH_A_FILE(reads_nothing_that_has_not_changed),
-		WITH_A_FILE(tries_a_refused_file_again_only_when_it_changes),
-		WITH_A_FILE(tells_of_a_file_that_vanished_and_came_back),
-		WITH_A_FILE(may_be_freed_before_it_is_started),
+		WITH_A_FILE(notices_a_file_that_is_renamed_over),
+		WITH_A_FILE(notices_a_file_that_is_written_in_place),
+		WITH_A_FILE(notices_a_changed_symbolic_link),
+		WITH_A_FILE(notices_a_change_between_new_and_start),
+		WITH_A_FILE(does_not_read_an_unchanged_file),
+		WITH_A_FILE(retries_an_unusable_file_only_after_it_changes),
+		WITH_A_FILE(notices_a_file_that_disappears_and_reappears),
+		WITH_A_FILE(can_be_freed_before_it_is_started),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
 
-/* A log that writes into a pipe, and what has come out of it. */
+/* A log that writes into a pipe, and the line that was read from it. */
 struct fixture {
 	struct log *log;
 	int read_fd, write_fd;
@@ -49,7 +49,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The bytes behind the time, which differs, or "" when nothing was written. */
+/* The bytes after the time, which varies, or "" if nothing was written. */
 static const char *written(struct fixture *f)
 {
 	static const char lead[] = "{\"time\":\"";
@@ -73,7 +73,7 @@ static void writes_one_json_object_per_line(void **state)
 	                    "\"port\":8080,\"load\":0.5,\"ready\":true}\n");
 }
 
-static void begins_with_the_time_of_now(void **state)
+static void begins_with_the_current_time(void **state)
 {
 	struct fixture *f = *state;
 	char text[28] = { 0 };
@@ -92,7 +92,7 @@ static void needs_no_fields(void **state)
 	assert_string_equal(written(f), "\"level\":\"error\",\"service\":\"tester\",\"event\":\"ended\"}\n");
 }
 
-static void leaves_out_levels_below_its_own(void **state)
+static void omits_levels_below_its_own(void **state)
 {
 	struct fixture *f = *state;
 	log_debug(f->log, "hidden");
@@ -107,7 +107,7 @@ static void writes_nothing_without_a_log(void **state)
 	log_error(NULL, "lost", LOG_INT("n", 1));
 }
 
-/* What the one field of a line with this text looks like. */
+/* Asserts how a text appears in a line with this one field. */
 static void assert_text(struct fixture *f, const char *text, const char *expected)
 {
 	char tail[256];
@@ -134,27 +134,27 @@ static void replaces_malformed_utf8_and_keeps_the_rest(void **state)
 	assert_text(*state, "\xff\xc3\xbc\xc3", "?\xc3\xbc?");
 }
 
-static void reads_a_null_text_as_empty(void **state)
+static void logs_a_null_text_as_empty(void **state)
 {
 	assert_text(*state, NULL, "");
 }
 
-static void leaves_out_what_has_no_name_and_texts_that_are_optional_and_empty(void **state)
+static void omits_fields_without_a_name_and_empty_optional_texts(void **state)
 {
 	struct fixture *f = *state;
 	log_info(f->log, "x", LOG_TEXT_IF("trace_id", ""), LOG_INT(NULL, 1), LOG_TEXT_IF("other", "y"));
 	assert_string_equal(written(f), "\"level\":\"info\",\"service\":\"tester\",\"event\":\"x\",\"other\":\"y\"}\n");
 }
 
-/* A generator of its own, so that a run can be repeated. */
+/* A deterministic generator, so that a run can be repeated. */
 static unsigned char next_byte(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (unsigned char)(*seed >> 56);
 }
 
-/* 20,000 texts of random bytes, every fourth byte one that means something to JSON, UTF-8 or a terminal. */
-static void no_text_can_bring_a_control_byte_or_a_line_of_its_own(void **state)
+/* 20,000 texts of random bytes. Every fourth byte has a meaning in JSON, UTF-8 or a terminal. */
+static void no_text_can_add_a_control_byte_or_a_line(void **state)
 {
 	struct fixture *f = *state;
 	static const char special[] = "\n\r\t\x1b\x7f\"\\\xc2\x85\xe2\x80\xa8\xf0\xff";
@@ -177,7 +177,7 @@ static void no_text_can_bring_a_control_byte_or_a_line_of_its_own(void **state)
 	}
 }
 
-static void writes_numbers_that_json_lacks_as_null(void **state)
+static void writes_numbers_unknown_to_json_as_null(void **state)
 {
 	struct fixture *f = *state;
 	log_info(f->log, "e", LOG_DOUBLE("a", (double)NAN), LOG_DOUBLE("b", HUGE_VAL), LOG_INT("c", INT64_MIN));
@@ -195,7 +195,7 @@ static char *repeat(const char *unit, size_t times)
 	return taken;
 }
 
-static void cuts_a_long_value_and_keeps_the_fields_behind_it(void **state)
+static void cuts_a_long_value_and_keeps_the_following_fields(void **state)
 {
 	struct fixture *f = *state;
 	char *text = repeat("\xe2\x82\xac", 3000);
@@ -210,7 +210,7 @@ static void cuts_a_long_value_and_keeps_the_fields_behind_it(void **state)
 static void keeps_every_line_within_the_limit(void **state)
 {
 	struct fixture *f = *state;
-	/* Values of all lengths, so that the line's end falls on every kind of place. */
+	/* Values of all lengths, so that the end of the line falls on every possible position. */
 	for (size_t len = 0; len < 1100; len++) {
 		char *text = repeat("\"", len);
 		char *plain = repeat("x", 1000);
@@ -227,7 +227,7 @@ static void keeps_every_line_within_the_limit(void **state)
 	}
 }
 
-static void reads_the_names_of_levels(void **state)
+static void parses_the_names_of_levels(void **state)
 {
 	(void)state;
 	enum log_level level = LOG_ERROR;
@@ -250,20 +250,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(writes_one_json_object_per_line),
-		TEST(begins_with_the_time_of_now),
+		TEST(begins_with_the_current_time),
 		TEST(needs_no_fields),
-		TEST(leaves_out_levels_below_its_own),
+		TEST(omits_levels_below_its_own),
 		TEST(writes_nothing_without_a_log),
 		TEST(escapes_quotes_and_backslashes),
 		TEST(replaces_control_bytes_so_that_no_line_can_be_forged),
 		TEST(replaces_malformed_utf8_and_keeps_the_rest),
-		TEST(reads_a_null_text_as_empty),
-		TEST(leaves_out_what_has_no_name_and_texts_that_are_optional_and_empty),
-		TEST(no_text_can_bring_a_control_byte_or_a_line_of_its_own),
-		TEST(writes_numbers_that_json_lacks_as_null),
-		TEST(cuts_a_long_value_and_keeps_the_fields_behind_it),
+		TEST(logs_a_null_text_as_empty),
+		TEST(omits_fields_without_a_name_and_empty_optional_texts),
+		TEST(no_text_can_add_a_control_byte_or_a_line),
+		TEST(writes_numbers_unknown_to_json_as_null),
+		TEST(cuts_a_long_value_and_keeps_the_following_fields),
 		TEST(keeps_every_line_within_the_limit),
-		TEST(reads_the_names_of_levels),
+		TEST(parses_the_names_of_levels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

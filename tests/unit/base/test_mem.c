@@ -13,19 +13,19 @@
 
 #include "lib/base/mem.h"
 
-static void gives_zeroes(void **state)
+static void new_memory_is_zero(void **state)
 {
 	(void)state;
-	const char zeroes[100] = { 0 };
+	const char zeros[100] = { 0 };
 	char *one = mem_zero(100);
 	char *many = mem_array(25, 4);
-	assert_memory_equal(one, zeroes, 100);
-	assert_memory_equal(many, zeroes, 100);
+	assert_memory_equal(one, zeros, 100);
+	assert_memory_equal(many, zeros, 100);
 	free(one);
 	free(many);
 }
 
-static void gives_a_pointer_of_its_own_for_no_bytes(void **state)
+static void zero_bytes_give_a_unique_pointer(void **state)
 {
 	(void)state;
 	void *a = mem_zero(0);
@@ -40,7 +40,7 @@ static void gives_a_pointer_of_its_own_for_no_bytes(void **state)
 	free(c);
 }
 
-static void keeps_the_bytes_when_it_resizes(void **state)
+static void resizing_keeps_the_bytes(void **state)
 {
 	(void)state;
 	char *p = mem_text("abc");
@@ -65,30 +65,33 @@ static void copies_text_and_bytes(void **state)
 	free(bytes);
 }
 
-/* Volatile, so that the compiler cannot see that the sizes are absurd: (huge / 4 + 2) * 4 wraps round to 4. */
+/*
+ * Volatile, so that the compiler does not notice the absurd sizes: (huge / 4 + 2) * 4 wraps around
+ * to 4.
+ */
 static volatile const size_t huge = SIZE_MAX;
 
-static void ask_for_an_array_that_overflows(void)
+static void allocate_an_overflowing_array(void)
 {
 	free(mem_array(huge / 4 + 2, 4));
 }
 
-static void resize_to_an_array_that_overflows(void)
+static void resize_to_an_overflowing_array(void)
 {
 	free(mem_resize(NULL, huge / 4 + 2, 4));
 }
 
-static void ask_for_a_text_that_overflows(void)
+static void copy_an_overflowing_text(void)
 {
 	free(mem_text_n("a", huge));
 }
 
-static void assert_ends_the_process(void (*act)(void))
+static void assert_aborts(void (*act)(void))
 {
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		/* The sanitizer's report of the very thing that we provoke is no news. */
+		/* Hides the sanitizer's report, which this test provokes. */
 		dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
 		act();
 		_exit(0);
@@ -101,18 +104,16 @@ static void assert_ends_the_process(void (*act)(void))
 static void aborts_on_overflow(void **state)
 {
 	(void)state;
-	assert_ends_the_process(ask_for_an_array_that_overflows);
-	assert_ends_the_process(resize_to_an_array_that_overflows);
-	assert_ends_the_process(ask_for_a_text_that_overflows);
+	assert_aborts(allocate_an_overflowing_array);
+	assert_aborts(resize_to_an_overflowing_array);
+	assert_aborts(copy_an_overflowing_text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_zeroes),
-		cmocka_unit_test(gives_a_pointer_of_its_own_for_no_bytes),
-		cmocka_unit_test(keeps_the_bytes_when_it_resizes),
-		cmocka_unit_test(copies_text_and_bytes),
+		cmocka_unit_test(new_memory_is_zero),       cmocka_unit_test(zero_bytes_give_a_unique_pointer),
+		cmocka_unit_test(resizing_keeps_the_bytes), cmocka_unit_test(copies_text_and_bytes),
 		cmocka_unit_test(aborts_on_overflow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static double nine(void *ctx)
 	return 9;
 }
 
-static void asks_for_what_is_counted_elsewhere(void **state)
+static void reads_values_that_are_counted_elsewhere(void **state)
 {
 	(void)state;
 	struct metrics *m = metrics_new();
@@ -61,7 +61,7 @@ static void asks_for_what_is_counted_elsewhere(void **state)
 	                   "waymark_depth{side=\"left\"} 9\n");
 }
 
-static void heads_series_of_one_name_once(void **state)
+static void writes_one_header_for_series_of_one_name(void **state)
 {
 	(void)state;
 	struct metrics *m = metrics_new();
@@ -73,7 +73,7 @@ static void heads_series_of_one_name_once(void **state)
 	                   "waymark_hits_total{level=\"redis\"} 2\n");
 }
 
-static void shows_what_is_registered_twice_as_one_series(void **state)
+static void registering_twice_gives_one_series(void **state)
 {
 	(void)state;
 	static const double bounds[] = { 1 };
@@ -107,14 +107,14 @@ static void escapes_backslashes_and_newlines_in_help(void **state)
 	                   "x_total 0\n");
 }
 
-static void counts_into_cumulative_buckets_whose_last_is_the_count(void **state)
+static void buckets_are_cumulative_and_the_last_one_is_the_count(void **state)
 {
 	(void)state;
 	static const double bounds[] = { 0.1, 1 };
 	struct metrics *m = metrics_new();
 	struct metric *h = metrics_histogram(m, "wait_seconds", "Waits.", "pool=\"a\"", bounds, 2);
 	metrics_observe(h, 0.0625);
-	metrics_observe(h, 0.1); /* a bound belongs to its bucket */
+	metrics_observe(h, 0.1); /* bounds are inclusive */
 	metrics_observe(h, 0.5);
 	metrics_observe(h, 2);
 	assert_rendered(m, "# HELP wait_seconds Waits.\n"
@@ -126,7 +126,7 @@ static void counts_into_cumulative_buckets_whose_last_is_the_count(void **state)
 	                   "wait_seconds_count{pool=\"a\"} 4\n");
 }
 
-static void keeps_a_nan_out_of_the_sum(void **state)
+static void ignores_nan_observations(void **state)
 {
 	(void)state;
 	static const double bounds[] = { 1 };
@@ -147,7 +147,7 @@ static double give(void *ctx)
 	return *(const double *)ctx;
 }
 
-static void asks_callbacks_at_each_scrape(void **state)
+static void calls_callbacks_at_each_scrape(void **state)
 {
 	(void)state;
 	double values[] = { 1.5, HUGE_VAL, -HUGE_VAL, (double)NAN };
@@ -175,7 +175,7 @@ static void does_nothing_for_a_null_metric(void **state)
 	metrics_free(NULL);
 }
 
-static void offers_rising_latency_bounds(void **state)
+static void latency_bounds_are_ascending(void **state)
 {
 	(void)state;
 	assert_true(metrics_latency_bounds[0] <= 0.0005);
@@ -201,7 +201,7 @@ static void *count(void *arg)
 	return NULL;
 }
 
-static void loses_nothing_between_threads(void **state)
+static void counts_exactly_across_threads(void **state)
 {
 	(void)state;
 	static const double bounds[] = { 1 };
@@ -231,7 +231,7 @@ static void move(void *ctx)
 	metrics_set(pair->right, 100 - pair->moves);
 }
 
-static void refreshes_series_that_belong_together_before_each_rendering(void **state)
+static void refreshes_consistent_series_before_each_rendering(void **state)
 {
 	(void)state;
 	struct metrics *m = metrics_new();
@@ -252,17 +252,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(renders_counters_and_gauges),
-		cmocka_unit_test(asks_for_what_is_counted_elsewhere),
-		cmocka_unit_test(heads_series_of_one_name_once),
-		cmocka_unit_test(shows_what_is_registered_twice_as_one_series),
+		cmocka_unit_test(reads_values_that_are_counted_elsewhere),
+		cmocka_unit_test(writes_one_header_for_series_of_one_name),
+		cmocka_unit_test(registering_twice_gives_one_series),
 		cmocka_unit_test(escapes_backslashes_and_newlines_in_help),
-		cmocka_unit_test(counts_into_cumulative_buckets_whose_last_is_the_count),
-		cmocka_unit_test(keeps_a_nan_out_of_the_sum),
-		cmocka_unit_test(asks_callbacks_at_each_scrape),
+		cmocka_unit_test(buckets_are_cumulative_and_the_last_one_is_the_count),
+		cmocka_unit_test(ignores_nan_observations),
+		cmocka_unit_test(calls_callbacks_at_each_scrape),
 		cmocka_unit_test(does_nothing_for_a_null_metric),
-		cmocka_unit_test(offers_rising_latency_bounds),
-		cmocka_unit_test(loses_nothing_between_threads),
-		cmocka_unit_test(refreshes_series_that_belong_together_before_each_rendering),
+		cmocka_unit_test(latency_bounds_are_ascending),
+		cmocka_unit_test(counts_exactly_across_threads),
+		cmocka_unit_test(refreshes_consistent_series_before_each_rendering),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

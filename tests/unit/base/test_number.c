@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "lib/base/array.h"
 #include "lib/base/number.h"
 
 static int64_t parse(const char *text)
@@ -14,7 +15,7 @@ static int64_t parse(const char *text)
 	return number;
 }
 
-static void reads_whole_numbers(void **state)
+static void parses_whole_numbers(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("0"), 0);
@@ -24,32 +25,34 @@ static void reads_whole_numbers(void **state)
 	assert_int_equal(parse("007"), 7);
 }
 
-static void reads_the_least_and_the_greatest(void **state)
+static void parses_the_smallest_and_the_largest_number(void **state)
 {
 	(void)state;
 	assert_true(parse("9223372036854775807") == INT64_MAX);
 	assert_true(parse("-9223372036854775808") == INT64_MIN);
 }
 
-static void refuses_what_is_no_number(void **state)
+static void refuses_text_that_is_not_a_number(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = { "", "-", "+1", " 1", "1 ", "1x", "0x10", "1.0", "--1", "1e3", "\xd9\xa1" };
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	static const char *const invalid[] = {
+		"", "-", "+1", " 1", "1 ", "1x", "0x10", "1.0", "--1", "1e3", "\xd9\xa1"
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
 		int64_t number = -99;
-		assert_int_equal(number_parse(wrong[i], INT64_MIN, INT64_MAX, &number), ERR_INVALID);
+		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number), ERR_INVALID);
 		assert_int_equal(number, -99);
 	}
 }
 
-static void refuses_what_is_out_of_bounds(void **state)
+static void refuses_numbers_out_of_bounds(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = { "9223372036854775808", "-9223372036854775809", "18446744073709551617",
-		                             "99999999999999999999999999999999" };
+	static const char *const invalid[] = { "9223372036854775808", "-9223372036854775809", "18446744073709551617",
+		                               "99999999999999999999999999999999" };
 	int64_t number = -99;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_int_equal(number_parse(wrong[i], INT64_MIN, INT64_MAX, &number), ERR_LIMIT);
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++)
+		assert_int_equal(number_parse(invalid[i], INT64_MIN, INT64_MAX, &number), ERR_LIMIT);
 	assert_int_equal(number_parse("11", 1, 10, &number), ERR_LIMIT);
 	assert_int_equal(number_parse("0", 1, 10, &number), ERR_LIMIT);
 	assert_int_equal(number, -99);
@@ -57,14 +60,14 @@ static void refuses_what_is_out_of_bounds(void **state)
 	assert_int_equal(number_parse("10", 1, 10, &number), OK);
 }
 
-static void calls_a_huge_number_with_a_letter_behind_it_invalid(void **state)
+static void a_huge_number_followed_by_a_letter_is_invalid(void **state)
 {
 	(void)state;
 	int64_t number;
 	assert_int_equal(number_parse("99999999999999999999999x", INT64_MIN, INT64_MAX, &number), ERR_INVALID);
 }
 
-static void writes_the_shortest_text_that_reads_back_the_same(void **state)
+static void writes_the_shortest_text_that_parses_back_to_the_same_number(void **state)
 {
 	(void)state;
 	char text[NUMBER_TEXT_SIZE];
@@ -83,12 +86,12 @@ static void writes_the_shortest_text_that_reads_back_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_whole_numbers),
-		cmocka_unit_test(reads_the_least_and_the_greatest),
-		cmocka_unit_test(refuses_what_is_no_number),
-		cmocka_unit_test(refuses_what_is_out_of_bounds),
-		cmocka_unit_test(calls_a_huge_number_with_a_letter_behind_it_invalid),
-		cmocka_unit_test(writes_the_shortest_text_that_reads_back_the_same),
+		cmocka_unit_test(parses_whole_numbers),
+		cmocka_unit_test(parses_the_smallest_and_the_largest_number),
+		cmocka_unit_test(refuses_text_that_is_not_a_number),
+		cmocka_unit_test(refuses_numbers_out_of_bounds),
+		cmocka_unit_test(a_huge_number_followed_by_a_letter_is_invalid),
+		cmocka_unit_test(writes_the_shortest_text_that_parses_back_to_the_same_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

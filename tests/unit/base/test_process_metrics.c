@@ -13,7 +13,7 @@
 
 #include "lib/base/process_metrics.h"
 
-static double shown(const char *name)
+static double read_metric(const char *name)
 {
 	struct metrics *m = metrics_new();
 	struct strbuf out;
@@ -30,56 +30,56 @@ static double shown(const char *name)
 	return value;
 }
 
-static void names_the_build(void **state)
+static void shows_the_version(void **state)
 {
 	(void)state;
-	assert_true(shown("waymark_build_info{version=\"" WAYMARK_VERSION "\"}") == 1);
+	assert_true(read_metric("waymark_build_info{version=\"" WAYMARK_VERSION "\"}") == 1);
 }
 
 static void counts_open_files(void **state)
 {
 	(void)state;
-	double before = shown("process_open_fds");
+	double before = read_metric("process_open_fds");
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_true(shown("process_open_fds") == before + 1);
+	assert_true(read_metric("process_open_fds") == before + 1);
 	close(fd);
-	assert_true(shown("process_open_fds") == before);
-	assert_true(shown("process_max_fds") >= before);
+	assert_true(read_metric("process_open_fds") == before);
+	assert_true(read_metric("process_max_fds") >= before);
 }
 
-static void began_a_moment_ago(void **state)
+static void start_time_is_recent(void **state)
 {
 	(void)state;
-	double age_s = (double)time(NULL) - shown("process_start_time_seconds");
+	double age_s = (double)time(NULL) - read_metric("process_start_time_seconds");
 	assert_true(age_s >= -1);
 	assert_true(age_s < 120);
 }
 
-static void shows_memory_and_cpu_that_were_used(void **state)
+static void shows_used_memory_and_cpu_time(void **state)
 {
 	(void)state;
 	enum { BYTES = 64 << 20 };
-	double before = shown("process_resident_memory_bytes");
-	double cpu_s = shown("process_cpu_seconds_total");
+	double before = read_metric("process_resident_memory_bytes");
+	double cpu_s = read_metric("process_cpu_seconds_total");
 	volatile unsigned char *bytes = malloc(BYTES);
 	assert_non_null(bytes);
 	for (size_t i = 0; i < BYTES; i++)
 		bytes[i] = (unsigned char)i;
-	double after = shown("process_resident_memory_bytes");
+	double after = read_metric("process_resident_memory_bytes");
 	assert_true(after > before + BYTES / 2.0);
 	assert_true(after < before + 8.0 * BYTES);
-	assert_true(shown("process_cpu_seconds_total") > cpu_s);
+	assert_true(read_metric("process_cpu_seconds_total") > cpu_s);
 	free((void *)bytes);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_the_build),
+		cmocka_unit_test(shows_the_version),
 		cmocka_unit_test(counts_open_files),
-		cmocka_unit_test(began_a_moment_ago),
-		cmocka_unit_test(shows_memory_and_cpu_that_were_used),
+		cmocka_unit_test(start_time_is_recent),
+		cmocka_unit_test(shows_used_memory_and_cpu_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

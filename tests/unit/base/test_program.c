@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/program.h"
 
 struct config {
@@ -43,11 +44,11 @@ static const struct program program = {
 	.summary = "Tests.",
 	.options = "--twice",
 	.vars = vars,
-	.var_count = sizeof(vars) / sizeof(vars[0]),
+	.var_count = ARRAY_SIZE(vars),
 	.check = check,
 };
 
-/* What one start printed. */
+/* The result of one start. */
 struct start {
 	int status;
 	struct config config;
@@ -77,7 +78,7 @@ static void start(struct start *s, const char *a, const char *b)
 	FILE *out = tmpfile(), *err = tmpfile();
 	assert_non_null(out);
 	assert_non_null(err);
-	/* A stranger's bytes, which must not survive where a variable is wrong. */
+	/* Garbage that must not remain in the members of invalid variables. */
 	memset(&s->config, 'j', sizeof(s->config));
 	fflush(stdout);
 	fflush(stderr);
@@ -99,7 +100,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void runs_with_a_right_environment(void **state)
+static void runs_with_a_valid_environment(void **state)
 {
 	(void)state;
 	struct start s;
@@ -112,7 +113,7 @@ static void runs_with_a_right_environment(void **state)
 	assert_int_equal(s.config.high, 9);
 }
 
-static void prints_its_variables_for_help(void **state)
+static void help_lists_the_variables(void **state)
 {
 	(void)state;
 	struct start s;
@@ -134,17 +135,17 @@ static void prints_its_version(void **state)
 	assert_string_equal(s.out, "tester " WAYMARK_VERSION "\n");
 }
 
-static void ends_well_after_checking_a_right_environment(void **state)
+static void check_config_succeeds_for_a_valid_environment(void **state)
 {
 	(void)state;
 	struct start s;
 	start(&s, "--check-config", NULL);
 	assert_int_equal(s.status, 0);
-	assert_string_equal(s.out, "tester: the configuration is right\n");
+	assert_string_equal(s.out, "tester: the configuration is valid\n");
 	assert_string_equal(s.err, "");
 }
 
-static void lists_what_is_wrong_on_stderr(void **state)
+static void lists_invalid_variables_on_stderr(void **state)
 {
 	(void)state;
 	struct start s;
@@ -153,14 +154,14 @@ static void lists_what_is_wrong_on_stderr(void **state)
 	start(&s, "--check-config", NULL);
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
 	assert_string_equal(s.out, "");
-	assert_string_equal(s.err, "tester: 2 wrong variables:\n"
+	assert_string_equal(s.err, "tester: 2 invalid variables:\n"
 	                           "TEST_URL: is required\n"
 	                           "TEST_LOW: \"x\" is not a whole number\n");
 	start(&s, NULL, NULL);
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
 }
 
-static void lists_what_its_own_check_finds(void **state)
+static void lists_problems_found_by_its_own_check(void **state)
 {
 	(void)state;
 	struct start s;
@@ -168,37 +169,37 @@ static void lists_what_its_own_check_finds(void **state)
 	setenv("TEST_LOW", "50", 1);
 	start(&s, NULL, NULL);
 	assert_int_equal(s.status, PROGRAM_EXIT_USAGE);
-	assert_string_equal(s.err, "tester: 2 wrong variables:\n"
+	assert_string_equal(s.err, "tester: 2 invalid variables:\n"
 	                           "TEST_URL: does not begin with a slash\n"
 	                           "TEST_LOW: is not below TEST_HIGH\n");
 }
 
-static void names_a_variable_once_although_both_checks_find_it_wrong(void **state)
+static void reports_a_variable_once_if_both_checks_reject_it(void **state)
 {
 	(void)state;
 	struct start s;
 	unsetenv("TEST_URL");
 	setenv("TEST_LOW", "50", 1);
 	start(&s, NULL, NULL);
-	assert_string_equal(s.err, "tester: 2 wrong variables:\n"
+	assert_string_equal(s.err, "tester: 2 invalid variables:\n"
 	                           "TEST_URL: is required\n"
 	                           "TEST_LOW: is not below TEST_HIGH\n");
 }
 
-static void shows_its_check_zeroes_for_members_that_could_not_be_read(void **state)
+static void its_check_sees_zeros_for_members_that_could_not_be_parsed(void **state)
 {
 	(void)state;
 	struct start s;
 	setenv("TEST_HIGH", "x", 1);
 	start(&s, NULL, NULL);
-	assert_string_equal(s.err, "tester: 1 wrong variable:\n"
+	assert_string_equal(s.err, "tester: 1 invalid variable:\n"
 	                           "TEST_HIGH: \"x\" is not a whole number\n");
 	setenv("TEST_HIGH", "-3", 1);
 	start(&s, NULL, NULL);
 	assert_int_equal(s.config.high, 0);
 }
 
-static void refuses_other_arguments(void **state)
+static void refuses_unknown_arguments(void **state)
 {
 	(void)state;
 	struct start s;
@@ -214,15 +215,15 @@ static void refuses_other_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(runs_with_a_right_environment),
-		TEST(prints_its_variables_for_help),
+		TEST(runs_with_a_valid_environment),
+		TEST(help_lists_the_variables),
 		TEST(prints_its_version),
-		TEST(ends_well_after_checking_a_right_environment),
-		TEST(lists_what_is_wrong_on_stderr),
-		TEST(lists_what_its_own_check_finds),
-		TEST(names_a_variable_once_although_both_checks_find_it_wrong),
-		TEST(shows_its_check_zeroes_for_members_that_could_not_be_read),
-		TEST(refuses_other_arguments),
+		TEST(check_config_succeeds_for_a_valid_environment),
+		TEST(lists_invalid_variables_on_stderr),
+		TEST(lists_problems_found_by_its_own_check),
+		TEST(reports_a_variable_once_if_both_checks_reject_it),
+		TEST(its_check_sees_zeros_for_members_that_could_not_be_parsed),
+		TEST(refuses_unknown_arguments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

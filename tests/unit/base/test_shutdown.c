@@ -16,7 +16,7 @@
 
 #define LONG_MS 20000
 
-static void is_not_asked_for_at_birth(void **state)
+static void is_not_requested_at_first(void **state)
 {
 	(void)state;
 	struct shutdown *s = shutdown_new();
@@ -26,7 +26,7 @@ static void is_not_asked_for_at_birth(void **state)
 	shutdown_free(s);
 }
 
-static void waits_as_long_as_it_is_told(void **state)
+static void waits_for_the_given_time(void **state)
 {
 	(void)state;
 	struct shutdown *s = shutdown_new();
@@ -36,7 +36,7 @@ static void waits_as_long_as_it_is_told(void **state)
 	shutdown_free(s);
 }
 
-static void assert_ends_by(int signal)
+static void assert_requested_by(int signal)
 {
 	struct shutdown *s = shutdown_new();
 	assert_int_equal(kill(getpid(), signal), 0);
@@ -44,7 +44,7 @@ static void assert_ends_by(int signal)
 	shutdown_wait(s);
 	assert_true(shutdown_requested(s));
 
-	/* Takes the signal away, so that the next test does not see it. */
+	/* Consumes the signal, so that the next test does not see it. */
 	sigset_t set;
 	sigemptyset(&set);
 	sigaddset(&set, signal);
@@ -53,14 +53,14 @@ static void assert_ends_by(int signal)
 	shutdown_free(s);
 }
 
-static void ends_by_sigterm_and_by_sigint(void **state)
+static void is_requested_by_sigterm_and_by_sigint(void **state)
 {
 	(void)state;
-	assert_ends_by(SIGTERM);
-	assert_ends_by(SIGINT);
+	assert_requested_by(SIGTERM);
+	assert_requested_by(SIGINT);
 }
 
-static void ends_by_a_request_from_inside(void **state)
+static void is_requested_from_inside(void **state)
 {
 	(void)state;
 	struct shutdown *s = shutdown_new();
@@ -87,7 +87,7 @@ static void survives_a_broken_pipe(void **state)
 
 struct waiter {
 	struct shutdown *s;
-	_Atomic bool woke;
+	bool woke;
 };
 
 static void *wait_in_thread(void *arg)
@@ -97,7 +97,7 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-static void wakes_every_thread_that_waits(void **state)
+static void wakes_all_waiting_threads(void **state)
 {
 	(void)state;
 	struct waiter waiters[3];
@@ -122,9 +122,12 @@ static void wakes_every_thread_that_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_not_asked_for_at_birth),     cmocka_unit_test(waits_as_long_as_it_is_told),
-		cmocka_unit_test(ends_by_sigterm_and_by_sigint), cmocka_unit_test(ends_by_a_request_from_inside),
-		cmocka_unit_test(survives_a_broken_pipe),        cmocka_unit_test(wakes_every_thread_that_waits),
+		cmocka_unit_test(is_not_requested_at_first),
+		cmocka_unit_test(waits_for_the_given_time),
+		cmocka_unit_test(is_requested_by_sigterm_and_by_sigint),
+		cmocka_unit_test(is_requested_from_inside),
+		cmocka_unit_test(survives_a_broken_pipe),
+		cmocka_unit_test(wakes_all_waiting_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/strbuf.h"
 
-static void is_an_empty_text_at_birth(void **state)
+static void is_empty_at_first(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -21,7 +22,7 @@ static void is_an_empty_text_at_birth(void **state)
 	strbuf_clear(&b);
 }
 
-static void gathers_bytes_text_characters_and_formats(void **state)
+static void appends_bytes_texts_characters_and_formats(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -35,7 +36,7 @@ static void gathers_bytes_text_characters_and_formats(void **state)
 	strbuf_clear(&b);
 }
 
-static void grows_up_to_its_ceiling_and_no_further(void **state)
+static void grows_up_to_its_limit_and_no_further(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -52,7 +53,7 @@ static void grows_up_to_its_ceiling_and_no_further(void **state)
 	strbuf_clear(&b);
 }
 
-static void refuses_whole_what_passes_the_ceiling(void **state)
+static void adds_nothing_of_an_append_that_passes_the_limit(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -66,7 +67,7 @@ static void refuses_whole_what_passes_the_ceiling(void **state)
 	strbuf_clear(&b);
 }
 
-static void remembers_a_refusal_although_less_fits_later(void **state)
+static void remembers_an_overflow_even_if_a_later_append_fits(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -78,7 +79,7 @@ static void remembers_a_refusal_although_less_fits_later(void **state)
 	strbuf_clear(&b);
 }
 
-static void forgets_its_bytes_and_refusal_at_reset(void **state)
+static void reset_forgets_bytes_and_overflow(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -93,7 +94,7 @@ static void forgets_its_bytes_and_refusal_at_reset(void **state)
 	strbuf_clear(&b);
 }
 
-static void formats_more_than_it_has_room_for_now(void **state)
+static void formats_more_than_its_current_capacity(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -105,14 +106,14 @@ static void formats_more_than_it_has_room_for_now(void **state)
 	strbuf_clear(&b);
 }
 
-static void says_before_how_much_room_an_append_takes(void **state)
+static void predicts_the_capacity_after_an_append(void **state)
 {
 	(void)state;
 	static const char bytes[1000];
 	static const size_t lengths[] = { 0, 1, 62, 1, 1, 500, 1000, 435, 1 };
 	struct strbuf b;
 	strbuf_init(&b, 2000);
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
 		size_t room = strbuf_room_with(&b, lengths[i]);
 		strbuf_add(&b, bytes, lengths[i]);
 		assert_int_equal(b.room, room);
@@ -123,7 +124,7 @@ static void says_before_how_much_room_an_append_takes(void **state)
 	strbuf_clear(&b);
 }
 
-static void holds_nothing_under_a_ceiling_of_zero(void **state)
+static void holds_nothing_with_a_limit_of_zero(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -136,7 +137,7 @@ static void holds_nothing_under_a_ceiling_of_zero(void **state)
 	strbuf_clear(&b);
 }
 
-static void does_not_overflow_under_the_highest_ceiling(void **state)
+static void has_no_integer_overflow_at_the_highest_limit(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -148,7 +149,7 @@ static void does_not_overflow_under_the_highest_ceiling(void **state)
 	strbuf_clear(&b);
 }
 
-static void moves_its_bytes_out_and_starts_anew(void **state)
+static void take_moves_the_bytes_out_and_leaves_an_empty_buffer(void **state)
 {
 	(void)state;
 	struct strbuf b;
@@ -170,17 +171,17 @@ static void moves_its_bytes_out_and_starts_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_an_empty_text_at_birth),
-		cmocka_unit_test(gathers_bytes_text_characters_and_formats),
-		cmocka_unit_test(grows_up_to_its_ceiling_and_no_further),
-		cmocka_unit_test(refuses_whole_what_passes_the_ceiling),
-		cmocka_unit_test(remembers_a_refusal_although_less_fits_later),
-		cmocka_unit_test(forgets_its_bytes_and_refusal_at_reset),
-		cmocka_unit_test(formats_more_than_it_has_room_for_now),
-		cmocka_unit_test(says_before_how_much_room_an_append_takes),
-		cmocka_unit_test(holds_nothing_under_a_ceiling_of_zero),
-		cmocka_unit_test(does_not_overflow_under_the_highest_ceiling),
-		cmocka_unit_test(moves_its_bytes_out_and_starts_anew),
+		cmocka_unit_test(is_empty_at_first),
+		cmocka_unit_test(appends_bytes_texts_characters_and_formats),
+		cmocka_unit_test(grows_up_to_its_limit_and_no_further),
+		cmocka_unit_test(adds_nothing_of_an_append_that_passes_the_limit),
+		cmocka_unit_test(remembers_an_overflow_even_if_a_later_append_fits),
+		cmocka_unit_test(reset_forgets_bytes_and_overflow),
+		cmocka_unit_test(formats_more_than_its_current_capacity),
+		cmocka_unit_test(predicts_the_capacity_after_an_append),
+		cmocka_unit_test(holds_nothing_with_a_limit_of_zero),
+		cmocka_unit_test(has_no_integer_overflow_at_the_highest_limit),
+		cmocka_unit_test(take_moves_the_bytes_out_and_leaves_an_empty_buffer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

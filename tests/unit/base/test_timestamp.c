@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/timestamp.h"
 
 #define NOON_US INT64_C(1795176000123456) /* 2026-11-20T12:00:00.123456Z */
@@ -33,10 +34,10 @@ static void assert_refused(const char *const *texts, size_t count)
 #define ASSERT_REFUSED(...)                                                                                            \
 	do {                                                                                                           \
 		static const char *const texts[] = { __VA_ARGS__ };                                                    \
-		assert_refused(texts, sizeof(texts) / sizeof(texts[0]));                                               \
+		assert_refused(texts, ARRAY_SIZE(texts));                                                              \
 	} while (0)
 
-static void formats_milliseconds_by_cutting(void **state)
+static void truncates_to_milliseconds(void **state)
 {
 	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE];
@@ -80,7 +81,7 @@ static void formats_days(void **state)
 	assert_string_equal(text, "2000-02-29");
 }
 
-static void reads_what_it_writes_on_every_day_of_400_years(void **state)
+static void parses_its_own_output_on_every_day_of_400_years(void **state)
 {
 	(void)state;
 	char text[TIMESTAMP_TEXT_SIZE], again[TIMESTAMP_TEXT_SIZE];
@@ -96,7 +97,7 @@ static void reads_what_it_writes_on_every_day_of_400_years(void **state)
 	}
 }
 
-static void reads_fractions_of_any_length_and_cuts_them(void **state)
+static void parses_fractions_of_any_length_and_truncates_them(void **state)
 {
 	(void)state;
 	const int64_t noon = NOON_US / 1000000 * 1000000;
@@ -107,7 +108,7 @@ static void reads_fractions_of_any_length_and_cuts_them(void **state)
 	ASSERT_REFUSED("2026-11-20T12:00:00.Z", "2026-11-20T12:00:00.1234567890Z", "2026-11-20T12:00:00,1Z");
 }
 
-static void reads_any_offset(void **state)
+static void parses_any_offset(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("2026-11-20T13:30:00.123456+01:30"), NOON_US);
@@ -118,7 +119,7 @@ static void reads_any_offset(void **state)
 	               "2026-11-20T12:00:00+24:00", "2026-11-20T12:00:00+01:60", "2026-11-20T12:00:00 +01:00");
 }
 
-static void reads_small_letters(void **state)
+static void parses_lower_case_letters(void **state)
 {
 	(void)state;
 	assert_int_equal(parse("2026-11-20t12:00:00.123456z"), NOON_US);
@@ -154,14 +155,14 @@ static void refuses_years_outside_1970_to_9999(void **state)
 	               "1970-01-01T00:59:59+01:00", "9999-12-31T23:59:59-00:01");
 }
 
-static void refuses_bytes_before_and_behind(void **state)
+static void refuses_leading_and_trailing_bytes(void **state)
 {
 	(void)state;
 	ASSERT_REFUSED("2026-11-20T12:00:00Z ", " 2026-11-20T12:00:00Z", "2026-11-20T12:00:00Zx",
 	               "2026-11-20T12:00:00+01:00Z");
 }
 
-static void refuses_other_shapes(void **state)
+static void refuses_other_formats(void **state)
 {
 	(void)state;
 	ASSERT_REFUSED("", "2026-11-20", "2026-11-20 12:00:00Z", "20261120T120000Z", "2026-11-20T12:00Z",
@@ -169,7 +170,7 @@ static void refuses_other_shapes(void **state)
 	               "1795176000");
 }
 
-static void refuses_every_cut_of_a_right_text(void **state)
+static void refuses_every_prefix_of_a_valid_text(void **state)
 {
 	(void)state;
 	static const char whole[] = "2026-11-20T12:00:00.123+01:00";
@@ -184,21 +185,21 @@ static void refuses_every_cut_of_a_right_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formats_milliseconds_by_cutting),
+		cmocka_unit_test(truncates_to_milliseconds),
 		cmocka_unit_test(formats_microseconds_exactly),
 		cmocka_unit_test(formats_the_most_distant_times_within_its_buffer),
 		cmocka_unit_test(formats_days),
-		cmocka_unit_test(reads_what_it_writes_on_every_day_of_400_years),
-		cmocka_unit_test(reads_fractions_of_any_length_and_cuts_them),
-		cmocka_unit_test(reads_any_offset),
-		cmocka_unit_test(reads_small_letters),
+		cmocka_unit_test(parses_its_own_output_on_every_day_of_400_years),
+		cmocka_unit_test(parses_fractions_of_any_length_and_truncates_them),
+		cmocka_unit_test(parses_any_offset),
+		cmocka_unit_test(parses_lower_case_letters),
 		cmocka_unit_test(knows_leap_years),
 		cmocka_unit_test(refuses_dates_and_times_that_do_not_exist),
 		cmocka_unit_test(refuses_a_leap_second),
 		cmocka_unit_test(refuses_years_outside_1970_to_9999),
-		cmocka_unit_test(refuses_bytes_before_and_behind),
-		cmocka_unit_test(refuses_other_shapes),
-		cmocka_unit_test(refuses_every_cut_of_a_right_text),
+		cmocka_unit_test(refuses_leading_and_trailing_bytes),
+		cmocka_unit_test(refuses_other_formats),
+		cmocka_unit_test(refuses_every_prefix_of_a_valid_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

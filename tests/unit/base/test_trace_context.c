@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/trace_context.h"
 
 #define ID "4bf92f3577b34da6a3ce929d0e0e4736"
 #define PARENT "00f067aa0ba902b7"
 #define GOOD "00-" ID "-" PARENT "-01"
 
-static void takes_what_the_recommendation_shows(void **state)
+static void accepts_the_example_of_the_specification(void **state)
 {
 	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
@@ -25,7 +26,7 @@ static void takes_what_the_recommendation_shows(void **state)
 	assert_string_equal(id, ID);
 }
 
-static void takes_of_later_versions_what_it_knows(void **state)
+static void reduces_later_versions_to_version_00(void **state)
 {
 	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
@@ -35,10 +36,10 @@ static void takes_of_later_versions_what_it_knows(void **state)
 	assert_string_equal(context, GOOD);
 }
 
-static void ignores_what_is_malformed(void **state)
+static void refuses_malformed_values(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = {
+	static const char *const malformed[] = {
 		NULL,
 		"",
 		"00",
@@ -58,23 +59,23 @@ static void ignores_what_is_malformed(void **state)
 		"00-4bf92f3577b34da6a3ce929d0e0e473\n-" PARENT "-01",
 		" " GOOD,
 	};
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		char context[TRACE_CONTEXT_SIZE] = "x";
-		assert_false(trace_context_read(wrong[i], context));
+		assert_false(trace_context_read(malformed[i], context));
 		assert_string_equal(context, "");
 	}
 }
 
-/* A change of any byte to any other leaves a text that can be logged and sent on. */
-static void nothing_but_digits_and_dashes_comes_through(void **state)
+/* Whatever byte is changed, an accepted value stays safe to log and to pass on. */
+static void accepts_only_digits_and_dashes(void **state)
 {
 	(void)state;
 	for (size_t at = 0; at < strlen(GOOD); at++) {
 		for (int byte = 1; byte < 256; byte++) {
-			char given[] = GOOD;
+			char header[] = GOOD;
 			char context[TRACE_CONTEXT_SIZE];
-			given[at] = (char)byte;
-			if (!trace_context_read(given, context))
+			header[at] = (char)byte;
+			if (!trace_context_read(header, context))
 				continue;
 			assert_int_equal(strlen(context), strlen(GOOD));
 			assert_int_equal(strspn(context, "0123456789abcdef-"), strlen(GOOD));
@@ -82,20 +83,20 @@ static void nothing_but_digits_and_dashes_comes_through(void **state)
 	}
 }
 
-static void knows_from_the_flags_what_is_sampled(void **state)
+static void reads_the_sampled_flag(void **state)
 {
 	(void)state;
 	for (unsigned flags = 0; flags < 256; flags++) {
-		char given[TRACE_CONTEXT_SIZE];
+		char header[TRACE_CONTEXT_SIZE];
 		char context[TRACE_CONTEXT_SIZE];
-		snprintf(given, sizeof(given), "00-" ID "-" PARENT "-%02x", flags);
-		assert_true(trace_context_read(given, context));
+		snprintf(header, sizeof(header), "00-" ID "-" PARENT "-%02x", flags);
+		assert_true(trace_context_read(header, context));
 		assert_int_equal(trace_context_is_sampled(context), flags & 1);
 	}
 	assert_false(trace_context_is_sampled(""));
 }
 
-static void what_is_in_no_trace_has_no_id(void **state)
+static void no_trace_has_no_id(void **state)
 {
 	(void)state;
 	char id[TRACE_CONTEXT_ID_SIZE] = "x";
@@ -106,12 +107,12 @@ static void what_is_in_no_trace_has_no_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_what_the_recommendation_shows),
-		cmocka_unit_test(takes_of_later_versions_what_it_knows),
-		cmocka_unit_test(ignores_what_is_malformed),
-		cmocka_unit_test(nothing_but_digits_and_dashes_comes_through),
-		cmocka_unit_test(knows_from_the_flags_what_is_sampled),
-		cmocka_unit_test(what_is_in_no_trace_has_no_id),
+		cmocka_unit_test(accepts_the_example_of_the_specification),
+		cmocka_unit_test(reduces_later_versions_to_version_00),
+		cmocka_unit_test(refuses_malformed_values),
+		cmocka_unit_test(accepts_only_digits_and_dashes),
+		cmocka_unit_test(reads_the_sampled_flag),
+		cmocka_unit_test(no_trace_has_no_id),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

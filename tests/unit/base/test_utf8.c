@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/utf8.h"
 
 struct sample {
@@ -35,7 +36,7 @@ static void accepts_the_edges_of_every_length(void **state)
 		SAMPLE("\xf4\x8f\xbf\xbf"),
 		SAMPLE("Gr\xc3\xbc\xc3\x9f Gott \xf0\x9f\x98\x80"),
 	};
-	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(valid); i++)
 		assert_true(utf8_is_valid(valid[i].bytes, valid[i].len));
 }
 
@@ -47,26 +48,26 @@ static void refuses_malformed_sequences_and_nul(void **state)
 		SAMPLE("a\0b"),             /* NUL inside */
 		SAMPLE("\x80"),             /* continuation first */
 		SAMPLE("\xbf"),             /* continuation first */
-		SAMPLE("\xc0\x80"),         /* NUL, over-long */
-		SAMPLE("\xc1\xbf"),         /* over-long */
+		SAMPLE("\xc0\x80"),         /* NUL, overlong */
+		SAMPLE("\xc1\xbf"),         /* overlong */
 		SAMPLE("\xc2"),             /* cut off */
 		SAMPLE("\xc2\x7f"),         /* no continuation */
 		SAMPLE("\xc2\xc0"),         /* no continuation */
-		SAMPLE("\xe0\x9f\xbf"),     /* over-long */
+		SAMPLE("\xe0\x9f\xbf"),     /* overlong */
 		SAMPLE("\xe2\x82"),         /* cut off */
-		SAMPLE("\xe2\x28\xa1"),     /* second is none */
-		SAMPLE("\xe2\x82\x28"),     /* third is none */
+		SAMPLE("\xe2\x28\xa1"),     /* invalid second byte */
+		SAMPLE("\xe2\x82\x28"),     /* invalid third byte */
 		SAMPLE("\xed\xa0\x80"),     /* surrogate */
 		SAMPLE("\xed\xbf\xbf"),     /* surrogate */
-		SAMPLE("\xf0\x8f\xbf\xbf"), /* over-long */
+		SAMPLE("\xf0\x8f\xbf\xbf"), /* overlong */
 		SAMPLE("\xf0\x9f\x98"),     /* cut off */
-		SAMPLE("\xf0\x9f\x98\x28"), /* fourth is none */
+		SAMPLE("\xf0\x9f\x98\x28"), /* invalid fourth byte */
 		SAMPLE("\xf4\x90\x80\x80"), /* above U+10FFFF */
 		SAMPLE("\xf5\x80\x80\x80"), /* above U+10FFFF */
 		SAMPLE("\xfe"),
 		SAMPLE("\xff"),
 	};
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		if (utf8_is_valid(wrong[i].bytes, wrong[i].len))
 			fail_msg("wrong sample %zu was accepted", i);
 }
@@ -96,7 +97,7 @@ static void never_cuts_a_character(void **state)
 	(void)state;
 	static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80";
 	static const size_t expected[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10 };
-	for (size_t max = 0; max < sizeof(expected) / sizeof(expected[0]); max++)
+	for (size_t max = 0; max < ARRAY_SIZE(expected); max++)
 		assert_int_equal(utf8_prefix(text, strlen(text), max), expected[max]);
 }
 
@@ -108,12 +109,12 @@ static void assert_clean(struct sample in, size_t size, const char *expected)
 	assert_string_equal(out, expected);
 	assert_int_equal(len, strlen(expected));
 	assert_true(len < size);
-	/* Nothing was written behind the buffer. */
+	/* Nothing was written past the buffer. */
 	for (size_t i = size; i < sizeof(out); i++)
 		assert_int_equal(out[i], 'z');
 }
 
-static void replaces_what_is_malformed_byte_by_byte(void **state)
+static void replaces_each_malformed_byte(void **state)
 {
 	(void)state;
 	assert_clean((struct sample)SAMPLE("a\xff\xfe"
@@ -128,11 +129,11 @@ static void replaces_control_characters_once_each(void **state)
 {
 	(void)state;
 	assert_clean((struct sample)SAMPLE("a\r\nb\tc\x1b[31m\x7f"), 64, "a??b?c?[31m?");
-	/* U+0085 and U+009B are controls of two bytes; U+00A0 is none. */
+	/* U+0085 and U+009B are two-byte control characters; U+00A0 is not. */
 	assert_clean((struct sample)SAMPLE("\xc2\x85\xc2\x9b\xc2\xa0"), 64, "??\xc2\xa0");
 }
 
-static void cuts_clean_copies_at_a_character(void **state)
+static void cuts_copies_at_a_character(void **state)
 {
 	(void)state;
 	assert_clean((struct sample)SAMPLE("ab\xe2\x82\xac"), 6, "ab\xe2\x82\xac");
@@ -149,9 +150,9 @@ int main(void)
 		cmocka_unit_test(measures_the_next_character),
 		cmocka_unit_test(counts_characters_and_not_bytes),
 		cmocka_unit_test(never_cuts_a_character),
-		cmocka_unit_test(replaces_what_is_malformed_byte_by_byte),
+		cmocka_unit_test(replaces_each_malformed_byte),
 		cmocka_unit_test(replaces_control_characters_once_each),
-		cmocka_unit_test(cuts_clean_copies_at_a_character),
+		cmocka_unit_test(cuts_copies_at_a_character),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

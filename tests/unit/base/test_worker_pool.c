@@ -24,31 +24,31 @@ static void wait_for(sem_t *semaphore)
 	assert_int_equal(sem_timedwait(semaphore, &deadline), 0);
 }
 
-/* A job that says that it runs, and then waits until it may go on. */
-struct gate {
-	sem_t entered, open;
+/* A job that signals that it runs and then waits until the test lets it continue. */
+struct blocker {
+	sem_t entered, release;
 	_Atomic int done;
 };
 
-static void gate_init(struct gate *gate)
+static void blocker_init(struct blocker *blocker)
 {
-	memset(gate, 0, sizeof(*gate));
-	sem_init(&gate->entered, 0, 0);
-	sem_init(&gate->open, 0, 0);
+	memset(blocker, 0, sizeof(*blocker));
+	sem_init(&blocker->entered, 0, 0);
+	sem_init(&blocker->release, 0, 0);
 }
 
-static void pass_gate(void *arg)
+static void wait_in_blocker(void *arg)
 {
-	struct gate *gate = arg;
-	sem_post(&gate->entered);
-	while (sem_wait(&gate->open) != 0) {
+	struct blocker *blocker = arg;
+	sem_post(&blocker->entered);
+	while (sem_wait(&blocker->release) != 0) {
 	}
-	gate->done++;
+	atomic_fetch_add(&blocker->done, 1);
 }
 
 static void count_up(void *arg)
 {
-	++*(_Atomic int *)arg;
+	atomic_fetch_add((_Atomic int *)arg, 1);
 }
 
 static void runs_every_job_once(void **state)
@@ -59,143 +59,141 @@ static void runs_every_job_once(void **state)
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
 	worker_pool_free(pool);
-	assert_int_equal(count, 1000);
+	assert_int_equal(atomic_load(&count), 1000);
 }
 
-static void jobs_that_stand_behind_others_leave_them_room(void **state)
+static void limited_jobs_leave_capacity_to_others(void **state)
 {
 	(void)state;
-	struct gate gate;
+	struct blocker blocker;
 	_Atomic int count = 0;
-	gate_init(&gate);
+	blocker_init(&blocker);
 	struct worker_pool *pool = worker_pool_new("test", 1, 3);
-	assert_int_equal(worker_pool_submit(pool, pass_gate, &gate), OK);
-	wait_for(&gate.entered);
+	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
+	wait_for(&blocker.entered);
 	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), OK);
 	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), OK);
 	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), ERR_LIMIT);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
 	assert_int_equal(worker_pool_submit_behind(pool, 9, count_up, &count), ERR_LIMIT);
-	assert_int_equal(worker_pool_queued(pool), 3);
-	sem_post(&gate.open);
+	sem_post(&blocker.release);
 	worker_pool_free(pool);
-	assert_int_equal(count, 3);
+	assert_int_equal(atomic_load(&count), 3);
 }
 
 static void refuses_jobs_when_the_queue_is_full(void **state)
 {
 	(void)state;
-	struct gate gate;
+	struct blocker blocker;
 	_Atomic int count = 0;
-	gate_init(&gate);
+	blocker_init(&blocker);
 	struct metrics *metrics = metrics_new();
 	struct metric *queued = metrics_gauge(metrics, "waymark_queued", "Queued.", NULL);
 	struct worker_pool *pool = worker_pool_new("test", 1, 2);
 	worker_pool_show_queue(pool, queued);
-	assert_int_equal(worker_pool_submit(pool, pass_gate, &gate), OK);
-	wait_for(&gate.entered);
-	assert_int_equal(worker_pool_queued(pool), 0);
+	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
+	wait_for(&blocker.entered);
+	assert_int_equal(metrics_value(queued), 0);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
-	assert_int_equal(worker_pool_queued(pool), 2);
-	assert_int_equal(worker_pool_submit(pool, count_up, &count), ERR_LIMIT);
-	assert_int_equal(worker_pool_queued(pool), 2);
 	assert_int_equal(metrics_value(queued), 2);
-	sem_post(&gate.open);
+	assert_int_equal(worker_pool_submit(pool, count_up, &count), ERR_LIMIT);
+	assert_int_equal(metrics_value(queued), 2);
+	sem_post(&blocker.release);
 	worker_pool_free(pool);
 	assert_int_equal(metrics_value(queued), 0);
 	metrics_free(metrics);
-	/* The refused one did not run. */
-	assert_int_equal(count, 2);
+	/* The rejected job did not run. */
+	assert_int_equal(atomic_load(&count), 2);
 }
 
-static void takes_jobs_again_when_the_queue_has_room(void **state)
+static void accepts_jobs_again_when_the_queue_has_space(void **state)
 {
 	(void)state;
-	struct gate first, second;
+	struct blocker first, second;
 	_Atomic int count = 0;
-	gate_init(&first);
-	gate_init(&second);
+	blocker_init(&first);
+	blocker_init(&second);
 	struct worker_pool *pool = worker_pool_new("test", 1, 1);
-	assert_int_equal(worker_pool_submit(pool, pass_gate, &first), OK);
+	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &first), OK);
 	wait_for(&first.entered);
-	assert_int_equal(worker_pool_submit(pool, pass_gate, &second), OK);
+	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &second), OK);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), ERR_LIMIT);
-	sem_post(&first.open);
+	sem_post(&first.release);
 	wait_for(&second.entered);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
-	sem_post(&second.open);
+	sem_post(&second.release);
 	worker_pool_free(pool);
-	assert_int_equal(count, 1);
+	assert_int_equal(atomic_load(&count), 1);
 }
 
 static void runs_as_many_jobs_at_once_as_it_has_threads(void **state)
 {
 	(void)state;
-	struct gate gate;
-	gate_init(&gate);
+	struct blocker blocker;
+	blocker_init(&blocker);
 	struct worker_pool *pool = worker_pool_new("test", 3, 3);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(worker_pool_submit(pool, pass_gate, &gate), OK);
+		assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
 	for (int i = 0; i < 3; i++)
-		wait_for(&gate.entered);
+		wait_for(&blocker.entered);
 	for (int i = 0; i < 3; i++)
-		sem_post(&gate.open);
+		sem_post(&blocker.release);
 	worker_pool_free(pool);
-	assert_int_equal(gate.done, 3);
+	assert_int_equal(atomic_load(&blocker.done), 3);
 }
 
-struct notebook {
+struct journal {
 	int order[100];
 	int count;
 };
 
 struct note {
-	struct notebook *book;
+	struct journal *journal;
 	int number;
 };
 
-static void write_down(void *arg)
+static void record(void *arg)
 {
 	const struct note *note = arg;
-	note->book->order[note->book->count++] = note->number;
+	note->journal->order[note->journal->count++] = note->number;
 }
 
-static void keeps_the_order_of_jobs_with_one_thread(void **state)
+static void one_thread_keeps_the_order_of_jobs(void **state)
 {
 	(void)state;
-	struct notebook book = { .count = 0 };
+	struct journal journal = { .count = 0 };
 	struct note notes[100];
 	struct worker_pool *pool = worker_pool_new("test", 1, 100);
 	for (int i = 0; i < 100; i++) {
-		notes[i] = (struct note){ &book, i };
-		assert_int_equal(worker_pool_submit(pool, write_down, &notes[i]), OK);
+		notes[i] = (struct note){ &journal, i };
+		assert_int_equal(worker_pool_submit(pool, record, &notes[i]), OK);
 	}
 	worker_pool_free(pool);
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(book.order[i], i);
+		assert_int_equal(journal.order[i], i);
 }
 
-static void drains_the_queue_before_it_ends(void **state)
+static void drains_the_queue_before_it_stops(void **state)
 {
 	(void)state;
-	struct gate gate;
+	struct blocker blocker;
 	_Atomic int count = 0;
-	gate_init(&gate);
+	blocker_init(&blocker);
 	struct worker_pool *pool = worker_pool_new("test", 1, 50);
-	assert_int_equal(worker_pool_submit(pool, pass_gate, &gate), OK);
-	wait_for(&gate.entered);
+	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
+	wait_for(&blocker.entered);
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
-	assert_int_equal(count, 0);
-	sem_post(&gate.open);
+	assert_int_equal(atomic_load(&count), 0);
+	sem_post(&blocker.release);
 	worker_pool_free(pool);
-	assert_int_equal(count, 50);
+	assert_int_equal(atomic_load(&count), 50);
 }
 
 #define THREAD_NAME_SIZE 16
 
-static void tell_name(void *arg)
+static void read_name(void *arg)
 {
 	pthread_getname_np(pthread_self(), arg, THREAD_NAME_SIZE);
 }
@@ -205,12 +203,12 @@ static void names_its_threads(void **state)
 	(void)state;
 	char name[THREAD_NAME_SIZE] = "";
 	struct worker_pool *pool = worker_pool_new("twelve_chars", 1, 1);
-	assert_int_equal(worker_pool_submit(pool, tell_name, name), OK);
+	assert_int_equal(worker_pool_submit(pool, read_name, name), OK);
 	worker_pool_free(pool);
 	assert_string_equal(name, "twelve_chars-0");
 }
 
-static void frees_nothing_without_a_pool(void **state)
+static void free_accepts_null(void **state)
 {
 	(void)state;
 	worker_pool_free(NULL);
@@ -221,13 +219,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_every_job_once),
 		cmocka_unit_test(refuses_jobs_when_the_queue_is_full),
-		cmocka_unit_test(jobs_that_stand_behind_others_leave_them_room),
-		cmocka_unit_test(takes_jobs_again_when_the_queue_has_room),
+		cmocka_unit_test(limited_jobs_leave_capacity_to_others),
+		cmocka_unit_test(accepts_jobs_again_when_the_queue_has_space),
 		cmocka_unit_test(runs_as_many_jobs_at_once_as_it_has_threads),
-		cmocka_unit_test(keeps_the_order_of_jobs_with_one_thread),
-		cmocka_unit_test(drains_the_queue_before_it_ends),
+		cmocka_unit_test(one_thread_keeps_the_order_of_jobs),
+		cmocka_unit_test(drains_the_queue_before_it_stops),
 		cmocka_unit_test(names_its_threads),
-		cmocka_unit_test(frees_nothing_without_a_pool),
+		cmocka_unit_test(free_accepts_null),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

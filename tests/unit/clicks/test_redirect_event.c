@@ -69,7 +69,7 @@ static enum err decode_again(const struct redirect_event *event, struct redirect
 	return err;
 }
 
-static void assert_comes_back(struct redirect_event *event)
+static void assert_round_trip(struct redirect_event *event)
 {
 	char reason[REDIRECT_EVENT_REASON_SIZE];
 	struct redirect_event *back = mem_zero(sizeof(*back));
@@ -79,16 +79,16 @@ static void assert_comes_back(struct redirect_event *event)
 	free(event);
 }
 
-static void reads_back_what_it_wrote(void **state)
+static void decodes_what_it_encoded(void **state)
 {
 	(void)state;
-	assert_comes_back(small_event());
+	assert_round_trip(small_event());
 }
 
-static void has_room_for_the_largest_event(void **state)
+static void encodes_the_largest_event(void **state)
 {
 	(void)state;
-	assert_comes_back(large_event());
+	assert_round_trip(large_event());
 }
 
 static void assert_refused(struct redirect_event *event, const char *field)
@@ -103,7 +103,7 @@ static void assert_refused(struct redirect_event *event, const char *field)
 	free(event);
 }
 
-/* Changes one member of a right event, which must then be refused because of that field. */
+/* Changes one member of a valid event, which must then be refused because of field. */
 #define ASSERT_REFUSED_WITH(member, value, field)                                                                      \
 	do {                                                                                                           \
 		struct redirect_event *event = small_event();                                                          \
@@ -111,7 +111,7 @@ static void assert_refused(struct redirect_event *event, const char *field)
 		assert_refused(event, (field));                                                                        \
 	} while (0)
 
-static void names_the_number_that_breaks_a_promise(void **state)
+static void names_the_invalid_number(void **state)
 {
 	(void)state;
 	ASSERT_REFUSED_WITH(occurred_at_us, 0, "occurred_at_us");
@@ -126,7 +126,7 @@ static void names_the_number_that_breaks_a_promise(void **state)
 	ASSERT_REFUSED_WITH(method, 3, "method");
 }
 
-static void names_the_text_that_breaks_a_promise(void **state)
+static void names_the_invalid_text(void **state)
 {
 	(void)state;
 	ASSERT_REFUSED_WITH(slug[0], '\0', "slug");
@@ -140,7 +140,7 @@ static void names_the_text_that_breaks_a_promise(void **state)
 	ASSERT_REFUSED_WITH(client_network[0], '\xc0', "client_network");
 }
 
-static void counts_the_click_of_a_process_that_was_frozen_for_an_hour(void **state)
+static void accepts_the_click_of_a_process_that_was_suspended_for_an_hour(void **state)
 {
 	(void)state;
 	char reason[REDIRECT_EVENT_REASON_SIZE];
@@ -167,7 +167,7 @@ static Waymark__V1__RedirectEvent foreign_event(void)
 	return message;
 }
 
-static void assert_foreign_is_refused(const Waymark__V1__RedirectEvent *message, const char *field)
+static void assert_message_refused(const Waymark__V1__RedirectEvent *message, const char *field)
 {
 	uint8_t bytes[2 * REDIRECT_EVENT_BYTES_MAX];
 	char reason[REDIRECT_EVENT_REASON_SIZE] = "";
@@ -185,23 +185,23 @@ static void refuses_ids_and_hashes_of_another_length(void **state)
 {
 	(void)state;
 	Waymark__V1__RedirectEvent message = foreign_event();
-	assert_foreign_is_refused(&message, NULL);
+	assert_message_refused(&message, NULL);
 	message.event_id.len = 15;
-	assert_foreign_is_refused(&message, "event_id");
+	assert_message_refused(&message, "event_id");
 	message = foreign_event();
 	message.instance.len = 0;
-	assert_foreign_is_refused(&message, "instance");
+	assert_message_refused(&message, "instance");
 	message = foreign_event();
 	message.visitor_hash = (ProtobufCBinaryData){ 16, (uint8_t *)"0123456789abcdef" };
-	assert_foreign_is_refused(&message, "visitor_hash");
+	assert_message_refused(&message, "visitor_hash");
 }
 
-static void refuses_what_postgresql_would_refuse_later(void **state)
+static void refuses_numbers_that_postgresql_would_refuse(void **state)
 {
 	(void)state;
 	Waymark__V1__RedirectEvent message = foreign_event();
 	message.latency_us = UINT32_C(2147483648);
-	assert_foreign_is_refused(&message, "latency_us");
+	assert_message_refused(&message, "latency_us");
 }
 
 static void refuses_a_text_longer_than_its_limit(void **state)
@@ -211,9 +211,9 @@ static void refuses_a_text_longer_than_its_limit(void **state)
 	fill(text, sizeof(text), 'a');
 	Waymark__V1__RedirectEvent message = foreign_event();
 	message.user_agent = text;
-	assert_foreign_is_refused(&message, "user_agent");
+	assert_message_refused(&message, "user_agent");
 	text[REDIRECT_EVENT_USER_AGENT_MAX] = '\0';
-	assert_foreign_is_refused(&message, NULL);
+	assert_message_refused(&message, NULL);
 }
 
 static void refuses_a_nul_inside_a_text(void **state)
@@ -236,7 +236,7 @@ static void refuses_a_nul_inside_a_text(void **state)
 	free(event);
 }
 
-static void refuses_nothing_garbage_and_too_much(void **state)
+static void refuses_empty_random_and_oversized_input(void **state)
 {
 	(void)state;
 	char reason[REDIRECT_EVENT_REASON_SIZE];
@@ -252,10 +252,12 @@ static void refuses_nothing_garbage_and_too_much(void **state)
 	free(out);
 }
 
-static void skips_fields_that_a_newer_sender_knows(void **state)
+static void skips_unknown_fields_of_a_newer_sender(void **state)
 {
 	(void)state;
-	/* Field 1000 with text, field 1001 with a number, and one of 64 and of 32 bits. */
+	/*
+	 * Field 1000 with text, field 1001 with a number, then one of 64 bits and one of 32 bits.
+	 */
 	static const char newer[] = "\xc2\x3e\x03\xff\x00\xff\xc8\x3e\x05\xd1\x3e"
 				    "12345678"
 				    "\xdd\x3e"
@@ -277,17 +279,17 @@ static void skips_fields_that_a_newer_sender_knows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back_what_it_wrote),
-		cmocka_unit_test(has_room_for_the_largest_event),
-		cmocka_unit_test(names_the_number_that_breaks_a_promise),
-		cmocka_unit_test(names_the_text_that_breaks_a_promise),
-		cmocka_unit_test(counts_the_click_of_a_process_that_was_frozen_for_an_hour),
+		cmocka_unit_test(decodes_what_it_encoded),
+		cmocka_unit_test(encodes_the_largest_event),
+		cmocka_unit_test(names_the_invalid_number),
+		cmocka_unit_test(names_the_invalid_text),
+		cmocka_unit_test(accepts_the_click_of_a_process_that_was_suspended_for_an_hour),
 		cmocka_unit_test(refuses_ids_and_hashes_of_another_length),
-		cmocka_unit_test(refuses_what_postgresql_would_refuse_later),
+		cmocka_unit_test(refuses_numbers_that_postgresql_would_refuse),
 		cmocka_unit_test(refuses_a_text_longer_than_its_limit),
 		cmocka_unit_test(refuses_a_nul_inside_a_text),
-		cmocka_unit_test(refuses_nothing_garbage_and_too_much),
-		cmocka_unit_test(skips_fields_that_a_newer_sender_knows),
+		cmocka_unit_test(refuses_empty_random_and_oversized_input),
+		cmocka_unit_test(skips_unknown_fields_of_a_newer_sender),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "lib/base/array.h"
 #include "lib/clicks/visit_dimension.h"
 
 static void every_dimension_is_found_by_its_name(void **state)
@@ -19,7 +20,7 @@ static void every_dimension_is_found_by_its_name(void **state)
 	assert_string_equal(visit_dimension_column(VISIT_DIMENSION_REFERRER), "referrer_host");
 }
 
-static void all_but_two_are_rolled_up(void **state)
+static void all_dimensions_but_two_are_rolled_up(void **state)
 {
 	(void)state;
 	for (enum visit_dimension d = 0; d < VISIT_DIMENSION_COUNT; d++)
@@ -27,12 +28,12 @@ static void all_but_two_are_rolled_up(void **state)
 		                 d != VISIT_DIMENSION_REFERRER_SOURCE && d != VISIT_DIMENSION_BOT_REASON);
 }
 
-static void nothing_else_is_one(void **state)
+static void refuses_other_names(void **state)
 {
 	(void)state;
 	static const char *const others[] = { "", "total", "Country", "countr", "country ", "referrer_host" };
 	enum visit_dimension found;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_int_equal(visit_dimension_parse(others[i], &found), ERR_NOT_FOUND);
 }
 
@@ -40,8 +41,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_dimension_is_found_by_its_name),
-		cmocka_unit_test(all_but_two_are_rolled_up),
-		cmocka_unit_test(nothing_else_is_one),
+		cmocka_unit_test(all_dimensions_but_two_are_rolled_up),
+		cmocka_unit_test(refuses_other_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

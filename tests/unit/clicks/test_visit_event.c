@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/visit_event.h"
 
@@ -34,7 +35,7 @@ static enum err decode_again(const struct visit_event *event, struct visit_event
 	return err;
 }
 
-/* A letter for each, so that none can stand in the place of another. */
+/* A different letter for each field, so that swapped fields are noticed. */
 static void fill(char *text, size_t size, char letter)
 {
 	memset(text, letter, size - 1);
@@ -62,7 +63,7 @@ static void fill_all(struct visit_event *event)
 	event->is_bot = event->unique = true;
 }
 
-static void reads_back_what_it_wrote(void **state)
+static void decodes_what_it_encoded(void **state)
 {
 	(void)state;
 	void (*const changes[])(struct visit_event *) = { NULL, fill_all };
@@ -76,32 +77,32 @@ static void reads_back_what_it_wrote(void **state)
 	}
 }
 
-static void lose_the_link(struct visit_event *event)
+static void remove_the_link(struct visit_event *event)
 {
 	event->link_id = 0;
 }
 
-static void lose_the_time(struct visit_event *event)
+static void remove_the_time(struct visit_event *event)
 {
 	event->occurred_at_us = 0;
 }
 
-static void lose_the_slug(struct visit_event *event)
+static void remove_the_slug(struct visit_event *event)
 {
 	event->slug[0] = '\0';
 }
 
-static void break_the_browser(struct visit_event *event)
+static void corrupt_the_browser(struct visit_event *event)
 {
 	memcpy(event->browser, "\xff", 2);
 }
 
-static void refuses_a_visit_that_breaks_a_promise(void **state)
+static void refuses_an_invalid_visit(void **state)
 {
 	(void)state;
-	void (*const changes[])(struct visit_event *) = { lose_the_link, lose_the_time, lose_the_slug,
-		                                          break_the_browser };
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+	void (*const changes[])(struct visit_event *) = { remove_the_link, remove_the_time, remove_the_slug,
+		                                          corrupt_the_browser };
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		struct visit_event *event = event_with(changes[i]);
 		struct visit_event *back = mem_zero(sizeof(*back));
 		assert_int_equal(decode_again(event, back), ERR_INVALID);
@@ -116,8 +117,8 @@ static void refuses_a_visit_that_breaks_a_promise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back_what_it_wrote),
-		cmocka_unit_test(refuses_a_visit_that_breaks_a_promise),
+		cmocka_unit_test(decodes_what_it_encoded),
+		cmocka_unit_test(refuses_an_invalid_visit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

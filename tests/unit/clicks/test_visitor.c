@@ -61,7 +61,7 @@ static void is_the_same_for_the_same_visitor(void **state)
 	assert_memory_equal(one, other, DIGEST_SIZE);
 }
 
-static void reads_no_more_of_a_user_agent_than_an_event_carries(void **state)
+static void hashes_only_the_part_of_a_user_agent_that_an_event_carries(void **state)
 {
 	(void)state;
 	char agent[600];
@@ -77,7 +77,7 @@ static void reads_no_more_of_a_user_agent_than_an_event_carries(void **state)
 	assert_differ(one, other);
 }
 
-static void needs_neither_address_nor_user_agent(void **state)
+static void address_and_user_agent_may_be_missing(void **state)
 {
 	(void)state;
 	const struct client_ip unknown = { 0 };
@@ -93,8 +93,8 @@ int main(void)
 		cmocka_unit_test(is_the_hmac_of_address_and_user_agent),
 		cmocka_unit_test(changes_with_salt_address_and_user_agent),
 		cmocka_unit_test(is_the_same_for_the_same_visitor),
-		cmocka_unit_test(reads_no_more_of_a_user_agent_than_an_event_carries),
-		cmocka_unit_test(needs_neither_address_nor_user_agent),
+		cmocka_unit_test(hashes_only_the_part_of_a_user_agent_that_an_event_carries),
+		cmocka_unit_test(address_and_user_agent_may_be_missing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,10 +7,11 @@
 
 #include <math.h>
 
+#include "lib/base/array.h"
 #include "lib/clicks/welford.h"
 
 static const double latencies[] = { 1.5, 2.25, 0.125, 900, 3, 3, 3.75, 12.5, 0.5, 41 };
-enum { COUNT = sizeof(latencies) / sizeof(latencies[0]) };
+enum { COUNT = ARRAY_SIZE(latencies) };
 
 static void assert_close(double a, double b)
 {
@@ -26,7 +27,7 @@ static struct welford of(const double *values, size_t count)
 	return w;
 }
 
-/* In two passes, as the textbook says. */
+/* The textbook algorithm with two passes. */
 static double stddev_of(const double *values, size_t count, double *mean)
 {
 	double sum = 0, squares = 0;
@@ -38,7 +39,7 @@ static double stddev_of(const double *values, size_t count, double *mean)
 	return sqrt(squares / (double)(count - 1));
 }
 
-static void agrees_with_two_passes(void **state)
+static void agrees_with_the_two_pass_algorithm(void **state)
 {
 	(void)state;
 	double mean, stddev = stddev_of(latencies, COUNT, &mean);
@@ -48,7 +49,7 @@ static void agrees_with_two_passes(void **state)
 	assert_close(welford_stddev(&w), stddev);
 }
 
-static void merges_to_the_same_wherever_it_is_cut(void **state)
+static void merging_gives_the_same_result_at_every_split(void **state)
 {
 	(void)state;
 	struct welford whole = of(latencies, COUNT);
@@ -62,7 +63,7 @@ static void merges_to_the_same_wherever_it_is_cut(void **state)
 	}
 }
 
-static void merges_nothing_with_nothing(void **state)
+static void merges_two_empty_states(void **state)
 {
 	(void)state;
 	struct welford a = { 0 }, b = { 0 };
@@ -71,7 +72,7 @@ static void merges_nothing_with_nothing(void **state)
 	assert_true(a.mean == 0 && a.m2 == 0);
 }
 
-static void has_no_deviation_below_two_values(void **state)
+static void deviation_of_fewer_than_two_values_is_zero(void **state)
 {
 	(void)state;
 	struct welford w = { 0 };
@@ -80,10 +81,10 @@ static void has_no_deviation_below_two_values(void **state)
 	assert_true(welford_stddev(&w) == 0);
 }
 
-static void keeps_its_digits_far_from_zero(void **state)
+static void stays_precise_far_from_zero(void **state)
 {
 	(void)state;
-	/* The sum of squares would have lost everything here. */
+	/* A plain sum of squares would lose all significant digits here. */
 	const double values[] = { 1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16 };
 	struct welford w = of(values, 4);
 	assert_close(welford_stddev(&w), sqrt(30));
@@ -92,11 +93,11 @@ static void keeps_its_digits_far_from_zero(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(agrees_with_two_passes),
-		cmocka_unit_test(merges_to_the_same_wherever_it_is_cut),
-		cmocka_unit_test(merges_nothing_with_nothing),
-		cmocka_unit_test(has_no_deviation_below_two_values),
-		cmocka_unit_test(keeps_its_digits_far_from_zero),
+		cmocka_unit_test(agrees_with_the_two_pass_algorithm),
+		cmocka_unit_test(merging_gives_the_same_result_at_every_split),
+		cmocka_unit_test(merges_two_empty_states),
+		cmocka_unit_test(deviation_of_fewer_than_two_values_is_zero),
+		cmocka_unit_test(stays_precise_far_from_zero),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

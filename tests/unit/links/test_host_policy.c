@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/links/host_policy.h"
 
 static struct host_policy *policy_of(const char *blocked, const char *allowed)
@@ -19,33 +20,33 @@ static struct host_policy *policy_of(const char *blocked, const char *allowed)
 	return policy;
 }
 
-struct judgement {
+struct expectation {
 	const char *url;
-	enum host_policy_verdict verdict;
+	enum host_policy_verdict decision;
 };
 
-static void expect(const char *blocked, const char *allowed, const struct judgement *judgements, size_t count)
+static void expect(const char *blocked, const char *allowed, const struct expectation *expectations, size_t count)
 {
 	struct host_policy *policy = policy_of(blocked, allowed);
 	for (size_t i = 0; i < count; i++) {
-		enum host_policy_verdict verdict = host_policy_judge(policy, judgements[i].url);
-		if (verdict != judgements[i].verdict)
-			fail_msg("%s is judged %d", judgements[i].url, (int)verdict);
+		enum host_policy_verdict decision = host_policy_judge(policy, expectations[i].url);
+		if (decision != expectations[i].decision)
+			fail_msg("%s gives decision %d", expectations[i].url, (int)decision);
 	}
 	host_policy_free(policy);
 }
 
 #define EXPECT(blocked, allowed, ...)                                                                                  \
-	expect(blocked, allowed, (const struct judgement[]){ __VA_ARGS__ },                                            \
-	       sizeof((const struct judgement[]){ __VA_ARGS__ }) / sizeof(struct judgement))
+	expect(blocked, allowed, (const struct expectation[]){ __VA_ARGS__ },                                          \
+	       sizeof((const struct expectation[]){ __VA_ARGS__ }) / sizeof(struct expectation))
 
-static void lets_every_host_pass_without_rules(void **state)
+static void allows_every_host_without_rules(void **state)
 {
 	(void)state;
 	EXPECT("", "# nothing\n\n", { "https://example.com/", HOST_POLICY_GOOD }, { "nonsense", HOST_POLICY_GOOD });
 }
 
-static void blocks_a_host_and_leaves_its_neighbours_alone(void **state)
+static void blocks_one_host_and_no_similar_ones(void **state)
 {
 	(void)state;
 	EXPECT("evil.example\n", "", { "https://evil.example/", HOST_POLICY_BLOCKED },
@@ -58,7 +59,7 @@ static void blocks_a_host_and_leaves_its_neighbours_alone(void **state)
 	       { "https://good.example/?u=https://evil.example/", HOST_POLICY_GOOD });
 }
 
-static void blocks_everything_below_a_host_if_it_is_told_so(void **state)
+static void a_leading_dot_blocks_subdomains_too(void **state)
 {
 	(void)state;
 	EXPECT(".evil.example", "", { "https://evil.example/", HOST_POLICY_BLOCKED },
@@ -74,7 +75,7 @@ static void blocks_a_whole_top_level_domain(void **state)
 	       { "https://a.zipp/", HOST_POLICY_GOOD });
 }
 
-static void lets_only_allowed_hosts_pass_as_soon_as_there_is_one(void **state)
+static void an_allow_list_excludes_all_other_hosts(void **state)
 {
 	(void)state;
 	EXPECT("", ".ours.example\nshop.example", { "https://ours.example/", HOST_POLICY_GOOD },
@@ -83,7 +84,7 @@ static void lets_only_allowed_hosts_pass_as_soon_as_there_is_one(void **state)
 	       { "https://elsewhere.example/", HOST_POLICY_NOT_ALLOWED }, { "nonsense", HOST_POLICY_NOT_ALLOWED });
 }
 
-static void takes_a_host_that_is_allowed_and_blocked_for_blocked(void **state)
+static void blocking_wins_over_allowing(void **state)
 {
 	(void)state;
 	EXPECT(".bad.ours.example", ".ours.example", { "https://ours.example/", HOST_POLICY_GOOD },
@@ -91,7 +92,7 @@ static void takes_a_host_that_is_allowed_and_blocked_for_blocked(void **state)
 	EXPECT(".ours.example", "good.ours.example", { "https://good.ours.example/", HOST_POLICY_BLOCKED });
 }
 
-static void knows_addresses_in_each_of_their_spellings_and_nothing_below_them(void **state)
+static void matches_addresses_in_every_spelling_without_subdomains(void **state)
 {
 	(void)state;
 	EXPECT("203.0.113.7\n.198.51.100.1\n[2001:DB8:0:0:0:0:0:7]\n[::ffff:192.0.2.1]", "",
@@ -114,13 +115,13 @@ static void knows_an_ipv4_host_in_the_clothes_of_ipv6(void **state)
 	       { "http://[::ffff:203.0.113.8]/", HOST_POLICY_NOT_ALLOWED });
 }
 
-static void takes_a_name_that_only_looks_like_an_address_for_a_name(void **state)
+static void treats_names_that_resemble_addresses_as_names(void **state)
 {
 	(void)state;
 	EXPECT(".node1", "", { "http://db.node1/", HOST_POLICY_BLOCKED }, { "http://node1/", HOST_POLICY_BLOCKED });
 }
 
-static void reads_lists_with_comments_blanks_and_any_case(void **state)
+static void parses_lists_with_comments_blanks_and_any_case(void **state)
 {
 	(void)state;
 	EXPECT("# bad ones\r\n\n  Evil.EXAMPLE \t# since May\r\n\t.xn--bcher-kva.example.\n", "",
@@ -128,34 +129,34 @@ static void reads_lists_with_comments_blanks_and_any_case(void **state)
 	       { "https://www.xn--bcher-kva.example/", HOST_POLICY_BLOCKED });
 }
 
-static void names_the_line_that_is_no_host(void **state)
+static void reports_the_line_that_is_not_a_host(void **state)
 {
 	(void)state;
-	const char *const wrong[] = { "https://a.example",
-		                      "a.example/x",
-		                      "b\xc3\xbcrste.example",
-		                      "..a.example",
-		                      "a..example",
-		                      "*.a.example",
-		                      "a b",
-		                      "1.2.3",
-		                      "[::1",
-		                      "1.2.3.04",
-		                      ".",
-		                      "a.example:80" };
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	const char *const invalid[] = { "https://a.example",
+		                        "a.example/x",
+		                        "b\xc3\xbcrste.example",
+		                        "..a.example",
+		                        "a..example",
+		                        "*.a.example",
+		                        "a b",
+		                        "1.2.3",
+		                        "[::1",
+		                        "1.2.3.04",
+		                        ".",
+		                        "a.example:80" };
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
 		char list[128];
 		size_t line = 0;
 		struct host_policy *policy = host_policy_new();
-		snprintf(list, sizeof(list), "good.example\n\n%s\nother.example\n", wrong[i]);
+		snprintf(list, sizeof(list), "good.example\n\n%s\nother.example\n", invalid[i]);
 		if (host_policy_add_list(policy, HOST_POLICY_BLOCK, list, strlen(list), &line) != ERR_INVALID)
-			fail_msg("%s is taken", wrong[i]);
+			fail_msg("%s was accepted", invalid[i]);
 		assert_int_equal(line, 3);
 		host_policy_free(policy);
 	}
 }
 
-static void refuses_what_has_a_nul(void **state)
+static void refuses_a_nul(void **state)
 {
 	(void)state;
 	static const struct {
@@ -163,7 +164,7 @@ static void refuses_what_has_a_nul(void **state)
 		size_t len;
 	} rules[] = { { "[2001:db8::9\0001]", 15 }, { "1.2.3.4\000.5", 10 }, { "a.example\000.b", 12 }, { "\000", 1 } };
 	struct host_policy *policy = host_policy_new();
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		assert_int_equal(host_policy_add(policy, HOST_POLICY_BLOCK, rules[i].text, rules[i].len), ERR_INVALID);
 	host_policy_free(policy);
 }
@@ -179,7 +180,7 @@ static void refuses_names_that_are_too_long(void **state)
 	host_policy_free(policy);
 }
 
-static void finds_each_of_many_names_and_none_beside_them(void **state)
+static void finds_each_of_many_names_and_no_others(void **state)
 {
 	(void)state;
 	enum { MANY = 50000 };
@@ -197,7 +198,7 @@ static void finds_each_of_many_names_and_none_beside_them(void **state)
 	host_policy_free(policy);
 }
 
-static void has_a_ceiling(void **state)
+static void refuses_more_rules_than_the_limit(void **state)
 {
 	(void)state;
 	struct host_policy *policy = host_policy_new();
@@ -213,21 +214,21 @@ static void has_a_ceiling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lets_every_host_pass_without_rules),
-		cmocka_unit_test(blocks_a_host_and_leaves_its_neighbours_alone),
-		cmocka_unit_test(blocks_everything_below_a_host_if_it_is_told_so),
+		cmocka_unit_test(allows_every_host_without_rules),
+		cmocka_unit_test(blocks_one_host_and_no_similar_ones),
+		cmocka_unit_test(a_leading_dot_blocks_subdomains_too),
 		cmocka_unit_test(blocks_a_whole_top_level_domain),
-		cmocka_unit_test(lets_only_allowed_hosts_pass_as_soon_as_there_is_one),
-		cmocka_unit_test(takes_a_host_that_is_allowed_and_blocked_for_blocked),
-		cmocka_unit_test(knows_addresses_in_each_of_their_spellings_and_nothing_below_them),
+		cmocka_unit_test(an_allow_list_excludes_all_other_hosts),
+		cmocka_unit_test(blocking_wins_over_allowing),
+		cmocka_unit_test(matches_addresses_in_every_spelling_without_subdomains),
 		cmocka_unit_test(knows_an_ipv4_host_in_the_clothes_of_ipv6),
-		cmocka_unit_test(takes_a_name_that_only_looks_like_an_address_for_a_name),
-		cmocka_unit_test(reads_lists_with_comments_blanks_and_any_case),
-		cmocka_unit_test(names_the_line_that_is_no_host),
-		cmocka_unit_test(refuses_what_has_a_nul),
+		cmocka_unit_test(treats_names_that_resemble_addresses_as_names),
+		cmocka_unit_test(parses_lists_with_comments_blanks_and_any_case),
+		cmocka_unit_test(reports_the_line_that_is_not_a_host),
+		cmocka_unit_test(refuses_a_nul),
 		cmocka_unit_test(refuses_names_that_are_too_long),
-		cmocka_unit_test(finds_each_of_many_names_and_none_beside_them),
-		cmocka_unit_test(has_a_ceiling),
+		cmocka_unit_test(finds_each_of_many_names_and_no_others),
+		cmocka_unit_test(refuses_more_rules_than_the_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

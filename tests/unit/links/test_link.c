@@ -5,9 +5,10 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include "lib/base/array.h"
 #include "lib/links/link.h"
 
-static void is_expired_from_the_very_microsecond_of_its_end(void **state)
+static void is_expired_from_the_exact_microsecond_of_its_expiry(void **state)
 {
 	(void)state;
 	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .expires_at_us = 1000 };
@@ -16,14 +17,14 @@ static void is_expired_from_the_very_microsecond_of_its_end(void **state)
 	assert_int_equal(link_state_at(&entry, 1001), LINK_STATE_EXPIRED);
 }
 
-static void never_expires_without_an_end(void **state)
+static void never_expires_without_an_expiry_time(void **state)
 {
 	(void)state;
 	struct link_entry entry = { .state = LINK_STATE_ACTIVE, .expires_at_us = 0 };
 	assert_int_equal(link_state_at(&entry, INT64_MAX), LINK_STATE_ACTIVE);
 }
 
-static void keeps_what_was_written_down_whatever_the_time(void **state)
+static void other_stored_states_do_not_depend_on_the_time(void **state)
 {
 	(void)state;
 	const enum link_state states[] = { LINK_STATE_DISABLED, LINK_STATE_EXPIRED, LINK_STATE_DELETED };
@@ -34,7 +35,7 @@ static void keeps_what_was_written_down_whatever_the_time(void **state)
 	}
 }
 
-static void redirects_with_four_statuses_only(void **state)
+static void allows_only_four_redirect_statuses(void **state)
 {
 	(void)state;
 	int valid = 0;
@@ -48,7 +49,7 @@ static void redirects_with_four_statuses_only(void **state)
 	assert_false(link_redirect_status_is_valid(INT64_C(4294967298) + 300));
 }
 
-static void names_each_state_and_reads_it_back(void **state)
+static void formats_and_parses_each_state(void **state)
 {
 	(void)state;
 	for (enum link_state s = LINK_STATE_ACTIVE; s <= LINK_STATE_DELETED; s++) {
@@ -59,7 +60,7 @@ static void names_each_state_and_reads_it_back(void **state)
 	assert_string_equal(link_state_name(LINK_STATE_DISABLED), "DISABLED");
 }
 
-static void names_each_type_and_reads_it_back(void **state)
+static void formats_and_parses_each_type(void **state)
 {
 	(void)state;
 	for (enum link_type t = LINK_TYPE_TEMPORARY; t <= LINK_TYPE_PERMANENT; t++) {
@@ -69,11 +70,11 @@ static void names_each_type_and_reads_it_back(void **state)
 	}
 }
 
-static void refuses_words_that_are_no_state(void **state)
+static void refuses_unknown_names(void **state)
 {
 	(void)state;
 	const char *const words[] = { "", "active", "ACTIVE ", "PURGED", "TEMPORARY" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		enum link_state out = LINK_STATE_DELETED;
 		assert_int_equal(link_state_parse(words[i], &out), ERR_INVALID);
 		assert_int_equal(out, LINK_STATE_DELETED);
@@ -85,13 +86,13 @@ static void refuses_words_that_are_no_state(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_expired_from_the_very_microsecond_of_its_end),
-		cmocka_unit_test(never_expires_without_an_end),
-		cmocka_unit_test(keeps_what_was_written_down_whatever_the_time),
-		cmocka_unit_test(redirects_with_four_statuses_only),
-		cmocka_unit_test(names_each_state_and_reads_it_back),
-		cmocka_unit_test(names_each_type_and_reads_it_back),
-		cmocka_unit_test(refuses_words_that_are_no_state),
+		cmocka_unit_test(is_expired_from_the_exact_microsecond_of_its_expiry),
+		cmocka_unit_test(never_expires_without_an_expiry_time),
+		cmocka_unit_test(other_stored_states_do_not_depend_on_the_time),
+		cmocka_unit_test(allows_only_four_redirect_statuses),
+		cmocka_unit_test(formats_and_parses_each_state),
+		cmocka_unit_test(formats_and_parses_each_type),
+		cmocka_unit_test(refuses_unknown_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void fill(char *text, const char *unit, size_t times)
 		memcpy(text + i * len, unit, len + 1);
 }
 
-/* The largest of everything, in characters of four bytes. */
+/* Every field at its maximum, in characters of four bytes. */
 static struct link_event *large_event(void)
 {
 	struct link_event *event = small_event();
@@ -75,7 +75,7 @@ static enum err decode_again(const struct link_event *event, struct link_event *
 	return err;
 }
 
-static void assert_comes_back(struct link_event *event)
+static void assert_round_trip(struct link_event *event)
 {
 	struct link_event *back = mem_zero(sizeof(*back));
 	assert_int_equal(decode_again(event, back), OK);
@@ -84,16 +84,16 @@ static void assert_comes_back(struct link_event *event)
 	free(event);
 }
 
-static void reads_back_what_it_wrote(void **state)
+static void decodes_what_it_encoded(void **state)
 {
 	(void)state;
-	assert_comes_back(small_event());
+	assert_round_trip(small_event());
 }
 
-static void has_room_for_the_largest_link(void **state)
+static void encodes_the_largest_link(void **state)
 {
 	(void)state;
-	assert_comes_back(large_event());
+	assert_round_trip(large_event());
 }
 
 static void assert_refused(struct link_event *event)
@@ -106,7 +106,7 @@ static void assert_refused(struct link_event *event)
 	free(event);
 }
 
-/* Changes one member of a right event, which must then be refused. */
+/* Changes one member of a valid event, which must then be refused. */
 #define ASSERT_REFUSED_WITH(member, value)                                                                             \
 	do {                                                                                                           \
 		struct link_event *event = small_event();                                                              \
@@ -114,7 +114,7 @@ static void assert_refused(struct link_event *event)
 		assert_refused(event);                                                                                 \
 	} while (0)
 
-static void refuses_numbers_that_no_link_has(void **state)
+static void refuses_invalid_numbers(void **state)
 {
 	(void)state;
 	ASSERT_REFUSED_WITH(link.entry.id, 0);
@@ -132,7 +132,7 @@ static void refuses_numbers_that_no_link_has(void **state)
 	ASSERT_REFUSED_WITH(change, 0);
 }
 
-static void refuses_texts_that_no_link_has(void **state)
+static void refuses_invalid_texts(void **state)
 {
 	(void)state;
 	ASSERT_REFUSED_WITH(link.entry.slug[0], '\0');
@@ -163,7 +163,7 @@ static enum err decode_link_again(const struct link *link, size_t cut, struct li
 	return err;
 }
 
-static void reads_back_a_link_alone_and_refuses_what_is_none(void **state)
+static void decodes_a_single_link_and_refuses_anything_else(void **state)
 {
 	(void)state;
 	struct link_event *event = large_event();
@@ -180,7 +180,7 @@ static void reads_back_a_link_alone_and_refuses_what_is_none(void **state)
 	free(event);
 }
 
-/* As a sender in another language might pack it. */
+/* Packs a message as a sender in another language might. */
 static enum err decode_message(Waymark__V1__LinkEvent *message, struct link_event *out)
 {
 	static const uint8_t event_id[ENTROPY_UUID_SIZE];
@@ -205,7 +205,7 @@ static Waymark__V1__Link foreign_link(void)
 	return link;
 }
 
-static void reads_a_change_that_a_newer_sender_knows_as_an_update(void **state)
+static void decodes_an_unknown_change_of_a_newer_sender_as_an_update(void **state)
 {
 	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
@@ -235,7 +235,7 @@ static void refuses_an_event_without_a_link_or_id(void **state)
 	free(out);
 }
 
-static void refuses_more_tags_and_longer_urls_than_there_is_room_for(void **state)
+static void refuses_too_many_tags_and_too_long_urls(void **state)
 {
 	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
@@ -277,7 +277,7 @@ static void refuses_a_nul_inside_a_text(void **state)
 	free(event);
 }
 
-static void refuses_nothing_garbage_and_too_much(void **state)
+static void refuses_empty_random_and_oversized_input(void **state)
 {
 	(void)state;
 	struct link_event *out = mem_zero(sizeof(*out));
@@ -289,7 +289,7 @@ static void refuses_nothing_garbage_and_too_much(void **state)
 	free(out);
 }
 
-static void refuses_every_cut_of_an_event(void **state)
+static void refuses_every_prefix_of_an_event(void **state)
 {
 	(void)state;
 	struct link_event *event = small_event();
@@ -298,7 +298,7 @@ static void refuses_every_cut_of_an_event(void **state)
 	strbuf_init(&bytes, LINK_EVENT_BYTES_MAX);
 	link_event_encode(event, &bytes);
 	for (size_t len = 0; len < bytes.len; len++) {
-		/* Exactly as large, so that a byte read too far is seen. */
+		/* Allocate exactly len bytes, so that AddressSanitizer detects an overread. */
 		char *cut = mem_copy(bytes.data, len);
 		assert_int_equal(link_event_decode(cut, len, out), ERR_INVALID);
 		free(cut);
@@ -311,17 +311,17 @@ static void refuses_every_cut_of_an_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back_what_it_wrote),
-		cmocka_unit_test(has_room_for_the_largest_link),
-		cmocka_unit_test(refuses_numbers_that_no_link_has),
-		cmocka_unit_test(refuses_texts_that_no_link_has),
-		cmocka_unit_test(reads_a_change_that_a_newer_sender_knows_as_an_update),
+		cmocka_unit_test(decodes_what_it_encoded),
+		cmocka_unit_test(encodes_the_largest_link),
+		cmocka_unit_test(refuses_invalid_numbers),
+		cmocka_unit_test(refuses_invalid_texts),
+		cmocka_unit_test(decodes_an_unknown_change_of_a_newer_sender_as_an_update),
 		cmocka_unit_test(refuses_an_event_without_a_link_or_id),
-		cmocka_unit_test(refuses_more_tags_and_longer_urls_than_there_is_room_for),
+		cmocka_unit_test(refuses_too_many_tags_and_too_long_urls),
 		cmocka_unit_test(refuses_a_nul_inside_a_text),
-		cmocka_unit_test(refuses_nothing_garbage_and_too_much),
-		cmocka_unit_test(refuses_every_cut_of_an_event),
-		cmocka_unit_test(reads_back_a_link_alone_and_refuses_what_is_none),
+		cmocka_unit_test(refuses_empty_random_and_oversized_input),
+		cmocka_unit_test(refuses_every_prefix_of_an_event),
+		cmocka_unit_test(decodes_a_single_link_and_refuses_anything_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/links/slug.h"
 
-static void takes_letters_digits_underscores_and_hyphens(void **state)
+static void accepts_letters_digits_underscores_and_hyphens(void **state)
 {
 	(void)state;
 	const char *const slugs[] = { "a", "Z", "0", "_", "-", "abc-DEF_019", "abcdefghijklmnopqrstuvwxyz012345" };
-	for (size_t i = 0; i < sizeof(slugs) / sizeof(slugs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(slugs); i++)
 		assert_true(slug_is_valid(slugs[i], strlen(slugs[i])));
 }
 
@@ -47,18 +48,18 @@ static void refuses_every_other_byte(void **state)
 	assert_false(slug_is_valid("\xc3\xa4", 2));
 }
 
-static void reserves_the_words_that_services_answer_whatever_their_case(void **state)
+static void reserves_the_names_that_services_use_in_any_case(void **state)
 {
 	(void)state;
 	const char *const words[] = { "robots", "api", "r", "docs", "openapi", "metrics", "API", "Docs", "R" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		assert_true(slug_is_reserved(words[i]));
 	assert_false(slug_is_reserved("apis"));
 	assert_false(slug_is_reserved("ap"));
 	assert_false(slug_is_reserved(""));
 }
 
-static void draws_slugs_of_the_asked_length_that_are_valid(void **state)
+static void draws_valid_slugs_of_the_given_length(void **state)
 {
 	(void)state;
 	for (size_t length = 1; length <= SLUG_LENGTH_MAX; length++) {
@@ -72,10 +73,10 @@ static void draws_slugs_of_the_asked_length_that_are_valid(void **state)
 	}
 }
 
-static void never_draws_a_reserved_word(void **state)
+static void never_draws_a_reserved_slug(void **state)
 {
 	(void)state;
-	/* Of 62 words of one letter, two ("r" and "R") are reserved: 2,000 draws would hit one. */
+	/* 2 of the 62 one-character slugs ("r" and "R") are reserved: 2,000 draws would hit one. */
 	for (int i = 0; i < 2000; i++) {
 		char slug[SLUG_SIZE];
 		slug_random(slug, 1);
@@ -93,7 +94,10 @@ static void keeps_random_slugs_within_the_limit(void **state)
 	assert_int_equal(strlen(slug), 1);
 }
 
-/* Chi-square over the 62 characters: above 140 at 61 degrees of freedom happens once in about 30 million runs. */
+/*
+ * Chi-square over the 62 characters: more than 140 at 61 degrees of freedom occurs once in about 30
+ * million runs.
+ */
 static void draws_every_character_equally_often(void **state)
 {
 	(void)state;
@@ -113,7 +117,7 @@ static void draws_every_character_equally_often(void **state)
 	assert_true(chi_square < 140);
 }
 
-static void finds_the_slug_of_both_kinds_of_paths(void **state)
+static void finds_the_slug_in_both_kinds_of_paths(void **state)
 {
 	(void)state;
 	const struct {
@@ -128,7 +132,7 @@ static void finds_the_slug_of_both_kinds_of_paths(void **state)
 		{ "/abcdefghijklmnopqrstuvwxyz012345", "abcdefghijklmnopqrstuvwxyz012345" },
 		{ "/r/abcdefghijklmnopqrstuvwxyz012345", "abcdefghijklmnopqrstuvwxyz012345" },
 	};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t len = 0;
 		const char *slug = slug_of_path(cases[i].path, &len);
 		assert_non_null(slug);
@@ -164,7 +168,7 @@ static void finds_no_slug_in_other_paths(void **state)
 		"/..",
 		"/a\tb",
 	};
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		size_t len = 77;
 		if (slug_of_path(paths[i], &len))
 			fail_msg("found a slug in %s", paths[i]);
@@ -175,16 +179,16 @@ static void finds_no_slug_in_other_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_letters_digits_underscores_and_hyphens),
+		cmocka_unit_test(accepts_letters_digits_underscores_and_hyphens),
 		cmocka_unit_test(refuses_a_slug_longer_than_the_limit),
 		cmocka_unit_test(refuses_an_empty_slug),
 		cmocka_unit_test(refuses_every_other_byte),
-		cmocka_unit_test(reserves_the_words_that_services_answer_whatever_their_case),
-		cmocka_unit_test(draws_slugs_of_the_asked_length_that_are_valid),
-		cmocka_unit_test(never_draws_a_reserved_word),
+		cmocka_unit_test(reserves_the_names_that_services_use_in_any_case),
+		cmocka_unit_test(draws_valid_slugs_of_the_given_length),
+		cmocka_unit_test(never_draws_a_reserved_slug),
 		cmocka_unit_test(keeps_random_slugs_within_the_limit),
 		cmocka_unit_test(draws_every_character_equally_often),
-		cmocka_unit_test(finds_the_slug_of_both_kinds_of_paths),
+		cmocka_unit_test(finds_the_slug_in_both_kinds_of_paths),
 		cmocka_unit_test(finds_no_slug_in_other_paths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,9 @@
 #include "lib/base/seal.h"
 
 static const uint8_t key[SEAL_KEY_SIZE] = "0123456789abcdef0123456789abcde";
-static const char secret[] = "wmc_an answer that only its asker may read";
+static const char secret[] = "wmc_an answer that only its recipient may read";
 
-static void opens_what_it_has_closed(void **state)
+static void decrypts_what_it_encrypted(void **state)
 {
 	(void)state;
 	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
@@ -23,7 +23,7 @@ static void opens_what_it_has_closed(void **state)
 	assert_string_equal(opened, secret);
 }
 
-static void opens_an_empty_secret(void **state)
+static void encrypts_an_empty_text(void **state)
 {
 	(void)state;
 	uint8_t sealed[SEAL_OVERHEAD];
@@ -32,7 +32,7 @@ static void opens_an_empty_secret(void **state)
 	assert_int_equal(seal_open(key, sealed, sizeof(sealed), none), OK);
 }
 
-static void never_closes_twice_alike(void **state)
+static void never_encrypts_twice_to_the_same_bytes(void **state)
 {
 	(void)state;
 	uint8_t once[sizeof(secret) + SEAL_OVERHEAD], again[sizeof(secret) + SEAL_OVERHEAD];
@@ -41,7 +41,7 @@ static void never_closes_twice_alike(void **state)
 	assert_memory_not_equal(once, again, sizeof(once));
 }
 
-static void opens_to_no_other_key(void **state)
+static void refuses_another_key(void **state)
 {
 	(void)state;
 	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
@@ -53,7 +53,7 @@ static void opens_to_no_other_key(void **state)
 	assert_int_equal(seal_open(other, sealed, sizeof(sealed), opened), ERR_INVALID);
 }
 
-static void notices_each_changed_or_missing_byte(void **state)
+static void detects_each_changed_or_missing_byte(void **state)
 {
 	(void)state;
 	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
@@ -71,11 +71,11 @@ static void notices_each_changed_or_missing_byte(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(opens_what_it_has_closed),
-		cmocka_unit_test(opens_an_empty_secret),
-		cmocka_unit_test(never_closes_twice_alike),
-		cmocka_unit_test(opens_to_no_other_key),
-		cmocka_unit_test(notices_each_changed_or_missing_byte),
+		cmocka_unit_test(decrypts_what_it_encrypted),
+		cmocka_unit_test(encrypts_an_empty_text),
+		cmocka_unit_test(never_encrypts_twice_to_the_same_bytes),
+		cmocka_unit_test(refuses_another_key),
+		cmocka_unit_test(detects_each_changed_or_missing_byte),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,56 +16,56 @@
 struct work {
 	struct background *background;
 	int64_t pause_ms;
-	atomic_int rounds;
-	atomic_bool has_ended;
+	_Atomic int iterations;
+	_Atomic bool has_stopped;
 };
 
 static void work(void *ctx)
 {
 	struct work *w = ctx;
 	do
-		atomic_fetch_add(&w->rounds, 1);
+		atomic_fetch_add(&w->iterations, 1);
 	while (!background_wait_ms(w->background, w->pause_ms));
 	assert_true(background_is_ending(w->background));
-	atomic_store(&w->has_ended, true);
+	atomic_store(&w->has_stopped, true);
 }
 
-static void works_until_it_is_asked_to_end(void **state)
+static void runs_until_a_stop_is_requested(void **state)
 {
 	(void)state;
 	struct work w = { .background = background_new(), .pause_ms = 1 };
 	background_start(w.background, "test", work, &w);
-	while (atomic_load(&w.rounds) < 3)
+	while (atomic_load(&w.iterations) < 3)
 		assert_false(background_is_ending(w.background));
 	background_end(w.background);
-	assert_true(atomic_load(&w.has_ended));
+	assert_true(atomic_load(&w.has_stopped));
 	background_end(w.background);
 	background_free(w.background);
 }
 
-static void wakes_from_a_long_wait_at_its_end(void **state)
+static void stop_interrupts_a_long_wait(void **state)
 {
 	(void)state;
-	int64_t began_us = clock_steady_us(clock_system());
+	int64_t start_us = clock_steady_us(clock_system());
 	struct work w = { .background = background_new(), .pause_ms = LONG_MS };
 	background_start(w.background, "test", work, &w);
 	background_free(w.background);
-	assert_true(atomic_load(&w.has_ended));
-	assert_int_equal(atomic_load(&w.rounds), 1);
-	assert_true(clock_steady_us(clock_system()) - began_us < LONG_MS * CLOCK_US_PER_MS);
+	assert_true(atomic_load(&w.has_stopped));
+	assert_int_equal(atomic_load(&w.iterations), 1);
+	assert_true(clock_steady_us(clock_system()) - start_us < LONG_MS * CLOCK_US_PER_MS);
 }
 
-static void waits_as_long_as_it_is_told(void **state)
+static void waits_for_the_given_time(void **state)
 {
 	(void)state;
 	struct background *background = background_new();
-	int64_t began_us = clock_steady_us(clock_system());
+	int64_t start_us = clock_steady_us(clock_system());
 	assert_false(background_wait_ms(background, SHORT_MS));
-	assert_true(clock_steady_us(clock_system()) - began_us >= SHORT_MS * CLOCK_US_PER_MS);
+	assert_true(clock_steady_us(clock_system()) - start_us >= SHORT_MS * CLOCK_US_PER_MS);
 	background_free(background);
 }
 
-static void ends_without_having_begun(void **state)
+static void can_be_stopped_before_it_is_started(void **state)
 {
 	(void)state;
 	struct background *background = background_new();
@@ -78,10 +78,10 @@ static void ends_without_having_begun(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(works_until_it_is_asked_to_end),
-		cmocka_unit_test(wakes_from_a_long_wait_at_its_end),
-		cmocka_unit_test(waits_as_long_as_it_is_told),
-		cmocka_unit_test(ends_without_having_begun),
+		cmocka_unit_test(runs_until_a_stop_is_requested),
+		cmocka_unit_test(stop_interrupts_a_long_wait),
+		cmocka_unit_test(waits_for_the_given_time),
+		cmocka_unit_test(can_be_stopped_before_it_is_started),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

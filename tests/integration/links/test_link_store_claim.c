@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-#include "lib/links/link_claim_store.h"
+#include "lib/links/link_store.h"
 #include "tests/integration/links/link_fixture.h"
 
 #define LATER_US INT64_C(4102444800000000)
 
 static const uint8_t token[DIGEST_SIZE] = { 1, 2, 3 }, other_token[DIGEST_SIZE] = { 1, 2, 4 };
 
-static void make_anonymous(struct link_fixture *f, const char *slug)
+static void create_anonymous(struct link_fixture *f, const char *slug)
 {
 	struct link_store_new new_link = link_fixture_plain(slug);
 	new_link.owner_id = 0;
@@ -23,10 +23,10 @@ static void make_anonymous(struct link_fixture *f, const char *slug)
 	assert_int_equal(link_fixture_create(f->api, &new_link, &f->link), OK);
 }
 
-static void the_token_makes_it_the_owners_for_good(void **state)
+static void claiming_makes_the_link_permanent(void **state)
 {
 	struct link_fixture *f = *state;
-	make_anonymous(f, "claimed");
+	create_anonymous(f, "claimed");
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_claim_store_lock(f->api, "claimed", token, &f->link), OK);
 	assert_int_equal(f->link.owner_id, 0);
@@ -42,10 +42,10 @@ static void the_token_makes_it_the_owners_for_good(void **state)
 	free(event);
 }
 
-static void whoever_repeats_the_claim_finds_its_owner(void **state)
+static void a_repeated_claim_finds_the_owner(void **state)
 {
 	struct link_fixture *f = *state;
-	make_anonymous(f, "again");
+	create_anonymous(f, "again");
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pg_conn_begin(f->api), OK);
 		assert_int_equal(link_claim_store_lock(f->api, "again", token, &f->link), OK);
@@ -56,17 +56,17 @@ static void whoever_repeats_the_claim_finds_its_owner(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT version FROM links WHERE slug = 'again'"), 2);
 }
 
-static void no_link_is_found_by_another_token_or_without_one(void **state)
+static void finds_no_link_by_another_token_or_without_one(void **state)
 {
 	struct link_fixture *f = *state;
-	make_anonymous(f, "theirs");
+	create_anonymous(f, "theirs");
 	link_fixture_make(f, "owned");
 	assert_int_equal(link_claim_store_lock(f->api, "theirs", other_token, &f->link), ERR_NOT_FOUND);
 	assert_int_equal(link_claim_store_lock(f->api, "Theirs", token, &f->link), ERR_NOT_FOUND);
 	assert_int_equal(link_claim_store_lock(f->api, "owned", token, &f->link), ERR_NOT_FOUND);
 }
 
-/* --- links of a destination, and links that their owners want gone --- */
+/* --- links by destination, and immediate purges --- */
 
 static void finds_the_newest_active_link_to_a_destination(void **state)
 {
@@ -86,7 +86,7 @@ static void finds_the_newest_active_link_to_a_destination(void **state)
 	assert_int_equal(link_store_find_active(f->api, 1, "https://example.com/", NULL, &f->other), ERR_NOT_FOUND);
 }
 
-static void a_purge_at_once_leaves_a_tombstone_and_an_urgent_event(void **state)
+static void an_immediate_purge_leaves_a_tombstone_and_an_urgent_event(void **state)
 {
 	struct link_fixture *f = *state;
 	link_fixture_make(f, "gone");
@@ -115,11 +115,11 @@ static void a_purge_at_once_leaves_a_tombstone_and_an_urgent_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_token_makes_it_the_owners_for_good, link_fixture_empty),
-		cmocka_unit_test_setup(whoever_repeats_the_claim_finds_its_owner, link_fixture_empty),
-		cmocka_unit_test_setup(no_link_is_found_by_another_token_or_without_one, link_fixture_empty),
+		cmocka_unit_test_setup(claiming_makes_the_link_permanent, link_fixture_empty),
+		cmocka_unit_test_setup(a_repeated_claim_finds_the_owner, link_fixture_empty),
+		cmocka_unit_test_setup(finds_no_link_by_another_token_or_without_one, link_fixture_empty),
 		cmocka_unit_test_setup(finds_the_newest_active_link_to_a_destination, link_fixture_empty),
-		cmocka_unit_test_setup(a_purge_at_once_leaves_a_tombstone_and_an_urgent_event, link_fixture_empty),
+		cmocka_unit_test_setup(an_immediate_purge_leaves_a_tombstone_and_an_urgent_event, link_fixture_empty),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }
