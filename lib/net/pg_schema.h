@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Which migration a database has come to: the highest version in its table schema_migrations, which
- * tools/migrate writes and everybody may read.
+ * One thread at a time. The schema version of a database: the highest version in schema_migrations. tools/migrate writes
+ * that table and every role may read it.
  */
 #ifndef WAYMARK_LIB_NET_PG_SCHEMA_H
 #define WAYMARK_LIB_NET_PG_SCHEMA_H
@@ -10,7 +10,7 @@
 #include "lib/base/err.h"
 #include "lib/net/pg_conn.h"
 
-/* 0: there is no such table, or none that we may read. Errors as of pg_conn_query. */
+/* 0: the table does not exist, or our role may not read it. Errors as in pg_conn_query. */
 enum err pg_schema_version(struct pg_conn *conn, int64_t *out) MUST_CHECK;
 
 #endif

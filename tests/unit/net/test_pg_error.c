@@ -15,8 +15,8 @@ static void tells_conflicts_from_refused_data(void **state)
 	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(pg_error_of_sqlstate(conflicts[i]), ERR_CONFLICT);
 		assert_int_equal(pg_error_of_sqlstate(refusals[i]), ERR_INVALID);
-		assert_false(pg_error_spoils_connection(conflicts[i]));
-		assert_false(pg_error_spoils_connection(refusals[i]));
+		assert_false(pg_error_breaks_connection(conflicts[i]));
+		assert_false(pg_error_breaks_connection(refusals[i]));
 	}
 }
 
@@ -26,7 +26,7 @@ static void calls_a_server_that_goes_away_unavailable(void **state)
 	static const char *const gone[] = { "08006", "57P01", "57P02", "57P03", "25P03", "25006", "28P01" };
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
 		assert_int_equal(pg_error_of_sqlstate(gone[i]), ERR_UNAVAILABLE);
-		assert_true(pg_error_spoils_connection(gone[i]));
+		assert_true(pg_error_breaks_connection(gone[i]));
 	}
 }
 
@@ -34,14 +34,14 @@ static void keeps_a_connection_whose_statement_took_too_long(void **state)
 {
 	(void)state;
 	assert_int_equal(pg_error_of_sqlstate("57014"), ERR_LIMIT);
-	assert_false(pg_error_spoils_connection("57014"));
+	assert_false(pg_error_breaks_connection("57014"));
 }
 
 static void takes_no_answer_for_a_broken_connection(void **state)
 {
 	(void)state;
 	assert_int_equal(pg_error_of_sqlstate(NULL), ERR_UNAVAILABLE);
-	assert_true(pg_error_spoils_connection(NULL));
+	assert_true(pg_error_breaks_connection(NULL));
 }
 
 static void calls_everything_else_a_bug(void **state)
