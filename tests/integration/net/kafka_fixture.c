@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 
@@ -16,7 +16,7 @@ void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
-		print_message("skipped: the embedded broker cannot make topics, this test needs Apache Kafka\n");
+		print_message("skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
 	struct kafka_topic topic = { .partitions = partitions };
@@ -46,7 +46,7 @@ void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int cou
 	kafka_producer_free(p);
 }
 
-static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+static enum err start_at_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
 {
 	(void)ctx;
 	(void)partitions;
@@ -61,14 +61,14 @@ static void ignore_revoked(void *ctx, bool lost)
 	(void)lost;
 }
 
-static void fail_stranded(void *ctx, int32_t partition, int64_t offset)
+static void fail_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	(void)ctx;
-	fail_msg("stranded in partition %d at %lld", (int)partition, (long long)offset);
+	fail_msg("partition %d has no offset %lld", (int)partition, (long long)offset);
 }
 
-const struct kafka_consumer_events kafka_fixture_from_the_beginning = { begin_at_the_beginning, ignore_revoked,
-	                                                                fail_stranded };
+const struct kafka_consumer_events kafka_fixture_from_the_beginning = { start_at_beginning, ignore_revoked,
+	                                                                fail_out_of_range };
 
 static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
 {

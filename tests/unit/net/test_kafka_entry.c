@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void owns_a_copy_of_everything(void **state)
 	free(entry);
 }
 
-static void leaves_a_value_with_who_keeps_it(void **state)
+static void does_not_copy_a_borrowed_value(void **state)
 {
 	(void)state;
 	const char value[] = "value";
@@ -52,7 +52,7 @@ static void leaves_a_value_with_who_keeps_it(void **state)
 	free(copied);
 }
 
-static void tells_a_tombstone_from_an_empty_value(void **state)
+static void distinguishes_a_tombstone_from_an_empty_value(void **state)
 {
 	(void)state;
 	struct kafka_queue_entry *tombstone =
@@ -72,7 +72,7 @@ static struct kafka_queue_entry *numbered(uint64_t sequence)
 	return entry;
 }
 
-static void gives_entries_back_in_the_order_of_acceptance(void **state)
+static void pops_entries_in_order_of_acceptance(void **state)
 {
 	(void)state;
 	struct kafka_queue backlog = { 0 };
@@ -94,7 +94,7 @@ static void gives_entries_back_in_the_order_of_acceptance(void **state)
 	assert_null(backlog.last);
 }
 
-static void merges_nothing_with_nothing(void **state)
+static void merges_empty_queues(void **state)
 {
 	(void)state;
 	struct kafka_queue a = { 0 };
@@ -107,10 +107,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(owns_a_copy_of_everything),
-		cmocka_unit_test(leaves_a_value_with_who_keeps_it),
-		cmocka_unit_test(tells_a_tombstone_from_an_empty_value),
-		cmocka_unit_test(gives_entries_back_in_the_order_of_acceptance),
-		cmocka_unit_test(merges_nothing_with_nothing),
+		cmocka_unit_test(does_not_copy_a_borrowed_value),
+		cmocka_unit_test(distinguishes_a_tombstone_from_an_empty_value),
+		cmocka_unit_test(pops_entries_in_order_of_acceptance),
+		cmocka_unit_test(merges_empty_queues),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
