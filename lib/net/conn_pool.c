@@ -80,7 +80,10 @@ static void keep_idle(struct conn_pool *pool, void *conn)
 	wake_first(pool);
 }
 
-/* With the mutex held; releases it while connecting. Opens connections up to min, or until one fails. */
+/*
+ * With the mutex held; releases it while connecting. Opens connections up to min, or until one
+ * fails.
+ */
 static void open_ahead(struct conn_pool *pool)
 {
 	enum err err = OK;
@@ -110,7 +113,10 @@ static void set_reachable(struct conn_pool *pool, bool reachable)
 	wake_first(pool);
 }
 
-/* Probes over the health check's connection, and closes it after a failure. *timed_out: no response in time. */
+/*
+ * Probes over the health check's connection, and closes it after a failure. *timed_out: no response
+ * in time.
+ */
 static enum err run_probe(struct conn_pool *pool, void **conn, bool *timed_out)
 {
 	const struct conn_pool_kind *kind = pool->config.kind;
@@ -137,8 +143,8 @@ static enum err reconnect(struct conn_pool *pool, bool quiet, void **conn, bool 
 }
 
 /*
- * failing: the last attempt failed. Then the probe opens a new connection: an old one that still works does not prove
- * that callers can connect. It also does so after the old connection broke.
+ * failing: the last attempt failed. Then the probe opens a new connection: an old one that still
+ * works does not prove that callers can connect. It also does so after the old connection broke.
  */
 static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **conn, bool *timed_out)
 {
@@ -255,8 +261,9 @@ void conn_pool_free(struct conn_pool *pool)
 }
 
 /*
- * With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller must open one; open_count includes it.
- * ERR_LIMIT: max connections are in use. ERR_UNAVAILABLE: the server is down.
+ * With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller must open one;
+ * open_count includes it. ERR_LIMIT: max connections are in use. ERR_UNAVAILABLE: the server is
+ * down.
  */
 static enum err try_acquire(struct conn_pool *pool, void **conn)
 {

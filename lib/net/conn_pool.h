@@ -1,11 +1,13 @@
 /*
- * Safe from any thread. A pool of connections to one server, for any protocol. It holds at most max connections, opens
- * them when needed, bounds the time that callers wait, and replaces broken connections. A health-check thread probes the
- * server over one more connection. pg_pool and redis_pool build on it.
+ * Safe from any thread. A pool of connections to one server, for any protocol. It holds at most max
+ * connections, opens them when needed, bounds the time that callers wait, and replaces broken
+ * connections. A health-check thread probes the server over one more connection. pg_pool and
+ * redis_pool build on it.
  *
- * A dead server costs callers nothing: after a failed attempt to connect, only the health check tries again, and callers
- * without an idle connection fail at once. A server that hangs (frozen, or the network drops packets) would cost each
- * caller with an idle connection a timeout, so the first timeout closes all idle connections.
+ * A dead server costs callers nothing: after a failed attempt to connect, only the health check
+ * tries again, and callers without an idle connection fail at once. A server that hangs (frozen, or
+ * the network drops packets) would cost each caller with an idle connection a timeout, so the first
+ * timeout closes all idle connections.
  */
 #ifndef WAYMARK_LIB_NET_CONN_POOL_H
 #define WAYMARK_LIB_NET_CONN_POOL_H
@@ -22,7 +24,10 @@
 struct conn_pool;
 
 struct conn_pool_kind {
-	/* quiet: the outage was logged within the last minute. for_health_check: only probe will use the connection. */
+	/*
+	 * quiet: the outage was logged within the last minute. for_health_check: only probe will
+	 * use the connection.
+	 */
 	enum err (*open)(void *ctx, bool quiet, bool for_health_check, void **conn);
 	void (*close)(void *conn); /* must not wait for the server */
 	/* Whether an idle connection is still open. Must not wait. */
@@ -63,14 +68,18 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config);
 /* All connections must have been released. */
 void conn_pool_free(struct conn_pool *pool);
 
-/* ERR_LIMIT: no connection became free within wait_ms, or too many callers wait. ERR_UNAVAILABLE: the server is down. */
+/*
+ * ERR_LIMIT: no connection became free within wait_ms, or too many callers wait. ERR_UNAVAILABLE:
+ * the server is down.
+ */
 enum err conn_pool_acquire(struct conn_pool *pool, void **out) MUST_CHECK;
 /* Closes a connection that is not usable any more. */
 void conn_pool_release(struct conn_pool *pool, void *conn);
 
 /*
- * Whether the last probe failed. A request that timed out proves nothing: our own process may have been paused. If a
- * connection has broken since the last probe, waits at most wait_ms for the next one; false if it has not ended by then.
+ * Whether the last probe failed. A request that timed out proves nothing: our own process may have
+ * been paused. If a connection has broken since the last probe, waits at most wait_ms for the next
+ * one; false if it has not ended by then.
  */
 bool conn_pool_is_down(struct conn_pool *pool, int64_t wait_ms);
 

@@ -1,12 +1,15 @@
 #include "lib/net/fenced_lock.h"
 
 /*
- * clock_timestamp(), because now() is the start of the transaction and the statement may have waited for the row. UTC, as
- * ShedLock writes it.
+ * clock_timestamp(), because now() is the start of the transaction and the statement may have
+ * waited for the row. UTC, as ShedLock writes it.
  */
 #define NOW "timezone('utc', clock_timestamp())"
 #define IN_MS(parameter) NOW " + " parameter "::bigint * interval '1 ms'"
-/* Compares the holder too: a program that acquires the lock through ShedLock does not change the fencing token. */
+/*
+ * Compares the holder too: a program that acquires the lock through ShedLock does not change the
+ * fencing token.
+ */
 #define IS_HELD "name = $1 AND fence = $2 AND locked_by = $3 AND lock_until > " NOW
 
 enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char *holder)
@@ -21,7 +24,10 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
 	return OK;
 }
 
-/* Runs a statement that returns one number if the row matches. No row: ERR_CONFLICT. value may be NULL. */
+/*
+ * Runs a statement that returns one number if the row matches. No row: ERR_CONFLICT. value may be
+ * NULL.
+ */
 static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *value)
 {
 	int64_t ignored;

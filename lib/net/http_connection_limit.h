@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. Private to the http_* files. Counts connections overall and per peer address. IPv6 counts by
- * /64, because one subscriber usually has a whole /64.
+ * Safe from any thread. Private to the http_* files. Counts connections overall and per peer
+ * address. IPv6 counts by /64, because one subscriber usually has a whole /64.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_CONNECTION_LIMIT_H
 #define WAYMARK_LIB_NET_HTTP_CONNECTION_LIMIT_H

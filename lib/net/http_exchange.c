@@ -301,8 +301,8 @@ void http_exchange_resume(struct http_exchange *x)
 		return;
 	}
 	/*
-	 * Once the phase has changed, x may be answered and freed at any time. The loop does not end while resumers is
-	 * above 0, so loop stays valid.
+	 * Once the phase has changed, x may be answered and freed at any time. The loop does not
+	 * end while resumers is above 0, so loop stays valid.
 	 */
 	struct http_loop *loop = x->loop;
 	void *mhd = x->mhd;

@@ -1,13 +1,14 @@
 /*
- * Pure. Private to the http_* files. The framing guard against request smuggling: libmicrohttpd parses heads leniently
- * and would run a second request that hides in the body of the first. The guard runs before any handler and accepts only
- * heads that have exactly one reading.
+ * Pure. Private to the http_* files. The framing guard against request smuggling: libmicrohttpd
+ * parses heads leniently and would run a second request that hides in the body of the first. The
+ * guard runs before any handler and accepts only heads that have exactly one reading.
  *
- * How it works: the library parses in place and overwrites the ends of names, values and lines with NULs. In a plain
- * head its parts therefore lie one after the other and cover each byte from the method to the end of the head: "method
- * SP target SP version CRLF (name ":" OWS value CRLF)* CRLF". The guard walks this chain. A bare LF, a folded line, a
- * NUL or a second space breaks the chain. So would a library version that parses differently: the guard would reject
- * every request, and the tests would fail.
+ * How it works: the library parses in place and overwrites the ends of names, values and lines with
+ * NULs. In a plain head its parts therefore lie one after the other and cover each byte from the
+ * method to the end of the head: "method SP target SP version CRLF (name ":" OWS value CRLF)*
+ * CRLF". The guard walks this chain. A bare LF, a folded line, a NUL or a second space breaks the
+ * chain. So would a library version that parses differently: the guard would reject every request,
+ * and the tests would fail.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_GUARD_H
 #define WAYMARK_LIB_NET_HTTP_GUARD_H
@@ -18,7 +19,10 @@
 
 #define HTTP_GUARD_QUERY_PAIRS_MAX 64
 #define HTTP_GUARD_HEADERS_MAX 64
-/* A body of GET or HEAD has no meaning (RFC 9110, 9.3.1). Few clients send one; a larger one is an attack. */
+/*
+ * A body of GET or HEAD has no meaning (RFC 9110, 9.3.1). Few clients send one; a larger one is an
+ * attack.
+ */
 #define HTTP_GUARD_MEANINGLESS_BODY_MAX 1024
 
 struct http_guard_head {
@@ -39,8 +43,8 @@ struct http_guard_result {
 };
 
 /*
- * Whether a target is within max bytes and 64 query pairs. False: respond 414. The library's records of the pairs take
- * memory that the response needs.
+ * Whether a target is within max bytes and 64 query pairs. False: respond 414. The library's
+ * records of the pairs take memory that the response needs.
  */
 bool http_guard_accepts_target(const char *target, size_t len, size_t max);
 

@@ -1,6 +1,7 @@
 /*
- * The one header that the HTTP core shares: exchange, connection, loop, request and response. Only the http_* files
- * include it. Everything here belongs to one thread at a time, unless it says otherwise.
+ * The one header that the HTTP core shares: exchange, connection, loop, request and response. Only
+ * the http_* files include it. Everything here belongs to one thread at a time, unless it says
+ * otherwise.
  *
  *   http_loop.c        one thread, one libmicrohttpd daemon, its connections and their deadlines
  *   http_connection.c  the record of a connection, and the lists that order connections by age
@@ -33,8 +34,9 @@
 struct http_loop;
 
 /*
- * Which thread may touch an exchange. A suspended connection costs two calls of epoll_ctl and an empty recv, but the
- * library leaves it alone, so any thread may resume it. A polled one costs nothing, but only the loop may resume it.
+ * Which thread may touch an exchange. A suspended connection costs two calls of epoll_ctl and an
+ * empty recv, but the library leaves it alone, so any thread may resume it. A polled one costs
+ * nothing, but only the loop may resume it.
  */
 enum http_phase {
 	HTTP_PHASE_RUNNING,   /* the handler is at work; the connection is not suspended */
@@ -51,8 +53,8 @@ struct http_response_header {
 };
 
 /*
- * An exchange lives in its connection's record and is used again for each request, so a request needs no allocation of
- * ours.
+ * An exchange lives in its connection's record and is used again for each request, so a request
+ * needs no allocation of ours.
  */
 struct http_exchange {
 	struct http_loop *loop;
@@ -102,7 +104,10 @@ struct http_exchange {
 void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max);
 void http_exchange_clear(struct http_exchange *x);
 
-/* Starts an exchange when a request line has arrived. target: the library's raw target, which it cuts at "?" later. */
+/*
+ * Starts an exchange when a request line has arrived. target: the library's raw target, which it
+ * cuts at "?" later.
+ */
 void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock);
 
 /* Adds to the request's body. False: the server's memory for bodies is full; nothing was added. */
@@ -111,7 +116,10 @@ bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t l
 /* Empties the request's body and returns its memory to the server. */
 void http_exchange_drop_body(struct http_exchange *x);
 
-/* Runs release and prepares x for the next request. An exchange that is still polled is abandoned instead. */
+/*
+ * Runs release and prepares x for the next request. An exchange that is still polled is abandoned
+ * instead.
+ */
 void http_exchange_end(struct http_exchange *x);
 
 /* Takes x out of the loop's polled_count: the response is complete, or never will be. */
@@ -124,12 +132,17 @@ const char *http_exchange_header_name(const struct http_exchange *x, size_t inde
 const char *http_exchange_header_value(const struct http_exchange *x, size_t index);
 const char *http_exchange_response_body(const struct http_exchange *x, size_t *len);
 
-/* Stores an absolute path ("/…"), also from an absolute-form target. False: the target has no such path. */
+/*
+ * Stores an absolute path ("/…"), also from an absolute-form target. False: the target has no such
+ * path.
+ */
 bool http_exchange_set_path(struct http_exchange *x, const char *url);
 
 /* --- connection --- */
 
-/* Every member of a list has the same time limit, so appending keeps the list ordered by deadline. */
+/*
+ * Every member of a list has the same time limit, so appending keeps the list ordered by deadline.
+ */
 struct http_connection_list {
 	struct http_connection *first, *last;
 };
@@ -168,7 +181,10 @@ bool http_connection_has_input(const struct http_connection *c);
 
 #define HTTP_METRICS_CLASSES 6 /* by the first digit of the status */
 
-/* All NULL if the server does not count. Only one server of a program may count: a metric is registered once. */
+/*
+ * All NULL if the server does not count. Only one server of a program may count: a metric is
+ * registered once.
+ */
 struct http_metrics {
 	struct metric *responses[HTTP_METRICS_CLASSES];
 	struct metric *seconds;
@@ -178,7 +194,10 @@ struct http_metrics {
 	struct metric *queued;
 };
 
-/* What the loops of one server share. Atomic members are safe from any thread; the others do not change. */
+/*
+ * What the loops of one server share. Atomic members are safe from any thread; the others do not
+ * change.
+ */
 struct http_shared {
 	struct http_server_config config;
 	struct http_connection_limit *limit;
@@ -221,12 +240,15 @@ struct http_loop {
 };
 
 /*
- * Starts the daemon on a listening socket and the thread; the loop owns the socket from then on. ERR_UNAVAILABLE: the
- * daemon or the thread did not start (logged).
+ * Starts the daemon on a listening socket and the thread; the loop owns the socket from then on.
+ * ERR_UNAVAILABLE: the daemon or the thread did not start (logged).
  */
 enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index, int listen_fd) MUST_CHECK;
 
-/* Safe from any thread. Makes the loop take a turn. The library does not wake a loop that it does not run itself. */
+/*
+ * Safe from any thread. Makes the loop take a turn. The library does not wake a loop that it does
+ * not run itself.
+ */
 void http_loop_wake(struct http_loop *loop);
 
 /* Waits until the loop has drained, and frees what it holds. */
@@ -234,22 +256,31 @@ void http_loop_join(struct http_loop *loop);
 
 /* --- request --- */
 
-/* Called after the head, for each part of the body, and after the body. False: close the connection. */
+/*
+ * Called after the head, for each part of the body, and after the body. False: close the
+ * connection.
+ */
 bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
                           const char *upload, size_t *upload_len);
 
 /*
- * Rejects a request that the library has not read completely and cannot answer: writes the error response to the
- * socket. The connection must end afterwards.
+ * Rejects a request that the library has not read completely and cannot answer: writes the error
+ * response to the socket. The connection must end afterwards.
  */
 void http_request_reject_on_socket(struct http_connection *c, unsigned status, const char *detail);
 
 /* --- response --- */
 
-/* Hands the response to the library. ERR_INTERNAL: it is broken, or the library rejects it; nothing was queued. */
+/*
+ * Hands the response to the library. ERR_INTERNAL: it is broken, or the library rejects it; nothing
+ * was queued.
+ */
 enum err http_response_queue(struct http_exchange *x) MUST_CHECK;
 
-/* Writes as much of the response to the socket as it takes at once, past the library. The connection must end then. */
+/*
+ * Writes as much of the response to the socket as it takes at once, past the library. The
+ * connection must end then.
+ */
 void http_response_send_raw(struct http_exchange *x, int fd);
 
 #endif

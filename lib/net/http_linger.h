@@ -1,7 +1,8 @@
 /*
- * One thread at a time. Private to the http_* files. Lingering close: a response that is sent before the peer has
- * finished sending is lost if the socket closes at once, because the kernel then resets the connection. So these sockets
- * stay open for a moment, and their input is discarded until the peer closes too.
+ * One thread at a time. Private to the http_* files. Lingering close: a response that is sent
+ * before the peer has finished sending is lost if the socket closes at once, because the kernel
+ * then resets the connection. So these sockets stay open for a moment, and their input is discarded
+ * until the peer closes too.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_LINGER_H
 #define WAYMARK_LIB_NET_HTTP_LINGER_H
@@ -19,7 +20,10 @@ struct http_linger {
 	int64_t until_us[HTTP_LINGER_MAX]; /* steady */
 };
 
-/* Keeps a duplicate of fd, shut for writing. Does nothing if HTTP_LINGER_MAX sockets linger already. */
+/*
+ * Keeps a duplicate of fd, shut for writing. Does nothing if HTTP_LINGER_MAX sockets linger
+ * already.
+ */
 void http_linger_add(struct http_linger *linger, int fd, int64_t now_us);
 
 /* Fills at most HTTP_LINGER_MAX entries for poll(2) and returns their number. */

@@ -1,5 +1,6 @@
 /*
- * One thread at a time. Private to the http_* files. The listening sockets of a server, one for each of its loops.
+ * One thread at a time. Private to the http_* files. The listening sockets of a server, one for
+ * each of its loops.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_LISTENER_H
 #define WAYMARK_LIB_NET_HTTP_LISTENER_H
@@ -19,8 +20,8 @@ struct http_listener_config {
 };
 
 /*
- * Binds and listens; fds receives count sockets. They share the port (SO_REUSEPORT), but only with each other.
- * ERR_UNAVAILABLE: another socket has the port, or the address is invalid (logged).
+ * Binds and listens; fds receives count sockets. They share the port (SO_REUSEPORT), but only with
+ * each other. ERR_UNAVAILABLE: another socket has the port, or the address is invalid (logged).
  */
 enum err http_listener_open(const struct http_listener_config *config, int *fds, uint16_t *port) MUST_CHECK;
 

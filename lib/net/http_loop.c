@@ -13,19 +13,21 @@
 #include "lib/net/http_internal.h"
 
 /*
- * The library's memory for a connection holds the head of the request, 56 bytes for each header and each query pair,
- * and then the head of the response. The library zeroes it after each request: with 32 KiB, that took a quarter of the
- * time of a redirect.
+ * The library's memory for a connection holds the head of the request, 56 bytes for each header and
+ * each query pair, and then the head of the response. The library zeroes it after each request:
+ * with 32 KiB, that took a quarter of the time of a redirect.
  */
 #define MEMORY_PER_HEAD_BYTE 2
 #define MEMORY_FOR_RESPONSE 2560
-/* Keeps the library's ceiling above ours: the library leaves connections over its ceiling waiting. */
+/*
+ * Keeps the library's ceiling above ours: the library leaves connections over its ceiling waiting.
+ */
 #define CONNECTION_SLACK 32
 /* The longest sleep, so the loop notices a clock that was changed by hand. */
 #define TURN_MS_MAX 1000
 /*
- * The longest sleep while exchanges are polled. The library then always reports work, and cannot tell whether it has
- * other work, such as a pipelined request.
+ * The longest sleep while exchanges are polled. The library then always reports work, and cannot
+ * tell whether it has other work, such as a pipelined request.
  */
 #define POLLED_TURN_MS_MAX 1
 
@@ -150,8 +152,8 @@ static size_t keep_raw(void *arg, struct MHD_Connection *mhd, char *text)
 }
 
 /*
- * Finds the connection whose complete head the library is checking now and has not passed to us. A head that the
- * library rejected before its end has no size; the library answers that one itself.
+ * Finds the connection whose complete head the library is checking now and has not passed to us. A
+ * head that the library rejected before its end has no size; the library answers that one itself.
  */
 static struct http_connection *find_unreported_head(struct http_loop *loop)
 {
@@ -167,9 +169,9 @@ static struct http_connection *find_unreported_head(struct http_loop *loop)
 }
 
 /*
- * The library rejects some complete heads before it calls us (a malformed Content-Length, cookies that do not fit), and
- * 0.9.75 sends the head of that response twice. Only its log message arrives in time: we write the response instead,
- * and shut the socket for writing.
+ * The library rejects some complete heads before it calls us (a malformed Content-Length, cookies
+ * that do not fit), and 0.9.75 sends the head of that response twice. Only its log message arrives
+ * in time: we write the response instead, and shut the socket for writing.
  */
 static void on_library_message(void *arg, const char *format, va_list values)
 {
@@ -236,7 +238,10 @@ static void cut_all(struct http_connection_list *list)
 		http_connection_cut(c);
 }
 
-/* Accepts the connections that the kernel has completed before it stops listening, so no peer is reset. */
+/*
+ * Accepts the connections that the kernel has completed before it stops listening, so no peer is
+ * reset.
+ */
 static void stop_listening(struct http_loop *loop)
 {
 	struct pollfd listener = { .fd = loop->listen_fd, .events = POLLIN };
@@ -318,9 +323,9 @@ static void wait_for_events(struct http_loop *loop)
 		if (read(loop->wake_fd, &wakes, sizeof(wakes)) < 0)
 			log_debug(loop->shared->config.log, "http_wakeup_read_failed");
 		/*
-		 * Cleared after the read: otherwise this read could consume a later wake-up while is_woken stays set,
-		 * and no thread would write again. Cleared before the work is looked at, so a thread that still finds
-		 * it set has published its work in time.
+		 * Cleared after the read: otherwise this read could consume a later wake-up while
+		 * is_woken stays set, and no thread would write again. Cleared before the work is
+		 * looked at, so a thread that still finds it set has published its work in time.
 		 */
 		atomic_store(&loop->is_woken, false);
 	}

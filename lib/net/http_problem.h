@@ -33,7 +33,10 @@ void http_problem_add_field(struct http_problem_fields *fields, const char *poin
 /* The standard reason phrase of a status: "Not Found". */
 const char *http_problem_title(unsigned status);
 
-/* The problem as JSON, for responses that hold several. instance: the request id. kind, detail and fields may be NULL. */
+/*
+ * The problem as JSON, for responses that hold several. instance: the request id. kind, detail and
+ * fields may be NULL.
+ */
 struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
                               const struct http_problem_fields *fields);
 

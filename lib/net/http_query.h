@@ -9,15 +9,16 @@
 #include "lib/base/err.h"
 
 /*
- * The first value of name, percent-decoded; "+" becomes a space. ERR_NOT_FOUND: the query has no such name. ERR_INVALID:
- * a malformed escape, a NUL or invalid UTF-8. ERR_LIMIT: the value with its NUL is longer than size. After an error out
- * may hold a part of the value.
+ * The first value of name, percent-decoded; "+" becomes a space. ERR_NOT_FOUND: the query has no
+ * such name. ERR_INVALID: a malformed escape, a NUL or invalid UTF-8. ERR_LIMIT: the value with its
+ * NUL is longer than size. After an error out may hold a part of the value.
  */
 enum err http_query_value(const char *query, const char *name, char *out, size_t size) MUST_CHECK;
 
 /*
- * Iterates over all pairs in order: decodes the next non-empty pair and moves *query past it. ERR_NOT_FOUND: no more
- * pairs. Other errors are as above, for the name or the value; the iteration can continue.
+ * Iterates over all pairs in order: decodes the next non-empty pair and moves *query past it.
+ * ERR_NOT_FOUND: no more pairs. Other errors are as above, for the name or the value; the iteration
+ * can continue.
  */
 enum err http_query_next(const char **query, char *name, size_t name_size, char *value, size_t value_size) MUST_CHECK;
 

@@ -50,7 +50,10 @@ static bool send_response(struct http_exchange *x)
 	return true;
 }
 
-/* Rejects a request whose body is unread. The connection ends, because its next request cannot be found. */
+/*
+ * Rejects a request whose body is unread. The connection ends, because its next request cannot be
+ * found.
+ */
 static bool reject_unread(struct http_connection *c, unsigned status, const char *detail)
 {
 	struct http_exchange *x = &c->exchange;
@@ -83,7 +86,10 @@ static void set_request_id(struct http_exchange *x, const char *given)
 		http_request_id_next(&x->loop->ids, x->request_id);
 }
 
-/* Only trusted proxies may name a trace: any other peer could write into our logs and into foreign traces. */
+/*
+ * Only trusted proxies may name a trace: any other peer could write into our logs and into foreign
+ * traces.
+ */
 static void join_trace(struct http_exchange *x, const char *given)
 {
 	if (given != NULL && config_of(x)->trusted != NULL && client_ip_ranges_contain(config_of(x)->trusted, &x->peer))
@@ -151,8 +157,8 @@ void http_request_reject_on_socket(struct http_connection *c, unsigned status, c
 }
 
 /*
- * The library cannot queue a response while a body arrives. So a body that grows too large (only a chunked one can), or
- * that has no memory left, is rejected on the socket.
+ * The library cannot queue a response while a body arrives. So a body that grows too large (only a
+ * chunked one can), or that has no memory left, is rejected on the socket.
  */
 static bool receive_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
@@ -172,8 +178,9 @@ static bool receive_body(struct http_connection *c, const char *upload, size_t *
 }
 
 /*
- * Suspends the connection until http_exchange_resume, which may already have run or may run now in another thread. The
- * phase decides which thread wakes the connection. From here on x belongs to the thread that completes it.
+ * Suspends the connection until http_exchange_resume, which may already have run or may run now in
+ * another thread. The phase decides which thread wakes the connection. From here on x belongs to
+ * the thread that completes it.
  */
 static bool suspend(struct http_exchange *x)
 {
@@ -191,8 +198,8 @@ static bool suspend(struct http_exchange *x)
 }
 
 /*
- * For an exchange that this thread itself will resume: the library asks for the response in each turn until it is
- * complete. That saves the system calls of suspend.
+ * For an exchange that this thread itself will resume: the library asks for the response in each
+ * turn until it is complete. That saves the system calls of suspend.
  */
 static bool poll_until_resumed(struct http_exchange *x)
 {
@@ -237,7 +244,9 @@ static bool submit_to_worker(struct http_exchange *x)
 	return send_response(x);
 }
 
-/* The request is complete: runs the handler, or sends the response of a handler that has finished. */
+/*
+ * The request is complete: runs the handler, or sends the response of a handler that has finished.
+ */
 static bool respond(struct http_connection *c)
 {
 	struct http_exchange *x = &c->exchange;

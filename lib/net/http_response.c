@@ -22,8 +22,9 @@ static void read_chunk(void *arg)
 }
 
 /*
- * Submits read_chunk to a worker and suspends the connection. If the worker queue is full, x is polled instead, so the
- * library asks again soon. The worker may finish before the connection is suspended; then this thread resumes it.
+ * Submits read_chunk to a worker and suspends the connection. If the worker queue is full, x is
+ * polled instead, so the library asks again soon. The worker may finish before the connection is
+ * suspended; then this thread resumes it.
  */
 static void request_chunk(struct http_exchange *x)
 {

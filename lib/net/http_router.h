@@ -1,6 +1,7 @@
 /*
- * Pure. Finds the route of a request in a table. A pattern has literal and `{name}` segments: "/api/links/{id}". A
- * `{name}` matches one non-empty raw segment (no percent-decoding). HEAD uses the route of GET.
+ * Pure. Finds the route of a request in a table. A pattern has literal and `{name}` segments:
+ * "/api/links/{id}". A `{name}` matches one non-empty raw segment (no percent-decoding). HEAD uses
+ * the route of GET.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_ROUTER_H
 #define WAYMARK_LIB_NET_HTTP_ROUTER_H
@@ -30,7 +31,8 @@ struct http_match {
 
 /*
  * OK: match is filled. ERR_NOT_FOUND: no pattern matches the path, or a parameter is longer than
- * HTTP_ROUTER_PARAM_SIZE - 1. ERR_CONFLICT: the path exists, but not for this method: respond 405 with allow.
+ * HTTP_ROUTER_PARAM_SIZE - 1. ERR_CONFLICT: the path exists, but not for this method: respond 405
+ * with allow.
  */
 enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method, const char *path,
                           struct http_match *match) MUST_CHECK;

@@ -1,6 +1,7 @@
 /*
- * An HTTP/1.1 server: libmicrohttpd, driven by our own loop. Each loop thread runs one daemon (SO_REUSEPORT) and polls
- * the daemon's epoll descriptor, because the library's own epoll loop stalls when exactly 128 events are ready.
+ * An HTTP/1.1 server: libmicrohttpd, driven by our own loop. Each loop thread runs one daemon
+ * (SO_REUSEPORT) and polls the daemon's epoll descriptor, because the library's own epoll loop
+ * stalls when exactly 128 events are ready.
  *
  *   static enum http_progress hello(void *ctx, struct http_exchange *x)
  *   {
@@ -10,16 +11,19 @@
  *
  * A request passes these checks before a handler sees it:
  *   - the connection limits (overall, and per peer address) and the deadline for headers and body;
- *   - the framing guard: if the end of the request is in doubt, the response is 400 and the connection closes, so no
- *     smuggled second request ever runs. In doubt are: two Content-Lengths, Content-Length with Transfer-Encoding,
- *     unknown transfer codings, Transfer-Encoding in HTTP/1.0, white space before a colon, two Hosts, no Host in 1.1;
- *   - the size limits: 414 (target over target_bytes_max, or more than 64 pairs in its query), 431 (headers over
- *     head_bytes_max, or more than 64), 413 (body).
+ *   - the framing guard: if the end of the request is in doubt, the response is 400 and the
+ *     connection closes, so no smuggled second request ever runs. In doubt are: two
+ *     Content-Lengths, Content-Length with Transfer-Encoding, unknown transfer codings,
+ *     Transfer-Encoding in HTTP/1.0, white space before a colon, two Hosts, no Host in 1.1;
+ *   - the size limits: 414 (target over target_bytes_max, or more than 64 pairs in its query), 431
+ *     (headers over head_bytes_max, or more than 64), 413 (body).
  * Paths and queries stay raw: nothing is percent-decoded here.
  *
- * Each response carries X-Request-Id: the request's own if it is 1 to 64 of [A-Za-z0-9._-], else a new one.
+ * Each response carries X-Request-Id: the request's own if it is 1 to 64 of [A-Za-z0-9._-], else a
+ * new one.
  *
- * Threads: http_server_* belongs to one thread at a time; http_exchange_* to the thread that runs the handler.
+ * Threads: http_server_* belongs to one thread at a time; http_exchange_* to the thread that runs
+ * the handler.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_SERVER_H
 #define WAYMARK_LIB_NET_HTTP_SERVER_H
@@ -47,19 +51,23 @@ enum http_progress {
 	HTTP_PENDING_HERE, /* the loop hook completes it soon, in this thread; costs no system calls */
 };
 
-/* Runs first in a loop thread, where it must not block. After HTTP_BLOCKS it runs once more, in a worker thread. */
+/*
+ * Runs first in a loop thread, where it must not block. After HTTP_BLOCKS it runs once more, in a
+ * worker thread.
+ */
 typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
 
 /*
- * The most bytes that the body of this request may have; body_bytes_max is the ceiling. Called when the head has
- * arrived; the response cannot be written yet. Must not block.
+ * The most bytes that the body of this request may have; body_bytes_max is the ceiling. Called when
+ * the head has arrived; the response cannot be written yet. Must not block.
  */
 typedef size_t (*http_body_limit)(void *ctx, struct http_exchange *x);
 
 /*
- * Writes the response to a request that the server itself rejects: 400, 408, 411, 413, 414, 431, 500 or 503. 503 means
- * that the worker queue is full, too many large bodies arrive at once, or the server is shutting down; Retry-After is
- * set already. detail is a sentence for people. Must not block.
+ * Writes the response to a request that the server itself rejects: 400, 408, 411, 413, 414, 431,
+ * 500 or 503. 503 means that the worker queue is full, too many large bodies arrive at once, or the
+ * server is shutting down; Retry-After is set already. detail is a sentence for people. Must not
+ * block.
  */
 typedef void (*http_refusal)(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
 
@@ -67,9 +75,9 @@ typedef void (*http_refusal)(void *ctx, struct http_exchange *x, unsigned status
 typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
 
 /*
- * Work that shares each loop's thread with the connections, such as a pipeline to another server. It waits for one
- * descriptor and runs before and after the requests of each turn. start runs before the first turn and returns the
- * hook's state for that loop; stop runs after the last turn.
+ * Work that shares each loop's thread with the connections, such as a pipeline to another server.
+ * It waits for one descriptor and runs before and after the requests of each turn. start runs
+ * before the first turn and returns the hook's state for that loop; stop runs after the last turn.
  */
 struct http_guest {
 	void *(*start)(void *ctx);
@@ -115,16 +123,17 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 uint16_t http_server_port(const struct http_server *s);
 
 /*
- * Enters lame-duck mode and returns after notice_ms: the server still accepts connections and requests, but each
- * response ends its connection (Connection: close). Clients move to other servers before http_server_stop, and no
- * connection closes under a request.
+ * Enters lame-duck mode and returns after notice_ms: the server still accepts connections and
+ * requests, but each response ends its connection (Connection: close). Clients move to other
+ * servers before http_server_stop, and no connection closes under a request.
  */
 void http_server_give_notice(struct http_server *s, int64_t notice_ms);
 
 /*
- * Stops in order: accepts no new connections, waits up to drain_ms for open requests (each response has
- * Connection: close), ends the threads and frees s. After drain_ms, connections are cut and jobs that still wait for a
- * worker do not start. Handlers that run are always waited for, and so is each HTTP_PENDING until it is resumed.
+ * Stops in order: accepts no new connections, waits up to drain_ms for open requests (each response
+ * has Connection: close), ends the threads and frees s. After drain_ms, connections are cut and
+ * jobs that still wait for a worker do not start. Handlers that run are always waited for, and so
+ * is each HTTP_PENDING until it is resumed.
  */
 void http_server_stop(struct http_server *s, int64_t drain_ms);
 
@@ -139,14 +148,14 @@ const char *http_exchange_query(const struct http_exchange *x);
 /* The first header with that name (case-insensitive), or NULL. */
 const char *http_exchange_header(const struct http_exchange *x, const char *name);
 /*
- * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL. Costs no more than one
- * call of http_exchange_header.
+ * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL.
+ * Costs no more than one call of http_exchange_header.
  */
 void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
                                 size_t count);
 /*
- * All headers of that name, joined by ", "; NULL if there are none. X-Forwarded-For needs it: some proxies add a line of
- * their own below the one the client sent. Valid until the next call.
+ * All headers of that name, joined by ", "; NULL if there are none. X-Forwarded-For needs it: some
+ * proxies add a line of their own below the one the client sent. Valid until the next call.
  */
 const char *http_exchange_joined_header(struct http_exchange *x, const char *name);
 /* The request's body, followed by a NUL; len 0 if there is none. */
@@ -163,7 +172,10 @@ int64_t http_exchange_arrived_us(const struct http_exchange *x);
 void *http_exchange_guest(const struct http_exchange *x);
 bool http_exchange_is_on_worker(const struct http_exchange *x);
 
-/* A slot for the handler's state between HTTP_BLOCKS or HTTP_PENDING and the end; release runs last of all. */
+/*
+ * A slot for the handler's state between HTTP_BLOCKS or HTTP_PENDING and the end; release runs last
+ * of all.
+ */
 void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state));
 void *http_exchange_state(const struct http_exchange *x);
 
@@ -172,15 +184,18 @@ void *http_exchange_state(const struct http_exchange *x);
 /* Default 200. */
 void http_exchange_set_status(struct http_exchange *x, unsigned status);
 /*
- * Copies; keeps earlier headers of the same name. ERR_INVALID: a control byte (CR, LF, NUL, …) in name or value.
- * ERR_LIMIT: too many headers or bytes. Nothing is added then.
+ * Copies; keeps earlier headers of the same name. ERR_INVALID: a control byte (CR, LF, NUL, …) in
+ * name or value. ERR_LIMIT: too many headers or bytes. Nothing is added then.
  */
 enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value) MUST_CHECK;
 /* Adds a header whose name and value are literals. */
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
 /* The same, but replaces an earlier fixed header of that name. */
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
-/* Copies the body, replaces an earlier one, and sets Content-Type. HEAD requests get only headers and length. */
+/*
+ * Copies the body, replaces an earlier one, and sets Content-Type. HEAD requests get only headers
+ * and length.
+ */
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
 /* The same for bytes that live as long as the program; they are borrowed. */
 void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
@@ -192,34 +207,35 @@ enum http_piece {
 };
 
 /*
- * Appends the next chunk of a body to out. Runs on a worker thread and may block. out is empty, and the reader itself
- * bounds the chunk. An empty chunk is allowed.
+ * Appends the next chunk of a body to out. Runs on a worker thread and may block. out is empty, and
+ * the reader itself bounds the chunk. An empty chunk is allowed.
  */
 typedef enum http_piece (*http_source)(void *arg, struct strbuf *out);
 
 /*
- * Streams a body of unknown length. The body set so far is the first chunk; the reader makes each further one after the
- * client has taken the chunk before. So memory holds one chunk, however long the body is and however slowly it is read.
- * A chunk that is not taken within idle_ms ends the connection. Needs workers: when their queue is full, the chunk
- * waits. arg is borrowed until the exchange ends, which may happen between two calls of the reader.
+ * Streams a body of unknown length. The body set so far is the first chunk; the reader makes each
+ * further one after the client has taken the chunk before. So memory holds one chunk, however long
+ * the body is and however slowly it is read. A chunk that is not taken within idle_ms ends the
+ * connection. Needs workers: when their queue is full, the chunk waits. arg is borrowed until the
+ * exchange ends, which may happen between two calls of the reader.
  */
 void http_exchange_set_source(struct http_exchange *x, http_source reader, void *arg);
 
 /*
- * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING. The server owns x from
- * here on.
+ * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING. The
+ * server owns x from here on.
  */
 void http_exchange_resume(struct http_exchange *x);
 
 /*
- * Turns HTTP_PENDING_HERE into HTTP_PENDING. Call it in the loop's thread before another thread learns of x. While the
- * handler still runs, the handler must then return HTTP_PENDING.
+ * Turns HTTP_PENDING_HERE into HTTP_PENDING. Call it in the loop's thread before another thread
+ * learns of x. While the handler still runs, the handler must then return HTTP_PENDING.
  */
 void http_exchange_leave_loop(struct http_exchange *x);
 
 /*
- * Whether the client has closed the connection during HTTP_PENDING_HERE: no response will be sent and the headers are
- * gone. The exchange must still be resumed.
+ * Whether the client has closed the connection during HTTP_PENDING_HERE: no response will be sent
+ * and the headers are gone. The exchange must still be resumed.
  */
 bool http_exchange_is_abandoned(const struct http_exchange *x);
 

@@ -65,7 +65,10 @@ static size_t depth_of(const char *text, size_t len)
 	return deepest;
 }
 
-/* jansson quotes the input after " near ". The reason must not repeat untrusted input, so it ends there. */
+/*
+ * jansson quotes the input after " near ". The reason must not repeat untrusted input, so it ends
+ * there.
+ */
 static void explain(const json_error_t *error, char reason[static JSON_REASON_SIZE])
 {
 	const char *near = strstr(error->text, " near ");

@@ -39,7 +39,10 @@ static void set_unreachable(struct kafka_client *client)
 	metrics_set(client->reachable_gauge, 0);
 }
 
-/* The number after the first name at or behind from, in librdkafka's statistics. 0: name is not there. */
+/*
+ * The number after the first name at or behind from, in librdkafka's statistics. 0: name is not
+ * there.
+ */
 static int64_t number_after(const char *from, const char *name)
 {
 	const char *at = strstr(from, name);
@@ -47,8 +50,9 @@ static int64_t number_after(const char *from, const char *name)
 }
 
 /*
- * In the statistics only brokers have a state in capitals. A frozen broker stays UP until its requests time out, which
- * may take a minute. It shows earlier: requests wait, and nothing has arrived for a while.
+ * In the statistics only brokers have a state in capitals. A frozen broker stays UP until its
+ * requests time out, which may take a minute. It shows earlier: requests wait, and nothing has
+ * arrived for a while.
  */
 static void find_overdue_brokers(const char *json, bool *any_responds, bool *any_overdue)
 {

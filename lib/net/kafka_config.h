@@ -1,5 +1,6 @@
 /*
- * Pure. The settings with which a Kafka client reaches the brokers. Part of each service's configuration.
+ * Pure. The settings with which a Kafka client reaches the brokers. Part of each service's
+ * configuration.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_CONFIG_H
 #define WAYMARK_LIB_NET_KAFKA_CONFIG_H
@@ -14,7 +15,10 @@ struct kafka_config {
 	char client_id[64];
 };
 
-/* Rows of a service's table of environment variables. type: the service's struct; member: its struct kafka_config. */
+/*
+ * Rows of a service's table of environment variables. type: the service's struct; member: its
+ * struct kafka_config.
+ */
 /* NOLINTBEGIN(bugprone-macro-parentheses): a member's name cannot have parentheses */
 #define KAFKA_CONFIG_VARS(type, member)                                                                                \
 	ENV_TEXT("KAFKA_BROKERS", type, member.brokers, NULL, "Kafka bootstrap servers, host:port,host:port"),         \

@@ -15,8 +15,8 @@
 #define HEARTBEAT_MAX_MS 3000
 #define MAX_POLL_INTERVAL_MS 300000
 /*
- * From a backlog a broker sends this much of one partition before the next: long runs of few keys, which a batch can
- * aggregate. Both values bound the memory of a response.
+ * From a backlog a broker sends this much of one partition before the next: long runs of few keys,
+ * which a batch can aggregate. Both values bound the memory of a response.
  */
 #define PARTITION_FETCH_BYTES "4194304"
 #define FETCH_BYTES "16777216"
@@ -103,7 +103,10 @@ static void try_assign(struct kafka_consumer *c)
 	c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
 	if (query_offsets(c, c->pending) != OK)
 		return;
-	/* Even if it is unauthorized: the caller believes to own them from now on, so a revocation has to be told. */
+	/*
+	 * Even if the assignment fails: the caller now owns the partitions, so it must see their
+	 * revocation.
+	 */
 	set_positions(c, c->pending);
 	rd_kafka_resp_err_t code = assign_positions(c);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -142,7 +145,10 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topi
 		rd_kafka_assign(rk, list);
 		return;
 	}
-	/* The group sees that its answer was taken; had_partitions begins when the offsets are known. */
+	/*
+	 * The group sees that its answer was taken; had_partitions begins when the offsets are
+	 * known.
+	 */
 	c->pending = rd_kafka_topic_partition_list_copy(list);
 	try_assign(c);
 	if (c->pending)
@@ -247,12 +253,18 @@ static void handle_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 	}
 	bool is_group_error = m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
 	if (kafka_client_is_unauthorized(&c->client, m->err, is_group_error ? c->config.group : c->config.topic)) {
-		/* While partitions are read, no event tells when the right is back, so only a consumer without partitions is marked. */
+		/*
+		 * No event reports the end of this state while partitions are read, so it is set
+		 * only without partitions.
+		 */
 		if (is_group_error || c->position_count == 0)
 			atomic_store(&c->unauthorized, true);
 		return;
 	}
-	/* Transient (the topic does not exist yet, a coordinator moves): librdkafka retries by itself. */
+	/*
+	 * Transient (the topic does not exist yet, a coordinator moves): librdkafka retries by
+	 * itself.
+	 */
 	log_debug(c->client.log, "kafka_consumer_error", LOG_TEXT("message", rd_kafka_message_errstr(m)));
 }
 
@@ -307,7 +319,10 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 		return ERR_NOT_FOUND;
 	position->next = offset;
 	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
-	/* librdkafka has stopped a partition whose offset was out of range; only a new assignment starts it. */
+	/*
+	 * librdkafka has stopped a partition whose offset was out of range; only a new assignment
+	 * starts it.
+	 */
 	if (code == RD_KAFKA_RESP_ERR__STATE)
 		code = assign_positions(c);
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -358,7 +373,10 @@ static int64_t lag_of(const struct kafka_consumer *c, const struct position *pos
 	rd_kafka_resp_err_t code =
 		rd_kafka_get_watermark_offsets(c->rk, c->config.topic, position->partition, &low, &high);
 	int64_t next = position->next == KAFKA_CONSUMER_BEGINNING ? low : position->next;
-	/* An unknown end is negative. An end before us is from an earlier owner, or our offset is out of range. */
+	/*
+	 * An unknown end is negative. An end before us is from an earlier owner, or our offset is
+	 * out of range.
+	 */
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR || next < 0 || high < next)
 		return KAFKA_CONSUMER_LAG_UNKNOWN;
 	return high - next;
@@ -393,8 +411,8 @@ void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition,
 }
 
 /*
- * Unsubscribes and polls until the partitions are revoked. rd_kafka_consumer_close alone hangs forever in 2.0.2 if the
- * group has just started a rebalance because another member leaves too.
+ * Unsubscribes and polls until the partitions are revoked. rd_kafka_consumer_close alone hangs
+ * forever in 2.0.2 if the group has just started a rebalance because another member leaves too.
  */
 static void leave_group(struct kafka_consumer *c)
 {

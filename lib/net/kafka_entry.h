@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The queue of a kafka_producer. An entry is the producer's own copy of a record; it lives until
- * the record is acked or fails for good, so the producer can send it again.
+ * One thread at a time. The queue of a kafka_producer. An entry is the producer's own copy of a
+ * record; it lives until the record is acked or fails for good, so the producer can send it again.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_ENTRY_H
 #define WAYMARK_LIB_NET_KAFKA_ENTRY_H

@@ -1,6 +1,7 @@
 /*
- * A consumer group does not fit here: a group.id that no process shares would leave state on the brokers. So the
- * partitions are read with librdkafka's simple API, rd_kafka_consume_start_queue, into one queue.
+ * A consumer group does not fit here: a group.id that no process shares would leave state on the
+ * brokers. So the partitions are read with librdkafka's simple API, rd_kafka_consume_start_queue,
+ * into one queue.
  */
 #include "lib/net/kafka_feed.h"
 

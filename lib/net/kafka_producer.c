@@ -1,6 +1,7 @@
 /*
- * The producer owns an entry for each accepted record until the record is acked or dropped; librdkafka only borrows it.
- * That makes a restart simple. When librdkafka's instance fails fatally, or fails a record that may pass later:
+ * The producer owns an entry for each accepted record until the record is acked or dropped;
+ * librdkafka only borrows it. That makes a restart simple. When librdkafka's instance fails
+ * fatally, or fails a record that may pass later:
  *   1. new entries go to the backlog;
  *   2. purging the instance returns all its entries through delivery reports;
  *   3. a new instance gets everything in the order of acceptance.
@@ -65,7 +66,10 @@ static void mark_broken(struct kafka_producer *p)
 	p->uses_backlog = true;
 }
 
-/* With the mutex held. A missing right does not return at once, and each new instance logs in again: so waits longer. */
+/*
+ * With the mutex held. A missing right does not return at once, and each new instance logs in
+ * again: so waits longer.
+ */
 static void delay_if_unauthorized(struct kafka_producer *p, rd_kafka_resp_err_t code, const char *topic)
 {
 	if (kafka_client_is_unauthorized(&p->client, code, topic))
@@ -100,7 +104,10 @@ static void uncount_entry(struct kafka_producer *p, const struct kafka_queue_ent
 	pthread_mutex_unlock(&p->mutex);
 }
 
-/* Reports and frees an entry. The report comes first, so kafka_producer_flush returns after all reports. */
+/*
+ * Reports and frees an entry. The report comes first, so kafka_producer_flush returns after all
+ * reports.
+ */
 static void finish(struct kafka_producer *p, struct kafka_queue_entry *entry, enum err result)
 {
 	if (p->config.delivered)
@@ -184,10 +191,10 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 		{ "enable.idempotence", "true" },
 		{ "acks", "all" },
 		/*
-		 * Prevents a loss. A broker that does not lead a partition yet rejects a producer's first batch and
-		 * may accept the second a moment later, whatever its sequence. The first then counts as a duplicate,
-		 * and librdkafka reports it as delivered. One request at a time keeps the order and has no measurable
-		 * cost.
+		 * Prevents a loss. A broker that does not lead a partition yet rejects a producer's
+		 * first batch and may accept the second a moment later, whatever its sequence. The
+		 * first then counts as a duplicate, and librdkafka reports it as delivered. One
+		 * request at a time keeps the order and has no measurable cost.
 		 */
 		{ "max.in.flight.requests.per.connection", "1" },
 		{ "compression.codec", "lz4" },
@@ -214,7 +221,9 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 	return OK;
 }
 
-/* With the mutex held. librdkafka borrows the payload until its report and copies everything else. */
+/*
+ * With the mutex held. librdkafka borrows the payload until its report and copies everything else.
+ */
 static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_queue_entry *entry)
 {
 	const struct kafka_record *r = &entry->record;
@@ -393,7 +402,10 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 	return OK;
 }
 
-/* With the mutex held. The entry is counted already, because its report may run before produce returns. */
+/*
+ * With the mutex held. The entry is counted already, because its report may run before produce
+ * returns.
+ */
 static enum err accept_entry(struct kafka_producer *p, struct kafka_queue_entry *entry)
 {
 	if (p->queued > p->config.queue_max || p->queued_bytes > p->config.queue_bytes_max)

@@ -39,7 +39,9 @@ static void wait_between_requests(const struct admin *a)
 	rd_kafka_poll(a->client, 0);
 }
 
-/* Every request has its own timeout. rd_kafka_poll runs the callbacks that log why a login fails. */
+/*
+ * Every request has its own timeout. rd_kafka_poll runs the callbacks that log why a login fails.
+ */
 static rd_kafka_event_t *wait_for_result(const struct admin *a)
 {
 	rd_kafka_event_t *event;
@@ -98,7 +100,10 @@ static rd_kafka_NewTopic_t *new_topic(const struct admin *a, const struct kafka_
 	return wanted;
 }
 
-/* ERR_UNAVAILABLE: try again. A broker that has just started may not have joined, so replicas have no place yet. */
+/*
+ * ERR_UNAVAILABLE: try again. A broker that has just started may not have joined, so replicas have
+ * no place yet.
+ */
 static enum err check_created_topic(const struct admin *a, const char *name, rd_kafka_resp_err_t code, const char *text)
 {
 	switch (code) {

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Creates Kafka topics explicitly, because the brokers have auto.create.topics.enable=false, and
- * compares existing topics with their configuration.
+ * One thread at a time. Creates Kafka topics explicitly, because the brokers have
+ * auto.create.topics.enable=false, and compares existing topics with their configuration.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_TOPICS_H
 #define WAYMARK_LIB_NET_KAFKA_TOPICS_H
@@ -35,9 +35,10 @@ struct kafka_topics_config {
 };
 
 /*
- * Creates missing topics, waits until every partition has a leader, then compares partitions and settings. Never changes
- * an existing topic. ERR_CONFLICT: a topic differs (each difference logged). ERR_UNAVAILABLE: not done within
- * timeout_ms. ERR_INVALID: the brokers reject a topic, or librdkafka rejects the configuration (logged).
+ * Creates missing topics, waits until every partition has a leader, then compares partitions and
+ * settings. Never changes an existing topic. ERR_CONFLICT: a topic differs (each difference
+ * logged). ERR_UNAVAILABLE: not done within timeout_ms. ERR_INVALID: the brokers reject a topic, or
+ * librdkafka rejects the configuration (logged).
  */
 enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics,
                              size_t count) MUST_CHECK;

@@ -110,7 +110,10 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 	struct ops_server *s = mem_zero(sizeof(*s));
 	s->config = *config;
 	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz returns 200", NULL);
-	/* metrics stays NULL, so that probes and scrapes do not count as requests of the public server */
+	/*
+	 * metrics stays NULL, so that probes and scrapes do not count as requests of the public
+	 * server
+	 */
 	struct http_server_config http = {
 		.name = "ops",
 		.port = config->port,

@@ -51,8 +51,8 @@ static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
 }
 
 /*
- * Sends the settings in a statement, because poolers reject options in the start-up packet. jit is off: compiling a
- * statement of a few milliseconds takes longer than running it.
+ * Sends the settings in a statement, because poolers reject options in the start-up packet. jit is
+ * off: compiling a statement of a few milliseconds takes longer than running it.
  */
 static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 {

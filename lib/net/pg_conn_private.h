@@ -24,25 +24,34 @@ struct pg_conn {
 	char message[256];
 };
 
-/* The steady time, in microseconds, by which the server must have responded to a statement sent now. */
+/*
+ * The steady time, in microseconds, by which the server must have responded to a statement sent
+ * now.
+ */
 int64_t pg_conn_wait_deadline(const struct pg_conn *conn);
 
 /* Waits until the socket is ready for events (of poll). ERR_LIMIT: the deadline passed first. */
 enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us, short *ready) MUST_CHECK;
 
-/* Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken, or the deadline passed (logged). */
+/*
+ * Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken, or the deadline passed (logged).
+ */
 enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
 
 /*
- * Waits until the statement ends, and returns its last result, which is the error if there was one. Returns at once when
- * the server waits for COPY data. ERR_UNAVAILABLE: broken, or the deadline passed (logged).
+ * Waits until the statement ends, and returns its last result, which is the error if there was one.
+ * Returns at once when the server waits for COPY data. ERR_UNAVAILABLE: broken, or the deadline
+ * passed (logged).
  */
 enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct pg_result **result) MUST_CHECK;
 
 /* Marks the connection as broken and logs libpq's message. Always ERR_UNAVAILABLE. */
 enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
 
-/* Clears the last failure and checks that a statement can be sent. ERR_UNAVAILABLE: the connection is broken. */
+/*
+ * Clears the last failure and checks that a statement can be sent. ERR_UNAVAILABLE: the connection
+ * is broken.
+ */
 enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params) MUST_CHECK;
 
 /* Maps a result to an error; stores and logs the server's message. Borrows the result. */

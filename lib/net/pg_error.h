@@ -8,7 +8,10 @@
 
 #include "lib/base/err.h"
 
-/* sqlstate: five characters; NULL: the connection broke before the server could report an error. Never OK. */
+/*
+ * sqlstate: five characters; NULL: the connection broke before the server could report an error.
+ * Never OK.
+ */
 enum err pg_error_of_sqlstate(const char *sqlstate) MUST_CHECK;
 
 /* Whether the connection is useless after this error, although it may still be open. */

@@ -1,6 +1,6 @@
 /*
- * Pure. Includes libpq's header. libpq's structs have the names of ours, pg_conn and pg_result, so its tags are renamed
- * here. Only .c files of this room may include it.
+ * Pure. Includes libpq's header. libpq's structs have the names of ours, pg_conn and pg_result, so
+ * its tags are renamed here. Only .c files of this room may include it.
  */
 #ifndef WAYMARK_LIB_NET_PG_LIBPQ_H
 #define WAYMARK_LIB_NET_PG_LIBPQ_H

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. The parameters $1, $2, … of a statement, in the order of the calls. Initialise with { 0 }. Texts
- * and bytes are borrowed until the statement has run. The struct points into itself, so do not copy it.
+ * One thread at a time. The parameters $1, $2, … of a statement, in the order of the calls.
+ * Initialise with { 0 }. Texts and bytes are borrowed until the statement has run. The struct
+ * points into itself, so do not copy it.
  */
 #ifndef WAYMARK_LIB_NET_PG_PARAMS_H
 #define WAYMARK_LIB_NET_PG_PARAMS_H

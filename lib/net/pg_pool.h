@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. A pool of connections to PostgreSQL (see conn_pool.h): at most max for callers, and one more for
- * the health check. The server need not be reachable when the pool is created.
+ * Safe from any thread. A pool of connections to PostgreSQL (see conn_pool.h): at most max for
+ * callers, and one more for the health check. The server need not be reachable when the pool is
+ * created.
  *
  *   struct pg_conn *conn = NULL;
  *   enum err err = pg_pool_take(pool, &conn);
@@ -33,8 +34,9 @@ struct pg_pool_config {
 	int64_t statement_timeout_ms;
 	bool is_pooled; /* url names a pooler in transaction mode: pg_conn_open_pooled */
 	/*
-	 * The oldest migration that the service supports (pg_schema.h); 0: any. While the database is older, the server
-	 * counts as unreachable. Schemas only grow, so new connections check it until one check has succeeded.
+	 * The oldest migration that the service supports (pg_schema.h); 0: any. While the database
+	 * is older, the server counts as unreachable. Schemas only grow, so new connections check
+	 * it until one check has succeeded.
 	 */
 	int64_t schema_version;
 	const struct clock *clock;
@@ -47,9 +49,10 @@ struct pg_pool *pg_pool_new(const struct pg_pool_config *config);
 void pg_pool_free(struct pg_pool *pool);
 
 /*
- * ERR_LIMIT: no connection became free within wait_ms, or too many callers wait. ERR_UNAVAILABLE: the server is down.
- * After a failure only the health check tries again, every 250 ms, so a dead server costs callers nothing. A frozen server
- * costs the callers that use it one statement timeout.
+ * ERR_LIMIT: no connection became free within wait_ms, or too many callers wait. ERR_UNAVAILABLE:
+ * the server is down. After a failure only the health check tries again, every 250 ms, so a dead
+ * server costs callers nothing. A frozen server costs the callers that use it one statement
+ * timeout.
  */
 enum err pg_pool_take(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
 /* Rolls back an open transaction; closes a broken connection. NULL is allowed. */
@@ -59,8 +62,8 @@ void pg_pool_give(struct pg_pool *pool, struct pg_conn *conn);
 bool pg_pool_is_away(struct pg_pool *pool, int64_t wait_ms);
 
 /*
- * Whether the last attempt to reach the server succeeded. The health check runs once a second, so the result is about a
- * second old at most. For /readyz: pool is a struct pg_pool.
+ * Whether the last attempt to reach the server succeeded. The health check runs once a second, so
+ * the result is about a second old at most. For /readyz: pool is a struct pg_pool.
  */
 bool pg_pool_is_reachable(void *pool);
 

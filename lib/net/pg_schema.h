@@ -1,6 +1,6 @@
 /*
- * One thread at a time. The schema version of a database: the highest version in schema_migrations. tools/migrate writes
- * that table and every role may read it.
+ * One thread at a time. The schema version of a database: the highest version in schema_migrations.
+ * tools/migrate writes that table and every role may read it.
  */
 #ifndef WAYMARK_LIB_NET_PG_SCHEMA_H
 #define WAYMARK_LIB_NET_PG_SCHEMA_H

@@ -66,8 +66,8 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
 }
 
 /*
- * Runs before unpacking, because protobuf-c returns C strings, which hide everything after a NUL. Our message types are
- * not recursive, which bounds the depth.
+ * Runs before unpacking, because protobuf-c returns C strings, which hide everything after a NUL.
+ * Our message types are not recursive, which bounds the depth.
  */
 static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct protobuf_wire wire, const char **problem)
 {

@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. Reads protobuf messages of untrusted origin with protobuf-c. protobuf-c accepts strings with NUL
- * or invalid UTF-8, which the wire format forbids and PostgreSQL rejects; this module rejects them first.
+ * Safe from any thread. Reads protobuf messages of untrusted origin with protobuf-c. protobuf-c
+ * accepts strings with NUL or invalid UTF-8, which the wire format forbids and PostgreSQL rejects;
+ * this module rejects them first.
  */
 #ifndef WAYMARK_LIB_NET_PROTOBUF_H
 #define WAYMARK_LIB_NET_PROTOBUF_H
@@ -14,16 +15,17 @@
 struct ProtobufCMessageDescriptor;
 
 /*
- * Unpacks a message of this generated type; release it with protobuf_free. NULL: malformed; *problem then names the
- * invalid text field, or is "message". It is borrowed from type, or a literal. The caller bounds len.
+ * Unpacks a message of this generated type; release it with protobuf_free. NULL: malformed;
+ * *problem then names the invalid text field, or is "message". It is borrowed from type, or a
+ * literal. The caller bounds len.
  */
 void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void *bytes, size_t len,
                       const char **problem);
 void protobuf_free(void *message);
 
 /*
- * A reader of the wire format (https://protobuf.dev/programming-guides/encoding/) for hot paths: it copies nothing and
- * allocates nothing. It rejects groups, which proto3 does not have.
+ * A reader of the wire format (https://protobuf.dev/programming-guides/encoding/) for hot paths: it
+ * copies nothing and allocates nothing. It rejects groups, which proto3 does not have.
  */
 enum protobuf_wire_type { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_LENGTH = 2, PROTOBUF_32 = 5 };
 

@@ -1,6 +1,7 @@
 /*
- * hiredis' blocking calls have a timeout for each read and write, so a server that trickles its reply could block a
- * caller forever. Here the context does not block, and one deadline covers the whole call.
+ * hiredis' blocking calls have a timeout for each read and write, so a server that trickles its
+ * reply could block a caller forever. Here the context does not block, and one deadline covers the
+ * whole call.
  */
 #include "lib/net/redis_conn.h"
 

@@ -1,7 +1,8 @@
 /*
- * Non-blocking commands to Redis for an event loop. All calls of one turn of the loop leave in one write, and their
- * callbacks run in order as the replies arrive. It has one connection. A thread of its own connects, because name
- * resolution and connecting may block; without a connection, calls fail at once.
+ * Non-blocking commands to Redis for an event loop. All calls of one turn of the loop leave in one
+ * write, and their callbacks run in order as the replies arrive. It has one connection. A thread of
+ * its own connects, because name resolution and connecting may block; without a connection, calls
+ * fail at once.
  *
  *   receive  reads replies and runs their callbacks; ends calls that are late    before the turn's work
  *   send     writes the calls of the turn                                        after it
@@ -36,21 +37,22 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 void redis_pipeline_free(struct redis_pipeline *p);
 
 /*
- * reply is borrowed; NULL: Redis is down or too slow, and the command may or may not have run. run_id: the server that
- * replied (redis_conn_server).
+ * reply is borrowed; NULL: Redis is down or too slow, and the command may or may not have run.
+ * run_id: the server that replied (redis_conn_server).
  */
 typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply, uint64_t run_id);
 
 /*
- * Queues a command; copies it. done runs exactly once, in receive, send or free. ERR_UNAVAILABLE: there is no connection.
- * ERR_LIMIT: in_flight_max calls are open. After an error done does not run.
+ * Queues a command; copies it. done runs exactly once, in receive, send or free. ERR_UNAVAILABLE:
+ * there is no connection. ERR_LIMIT: in_flight_max calls are open. After an error done does not
+ * run.
  */
 enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *args, size_t count,
                              redis_pipeline_done done, void *ctx) MUST_CHECK;
 
 /*
- * If the connection leads to another server than run_id (redis_conn_server), the next send closes it and connects again,
- * perhaps to the server that took over. Open calls end with a NULL reply.
+ * If the connection leads to another server than run_id (redis_conn_server), the next send closes
+ * it and connects again, perhaps to the server that took over. Open calls end with a NULL reply.
  */
 void redis_pipeline_demand(struct redis_pipeline *p, uint64_t run_id);
 

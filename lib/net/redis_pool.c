@@ -192,7 +192,10 @@ static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, const
 	enum err err = redis_conn_call(conn, args, count, pool->config.timeout_ms, got);
 	if (err != OK && conn_pool_is_reachable(pool->conns))
 		log_warning(pool->config.log, "redis_call_failed", LOG_TEXT("message", redis_conn_message(conn)));
-	/* A master that became a replica keeps its clients connected; a new connection may reach the new master. */
+	/*
+	 * A master that became a replica keeps its clients connected; a new connection may reach
+	 * the new master.
+	 */
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
 	if ((error && has_code(error, "READONLY")) || redis_conn_server(conn) != atomic_load(&pool->run_id))
 		redis_conn_invalidate(conn);

@@ -1,8 +1,8 @@
 /*
- * Safe from any thread. A pool of connections to Redis (hiredis, RESP2), which is a cache: every call is bounded in time.
- * After a failed attempt to connect or a timeout, only the health check tries again, every 100 ms, and callers fail at
- * once. So a dead Redis costs callers nothing, and a frozen one costs timeout_ms once. The program must ignore SIGPIPE
- * (shutdown_new does).
+ * Safe from any thread. A pool of connections to Redis (hiredis, RESP2), which is a cache: every
+ * call is bounded in time. After a failed attempt to connect or a timeout, only the health check
+ * tries again, every 100 ms, and callers fail at once. So a dead Redis costs callers nothing, and a
+ * frozen one costs timeout_ms once. The program must ignore SIGPIPE (shutdown_new does).
  */
 #ifndef WAYMARK_LIB_NET_REDIS_POOL_H
 #define WAYMARK_LIB_NET_REDIS_POOL_H
@@ -36,9 +36,9 @@ enum err redis_pool_new(const struct redis_pool_config *config, struct redis_poo
 void redis_pool_free(struct redis_pool *pool);
 
 /*
- * Runs one command. reply may be NULL; the caller frees it. ERR_UNAVAILABLE: Redis is down, too slow, loading, out of
- * memory or a replica; the command may or may not have run. ERR_LIMIT: no connection was free. ERR_INTERNAL: any other
- * error reply (logged at most once a second).
+ * Runs one command. reply may be NULL; the caller frees it. ERR_UNAVAILABLE: Redis is down, too
+ * slow, loading, out of memory or a replica; the command may or may not have run. ERR_LIMIT: no
+ * connection was free. ERR_INTERNAL: any other error reply (logged at most once a second).
  */
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
                          struct redis_reply **reply) MUST_CHECK;
@@ -48,9 +48,9 @@ enum err redis_pool_call_at(struct redis_pool *pool, const struct redis_arg *arg
                             struct redis_reply **reply, uint64_t *run_id) MUST_CHECK;
 
 /*
- * Runs a Lua script by its hash, and loads it first where the server does not know it. args: the keys, then the values.
- * Errors as in redis_pool_call. script must be a literal or live as long as the pool. A pool holds
- * REDIS_POOL_SCRIPTS_MAX scripts; another one is ERR_LIMIT.
+ * Runs a Lua script by its hash, and loads it first where the server does not know it. args: the
+ * keys, then the values. Errors as in redis_pool_call. script must be a literal or live as long as
+ * the pool. A pool holds REDIS_POOL_SCRIPTS_MAX scripts; another one is ERR_LIMIT.
  */
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
                            size_t count, struct redis_reply **reply) MUST_CHECK;
@@ -60,8 +60,9 @@ enum err redis_pool_script_at(struct redis_pool *pool, const char *script, size_
                               uint64_t *run_id) MUST_CHECK;
 
 /*
- * The run_id of the server that the newest connection leads to (redis_conn_server); 0 before the first connection.
- * Connections to another server close after their next use, because after a failover the old server may still respond.
+ * The run_id of the server that the newest connection leads to (redis_conn_server); 0 before the
+ * first connection. Connections to another server close after their next use, because after a
+ * failover the old server may still respond.
  */
 uint64_t redis_pool_server(const struct redis_pool *pool);
 /* Closes each connection after its next use. Use it when another server may have taken over. */

@@ -1,6 +1,6 @@
 /*
- * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db]. User and password may be percent-encoded;
- * an IPv6 host has brackets.
+ * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db]. User and password
+ * may be percent-encoded; an IPv6 host has brackets.
  */
 #ifndef WAYMARK_LIB_NET_REDIS_URL_H
 #define WAYMARK_LIB_NET_REDIS_URL_H

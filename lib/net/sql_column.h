@@ -1,8 +1,8 @@
 /*
- * One thread at a time. One column of many rows as an array parameter in PostgreSQL's binary format. Nothing needs
- * quoting, and thousands of rows travel in one message. That also limits locks: a process that freezes in the middle of a
- * COPY keeps its locks until it wakes, but one that freezes between messages is ended by
- * idle_in_transaction_session_timeout.
+ * One thread at a time. One column of many rows as an array parameter in PostgreSQL's binary
+ * format. Nothing needs quoting, and thousands of rows travel in one message. That also limits
+ * locks: a process that freezes in the middle of a COPY keeps its locks until it wakes, but one
+ * that freezes between messages is ended by idle_in_transaction_session_timeout.
  *
  *   INSERT INTO t (a, b) SELECT unnest($1::bigint[]), unnest($2::text[])
  */
@@ -52,7 +52,10 @@ void sql_column_add_day(struct sql_column *column, int32_t day);
 /* TIME (timestamptz): microseconds since 1970-01-01T00:00:00Z. */
 void sql_column_add_time(struct sql_column *column, int64_t time_us);
 
-/* Adds the column as the next parameter; borrowed until the statement has run. ERR_LIMIT: larger than bytes_max. */
+/*
+ * Adds the column as the next parameter; borrowed until the statement has run. ERR_LIMIT: larger
+ * than bytes_max.
+ */
 enum err sql_column_param(struct sql_column *column, struct pg_params *params) MUST_CHECK;
 
 #endif

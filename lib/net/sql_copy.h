@@ -1,7 +1,7 @@
 /*
- * One thread at a time. Rows for COPY … FROM STDIN (FORMAT binary). Nothing needs quoting, and the server has less work
- * than with arrays of columns (sql_column.h). See pg_conn_copy for the price. Begin each row, then add its columns in the
- * order of the statement.
+ * One thread at a time. Rows for COPY … FROM STDIN (FORMAT binary). Nothing needs quoting, and the
+ * server has less work than with arrays of columns (sql_column.h). See pg_conn_copy for the price.
+ * Begin each row, then add its columns in the order of the statement.
  *
  *   sql_copy_begin_row(&copy, 2);
  *   sql_copy_add_int8(&copy, id);

@@ -10,7 +10,7 @@
 
 #include "lib/net/kafka_topics.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 
 void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions)
 {
@@ -22,7 +22,7 @@ void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions)
 	struct kafka_topic topic = { .partitions = partitions };
 	snprintf(topic.name, sizeof(topic.name), "%s", f->unique);
 	const struct kafka_topics_config config = {
-		.kafka = &f->kafka, .replication = -1, .timeout_ms = PATIENCE_MS, .log = f->log
+		.kafka = &f->kafka, .replication = -1, .timeout_ms = TIMEOUT_MS, .log = f->log
 	};
 	assert_int_equal(kafka_topics_ensure(&config, &topic, 1), OK);
 }
@@ -42,7 +42,7 @@ void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int cou
 		};
 		assert_int_equal(kafka_producer_send(p, &record), OK);
 	}
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 }
 
@@ -104,7 +104,7 @@ static size_t read_partition(rd_kafka_t *rk, const char *topic, int32_t partitio
 	rd_kafka_topic_t *t = rd_kafka_topic_new(rk, topic, NULL);
 	assert_int_equal(rd_kafka_consume_start(t, partition, RD_KAFKA_OFFSET_BEGINNING), 0);
 	size_t count = 0;
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	for (bool end = false; !end && count < max;) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		rd_kafka_message_t *m = rd_kafka_consume(t, partition, 100);
@@ -149,7 +149,7 @@ void kafka_fixture_delete_before(const struct net_fixture *f, const char *topic,
 	rd_kafka_DeleteRecords_t *deletion = rd_kafka_DeleteRecords_new(offsets);
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
 	rd_kafka_DeleteRecords(client, &deletion, 1, NULL, queue);
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
 	assert_non_null(event);
 	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
 	const rd_kafka_topic_partition_list_t *deleted =

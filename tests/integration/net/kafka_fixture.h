@@ -1,5 +1,6 @@
 /*
- * One thread at a time. For tests with Kafka: creates topics, and reads their records without the code under test.
+ * One thread at a time. For tests with Kafka: creates topics, and reads their records without the
+ * code under test.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_KAFKA_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_NET_KAFKA_FIXTURE_H
@@ -11,10 +12,16 @@
 #include "lib/net/kafka_producer.h"
 #include "tests/integration/net/net_fixture.h"
 
-/* Creates a topic with the fixture's unique name. Skips the test, with a message, if the broker cannot create topics. */
+/*
+ * Creates a topic with the fixture's unique name. Skips the test, with a message, if the broker
+ * cannot create topics.
+ */
 void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions);
 
-/* Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are acked. */
+/*
+ * Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are
+ * acked.
+ */
 void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int count);
 
 /* For a consumer that reads everything the topic still has, each time. */
@@ -34,8 +41,8 @@ struct kafka_fixture_record {
 };
 
 /*
- * Reads the topic from its beginning with librdkafka alone, one partition after the other, each in order. Returns the
- * number of records, at most max.
+ * Reads the topic from its beginning with librdkafka alone, one partition after the other, each in
+ * order. Returns the number of records, at most max.
  */
 size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
                           size_t max);

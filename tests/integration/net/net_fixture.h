@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Shared by integration tests: the addresses of PostgreSQL, Redis and Kafka, a readable log, waits
- * for conditions, and addresses that lead through a tcp_proxy.
+ * One thread at a time. Shared by integration tests: the addresses of PostgreSQL, Redis and Kafka,
+ * a readable log, waits for conditions, and addresses that lead through a tcp_proxy.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
@@ -35,7 +35,9 @@ int net_fixture_logged(const struct net_fixture *f, const char *text);
 uint16_t net_fixture_port(const char *url);
 void net_fixture_set_port(char *url, size_t size, uint16_t port);
 
-/* Starts a proxy for the server of url (pg_url or redis_url), and changes url to lead through it. */
+/*
+ * Starts a proxy for the server of url (pg_url or redis_url), and changes url to lead through it.
+ */
 struct tcp_proxy *net_fixture_proxy(char *url, size_t size);
 
 /* Checks every few milliseconds until the condition holds. Fails the test after timeout_ms. */

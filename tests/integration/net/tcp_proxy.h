@@ -1,6 +1,7 @@
 /*
- * One thread at a time. A TCP proxy between a test and a server that tests share. It can freeze (connections are accepted
- * but nothing is forwarded), cut (every connection ends) and refuse (nothing listens), without affecting the server.
+ * One thread at a time. A TCP proxy between a test and a server that tests share. It can freeze
+ * (connections are accepted but nothing is forwarded), cut (every connection ends) and refuse
+ * (nothing listens), without affecting the server.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_TCP_PROXY_H
 #define WAYMARK_TESTS_INTEGRATION_NET_TCP_PROXY_H

@@ -11,7 +11,7 @@
 #include "lib/net/kafka_consumer.h"
 #include "tests/integration/net/kafka_fixture.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 #define PARTITIONS_MAX 8
 #define RECORDS_MAX 1000
 
@@ -22,8 +22,8 @@ struct member {
 	int failures;                  /* how often assigned fails first */
 	int asked, revoked, lost;
 	bool has[PARTITIONS_MAX];
-	int32_t stranded_partition;
-	int64_t stranded_offset;
+	int32_t failed_partition;
+	int64_t failed_offset;
 	int out_of_range;
 	int received[PARTITIONS_MAX];      /* records polled of each partition */
 	int64_t last[PARTITIONS_MAX]; /* the offset of the last record */
@@ -56,8 +56,8 @@ static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	struct member *m = ctx;
 	m->out_of_range++;
-	m->stranded_partition = partition;
-	m->stranded_offset = offset;
+	m->failed_partition = partition;
+	m->failed_offset = offset;
 }
 
 static void join(const struct net_fixture *f, struct member *m)
@@ -109,7 +109,7 @@ static int partitions_of(const struct member *m)
 /* Polls until count records have arrived, then checks that there are no more. */
 static void poll_exactly(struct member *m, int count)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (total(m) < count) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(m, 100);
@@ -150,7 +150,7 @@ static void returns_key_value_and_time(void **state)
 	struct member m = { .start = { 0 } };
 	join(f, &m);
 	struct kafka_message message;
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (kafka_consumer_poll(m.consumer, 100, &message) != OK)
 		assert_true(net_fixture_now_ms() < until_ms);
 	assert_int_equal(message.partition, 0);
@@ -182,7 +182,7 @@ static void calls_no_revoked_for_partitions_it_never_read(void **state)
 	kafka_fixture_make_topic(f, 1);
 	struct member m = { .failures = 1000 };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (m.asked < 2) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 100);
@@ -193,7 +193,7 @@ static void calls_no_revoked_for_partitions_it_never_read(void **state)
 
 static void poll_until_out_of_range(struct member *m)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (m->out_of_range == 0) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(m, 100);
@@ -208,8 +208,8 @@ static void reports_an_offset_beyond_the_end_instead_of_skipping(void **state)
 	struct member m = { .start = { 1000 } };
 	join(f, &m);
 	poll_until_out_of_range(&m);
-	assert_int_equal(m.stranded_partition, 0);
-	assert_int_equal(m.stranded_offset, 1000);
+	assert_int_equal(m.failed_partition, 0);
+	assert_int_equal(m.failed_offset, 1000);
 	assert_int_equal(total(&m), 0);
 	/* Nothing is read until a seek. */
 	assert_false(poll_once(&m, 500));
@@ -226,12 +226,15 @@ static void reads_again_from_the_offset_of_a_seek(void **state)
 	kafka_fixture_fill(f, "k", 500);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (total(&m) < 200) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 100);
 	}
-	/* librdkafka has fetched many records already; none of them may come before the offset of the seek. */
+	/*
+	 * librdkafka has fetched many records already; none of them may come before the offset of
+	 * the seek.
+	 */
 	for (int round = 0; round < 5; round++) {
 		assert_int_equal(kafka_consumer_seek(m.consumer, 0, 100 + round), OK);
 		int64_t before = total(&m);
@@ -276,7 +279,7 @@ static void shares_the_partitions_with_a_second_member(void **state)
 	struct member a = { .start = { 0 } };
 	struct member b = { .start = { 0 } };
 	join(f, &a);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (partitions_of(&a) < 4) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&a, 50);
@@ -306,7 +309,7 @@ static void reports_its_lag(void **state)
 	kafka_fixture_fill(f, "k", 50);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (total(&m) < 20) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 100);
@@ -323,7 +326,7 @@ static void reports_its_lag(void **state)
 
 static void poll_until_lag_is(struct member *m, int64_t wanted, int64_t meanwhile)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	int64_t lag;
 	while ((lag = kafka_consumer_partition_lag(m->consumer, 0)) != wanted) {
 		assert_int_equal(lag, meanwhile);
@@ -346,14 +349,14 @@ static void reports_no_lag_while_a_broker_is_overdue(void **state)
 	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, SILENT_MS);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (!m.has[0]) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 20);
 	}
 	int64_t begun_ms = net_fixture_now_ms();
 	poll_until_lag_is(&m, 0, KAFKA_CONSUMER_LAG_UNKNOWN);
-	assert_in_range(net_fixture_now_ms() - begun_ms, SILENT_MS / 2, PATIENCE_MS);
+	assert_in_range(net_fixture_now_ms() - begun_ms, SILENT_MS / 2, TIMEOUT_MS);
 	/* The end known before may be out of date. */
 	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, NEVER_MS);
 	poll_until_lag_is(&m, KAFKA_CONSUMER_LAG_UNKNOWN, 0);

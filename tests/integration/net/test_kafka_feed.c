@@ -10,7 +10,7 @@
 #include "lib/net/kafka_feed.h"
 #include "tests/integration/net/kafka_fixture.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 #define PARTITIONS_MAX 8
 
 /* A reader and what its callbacks recorded. */
@@ -88,7 +88,7 @@ static bool has_lost(struct recorder *r, int wanted)
 
 static void poll_until(struct recorder *r, bool (*holds)(struct recorder *r, int wanted), int wanted)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (!holds(r, wanted)) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(r, 50);
@@ -105,7 +105,7 @@ static void poll_until_reading(const struct net_fixture *f, struct recorder *r, 
 	};
 	assert_int_equal(kafka_producer_new(&config, &p), OK);
 	for (int32_t part = 0; part < partitions; part++) {
-		int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+		int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 		for (r->received_of[part] = 0; r->received_of[part] == 0; poll_once(r, 50)) {
 			assert_true(net_fixture_now_ms() < until_ms);
 			const struct kafka_record record = { .topic = f->unique,
@@ -116,7 +116,7 @@ static void poll_until_reading(const struct net_fixture *f, struct recorder *r, 
 				                             .has_partition = true,
 				                             .partition = part };
 			assert_int_equal(kafka_producer_send(p, &record), OK);
-			assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+			assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 		}
 	}
 	kafka_producer_free(p);
@@ -173,7 +173,7 @@ static void starts_while_the_brokers_are_unreachable(void **state)
 
 static void await_admin(rd_kafka_queue_t *queue)
 {
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
 	assert_non_null(event);
 	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
 	rd_kafka_event_destroy(event);
@@ -257,7 +257,7 @@ static void a_producer_counts_partitions_without_waiting(void **state)
 	};
 	assert_int_equal(kafka_producer_new(&config, &p), OK);
 	assert_int_equal(kafka_producer_partitions(p, "waymark.partitions.test"), 0);
-	net_fixture_wait(has_counted, p, PATIENCE_MS);
+	net_fixture_wait(has_counted, p, TIMEOUT_MS);
 	kafka_producer_free(p);
 	rd_kafka_mock_cluster_destroy(cluster);
 	rd_kafka_destroy(holder);

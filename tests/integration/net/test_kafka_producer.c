@@ -13,7 +13,7 @@
 #include "lib/net/cloud_event.h"
 #include "tests/integration/net/kafka_fixture.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 #define RECORDS_MAX 5000
 
 /* The delivery reports of a producer. */
@@ -78,7 +78,7 @@ static void delivers_key_value_and_headers(void **state)
 	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc", &record);
 	assert_int_equal(kafka_producer_send(p, &record), OK);
 	assert_int_equal(send_text(p, f->unique, "gone", NULL, 0), OK);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(kafka_producer_queued(p), 0);
 	assert_int_equal(atomic_load(&reports.ok), 2);
 	kafka_producer_free(p);
@@ -108,10 +108,10 @@ static void queries_its_topics_before_the_first_record(void **state)
 		struct kafka_producer_config config = config_of(f, &reports);
 		config.topics[0] = f->unique;
 		struct kafka_producer *p = new_producer(&config);
-		net_fixture_wait(kafka_producer_is_reachable, p, PATIENCE_MS);
+		net_fixture_wait(kafka_producer_is_reachable, p, TIMEOUT_MS);
 		int64_t began_us = clock_steady_us(clock_system());
 		assert_int_equal(send_text(p, f->unique, "first", "record", 0), OK);
-		assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+		assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 		waited_us += clock_steady_us(clock_system()) - began_us;
 		kafka_producer_free(p);
 	}
@@ -141,7 +141,7 @@ static void chooses_the_partition_that_java_chooses(void **state)
 	struct kafka_producer *p = new_producer(&config);
 	for (size_t i = 0; i < JAVA_HASHES; i++)
 		assert_int_equal(send_text(p, f->unique, java_hashes[i].key, "x", 0), OK);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	struct kafka_fixture_record got[JAVA_HASHES + 1];
 	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 7, got, JAVA_HASHES + 1), JAVA_HASHES);
@@ -215,7 +215,7 @@ static void drops_a_record_after_its_timeout(void **state)
 	config.message_timeout_ms = 300;
 	struct kafka_producer *p = new_producer(&config);
 	assert_int_equal(send_text(p, "t", "k", "v", 0), OK);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&reports.unavailable), 1);
 	kafka_producer_free(p);
 }
@@ -244,7 +244,7 @@ static void reports_whether_a_broker_is_connected(void **state)
 	struct reports reports = { 0 };
 	struct kafka_producer_config config = config_of(f, &reports);
 	struct kafka_producer *p = new_producer(&config);
-	net_fixture_wait(kafka_producer_is_reachable, p, PATIENCE_MS);
+	net_fixture_wait(kafka_producer_is_reachable, p, TIMEOUT_MS);
 	kafka_producer_free(p);
 	struct kafka_config nowhere = { .brokers = "127.0.0.1:1" };
 	config.kafka = &nowhere;
@@ -319,16 +319,16 @@ static void resends_in_order_after_a_fatal_error(void **state)
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
 	send_numbered(p, m.net->unique, 0, 100);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	/* librdkafka cannot recover from a sequence number that the broker does not expect. */
 	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
 	                                  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 	send_numbered(p, m.net->unique, 100, 3000);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_in_range(net_fixture_logged(m.net, "kafka_producer_failed"), 1, 10);
 	assert_in_range(net_fixture_logged(m.net, "kafka_producer_restarted"), 1, 10);
 	send_numbered(p, m.net->unique, 3000, 3100);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	expect_one_report_each(reports, 3100);
 	expect_all_in_order(&m, 3100);
@@ -345,7 +345,7 @@ static void resends_what_a_broker_rejects_temporarily(void **state)
 	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 2, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 	                                  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	send_numbered(p, m.net->unique, 0, 500);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	expect_one_report_each(reports, 500);
 	expect_all_in_order(&m, 500);
@@ -361,7 +361,7 @@ static void reports_what_a_broker_rejects_permanently(void **state)
 	struct kafka_producer *p = new_producer(&config);
 	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
 	send_numbered(p, m.net->unique, 0, 1);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&reports->other), 1);
 	kafka_producer_free(p);
 	free(reports);
@@ -375,7 +375,7 @@ static void detects_a_frozen_broker(void **state)
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
 	send_numbered(p, m.net->unique, 0, 1);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_true(kafka_producer_is_reachable(p));
 	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 20000);
 	send_numbered(p, m.net->unique, 1, 2);
@@ -395,10 +395,10 @@ static void loses_nothing_while_the_broker_is_down(void **state)
 	send_numbered(p, m.net->unique, 0, 100);
 	rd_kafka_mock_broker_set_down(m.cluster, 1);
 	send_numbered(p, m.net->unique, 100, 1000);
-	net_fixture_wait(is_unreachable, p, PATIENCE_MS);
+	net_fixture_wait(is_unreachable, p, TIMEOUT_MS);
 	assert_in_range(kafka_producer_queued(p), 900, 1000);
 	rd_kafka_mock_broker_set_up(m.cluster, 1);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	expect_one_report_each(reports, 1000);
 	expect_all_in_order(&m, 1000);

@@ -13,7 +13,7 @@
 #define STATEMENT_TIMEOUT_MS 5000
 #define CONNECT_TIMEOUT_MS 5000
 #define WAIT_MS 5000
-#define PATIENCE_MS 20000
+#define TIMEOUT_MS 20000
 
 static bool works(void *pool)
 {
@@ -70,7 +70,7 @@ static void treats_an_old_schema_as_an_unreachable_server(void **state)
 	char url[SCHEMA_URL_SIZE];
 	struct pg_pool *pool = new_pool_for_schema(f, owner, 2, url);
 	assert_false(works(pool));
-	net_fixture_wait(schema_is_unsupported, pool, PATIENCE_MS);
+	net_fixture_wait(schema_is_unsupported, pool, TIMEOUT_MS);
 	assert_false(pg_pool_is_reachable(pool));
 	for (int i = 0; i < 1000; i++)
 		assert_false(works(pool));
@@ -79,7 +79,7 @@ static void treats_an_old_schema_as_an_unreachable_server(void **state)
 	char sql[256];
 	snprintf(sql, sizeof(sql), "INSERT INTO %s.schema_migrations VALUES (3)", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
-	net_fixture_wait(works, pool, PATIENCE_MS);
+	net_fixture_wait(works, pool, TIMEOUT_MS);
 	assert_true(pg_pool_schema_will_do(pool));
 	/* The version is not queried again. */
 	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
@@ -100,11 +100,11 @@ static void waits_for_a_missing_schema(void **state)
 	char url[SCHEMA_URL_SIZE];
 	struct pg_pool *pool = new_pool_for_schema(f, owner, 0, url);
 	assert_false(works(pool));
-	net_fixture_wait(schema_is_unsupported, pool, PATIENCE_MS);
+	net_fixture_wait(schema_is_unsupported, pool, TIMEOUT_MS);
 	char sql[256];
 	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT 4 AS version", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
-	net_fixture_wait(works, pool, PATIENCE_MS);
+	net_fixture_wait(works, pool, TIMEOUT_MS);
 	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
 	pg_pool_free(pool);

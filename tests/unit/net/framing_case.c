@@ -49,7 +49,10 @@ static size_t take_digit(size_t *number, size_t count)
 static struct choice choose(const struct framing_rule *rule, size_t variant)
 {
 	struct choice choice = { .version = "1.1", .order = "Hhtf" };
-	/* An odd factor makes this a bijection; a factor near the golden ratio separates neighbours. */
+	/*
+	 * An odd factor makes this a bijection; a factor near the golden ratio separates
+	 * neighbours.
+	 */
 	size_t number = (variant * 40503U) & 0xffffU;
 	switch (rule->methods) {
 	case FRAMING_ANY_METHOD:

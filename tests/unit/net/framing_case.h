@@ -1,7 +1,7 @@
 /*
- * Pure. For tests: generates a request from a rule, and the ways in which its bytes may arrive. Nothing is random. The
- * number of a variant encodes a combination of method, version, spelling, white space, order and other headers;
- * neighbouring numbers differ in most of these.
+ * Pure. For tests: generates a request from a rule, and the ways in which its bytes may arrive.
+ * Nothing is random. The number of a variant encodes a combination of method, version, spelling,
+ * white space, order and other headers; neighbouring numbers differ in most of these.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_FRAMING_CASE_H
 #define WAYMARK_TESTS_UNIT_NET_FRAMING_CASE_H
@@ -29,8 +29,8 @@ void framing_case_make(struct framing_case *c, const struct framing_rule *rule, 
 void framing_case_clear(struct framing_case *c);
 
 /*
- * The next offset after at where a cut may expose a bug: at separators and line ends, and where a word begins or ends. 0:
- * there is none.
+ * The next offset after at where a cut may expose a bug: at separators and line ends, and where a
+ * word begins or ends. 0: there is none.
  */
 size_t framing_case_next_cut(const struct framing_case *c, size_t at);
 

@@ -1,7 +1,8 @@
 /*
- * One thread at a time. For tests: sends framing cases to a server with one loop over many connections at once, and
- * checks the responses. It sends a piece only after the server has read the piece before. As a barrier, plain requests
- * for /robots.txt follow each round of pieces; two responses to them prove that the loop has read the round.
+ * One thread at a time. For tests: sends framing cases to a server with one loop over many
+ * connections at once, and checks the responses. It sends a piece only after the server has read
+ * the piece before. As a barrier, plain requests for /robots.txt follow each round of pieces; two
+ * responses to them prove that the loop has read the round.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_FRAMING_CROWD_H
 #define WAYMARK_TESTS_UNIT_NET_FRAMING_CROWD_H
@@ -24,10 +25,11 @@ struct framing_report {
 };
 
 /*
- * Runs all rules. A bad rule expects exactly one response, with the rule's status and Connection: close, and then the end
- * of the connection. A good rule expects 200 with the body "<method> <length of the request's body>" (HEAD: none), and a
- * second response on the same connection. needs_length: the server rejects chunked bodies, so malformed chunks expect
- * 411. variants: the number of whole requests per rule; a fourth as many are sent byte by byte, and one request is cut
+ * Runs all rules. A bad rule expects exactly one response, with the rule's status and Connection:
+ * close, and then the end of the connection. A good rule expects 200 with the body "<method>
+ * <length of the request's body>" (HEAD: none), and a second response on the same connection.
+ * needs_length: the server rejects chunked bodies, so malformed chunks expect 411. variants: the
+ * number of whole requests per rule; a fourth as many are sent byte by byte, and one request is cut
  * at each offset of framing_case_next_cut.
  */
 void framing_crowd_try(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,

@@ -1,6 +1,6 @@
 /*
- * Pure. For tests: rules for requests whose end is in doubt (bad) and for plain requests (good). framing_case.h generates
- * many requests from each rule. Placeholders in the patterns:
+ * Pure. For tests: rules for requests whose end is in doubt (bad) and for plain requests (good).
+ * framing_case.h generates many requests from each rule. Placeholders in the patterns:
  *   $m   the method                     $s   optional white space after a colon
  *   $v   the version, "1.1"             $n   the number of bytes after the head
  */

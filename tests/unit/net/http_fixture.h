@@ -1,6 +1,6 @@
 /*
- * One thread at a time. For tests: an HTTP server on loopback with a handler of the test, and a client that sends raw
- * bytes. Every wait has a deadline.
+ * One thread at a time. For tests: an HTTP server on loopback with a handler of the test, and a
+ * client that sends raw bytes. Every wait has a deadline.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_HTTP_FIXTURE_H
 #define WAYMARK_TESTS_UNIT_NET_HTTP_FIXTURE_H
@@ -25,14 +25,14 @@ struct http_fixture {
 };
 
 /*
- * A configuration to adapt and pass to http_fixture_start: 2 workers, 64 connections, long deadlines, no metrics.
- * log NULL: errors go to stderr.
+ * A configuration to adapt and pass to http_fixture_start: 2 workers, 64 connections, long
+ * deadlines, no metrics. log NULL: errors go to stderr.
  */
 struct http_server_config http_fixture_config(void);
 
 /*
- * Starts the server, or fails the test. The fixture is the handler's ctx. handler NULL: 200 with method, path and query
- * as the body, "GET /a ?b=1".
+ * Starts the server, or fails the test. The fixture is the handler's ctx. handler NULL: 200 with
+ * method, path and query as the body, "GET /a ?b=1".
  */
 void http_fixture_start(struct http_fixture *f, struct http_server_config config, http_handler handler);
 void http_fixture_stop(struct http_fixture *f, int64_t drain_ms);
@@ -55,7 +55,10 @@ struct http_fixture_answer {
 /* Reads one response; has_body is false after a HEAD request. Fails the test at the deadline. */
 void http_fixture_read_answer(int fd, bool has_body, struct http_fixture_answer *response);
 
-/* Reads until the peer closes, at most size - 1 bytes, and adds a NUL. False: still open at the deadline. */
+/*
+ * Reads until the peer closes, at most size - 1 bytes, and adds a NUL. False: still open at the
+ * deadline.
+ */
 bool http_fixture_read_to_end(int fd, char *out, size_t size, int64_t deadline_ms);
 
 /* Connects, sends, reads one response, closes. */

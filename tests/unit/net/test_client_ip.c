@@ -190,7 +190,10 @@ static void trusts_only_configured_proxies(void **state)
 static void ignores_entries_that_the_client_sent(void **state)
 {
 	(void)state;
-	/* each proxy appends its peer, so the first untrusted peer may have written every entry left of it */
+	/*
+	 * each proxy appends its peer, so the first untrusted peer may have written every entry
+	 * left of it
+	 */
 	check_request("10.0.0.1", "192.0.2.9, 198.51.100.1", "198.51.100.1");
 	check_request("10.0.0.1", "10.0.0.9, 198.51.100.1", "198.51.100.1");
 	check_request("10.0.0.1", "127.0.0.1, 198.51.100.1, 10.0.0.2, 10.0.0.3", "198.51.100.1");

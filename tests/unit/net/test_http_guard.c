@@ -11,7 +11,9 @@
 
 #include "tests/unit/net/http_fixture.h"
 
-/* test_http_framing.c tests requests whose end is in doubt. This file tests the rest of the guard. */
+/*
+ * test_http_framing.c tests requests whose end is in doubt. This file tests the rest of the guard.
+ */
 #define HIDDEN "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
 
 static void closes_the_connection_after_a_line_that_is_no_request(void **state)

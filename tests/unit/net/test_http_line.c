@@ -1,4 +1,6 @@
-/* HTTP_PENDING_HERE: the loop hook completes what the handler started, in the thread of the loop. */
+/*
+ * HTTP_PENDING_HERE: the loop hook completes what the handler started, in the thread of the loop.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +20,10 @@
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 #define WAITING_MAX 64
 
-/* Handlers leave exchanges in waiting. The hook completes them in a later turn, when the test wakes it. */
+/*
+ * Handlers leave exchanges in waiting. The hook completes them in a later turn, when the test wakes
+ * it.
+ */
 struct hook_fixture {
 	struct http_fixture f; /* first: the handler's ctx */
 	struct http_guest hook;
@@ -176,7 +181,10 @@ static void sends_what_the_hook_completes(void **state)
 	stop(&d);
 }
 
-/* The library reports work all the time then. The loop must neither spin nor starve other connections. */
+/*
+ * The library reports work all the time then. The loop must neither spin nor starve other
+ * connections.
+ */
 static void serves_others_while_one_is_pending(void **state)
 {
 	(void)state;
@@ -259,7 +267,10 @@ static void completes_a_suspended_exchange_in_another_thread(void **state)
 	}
 	close(fd);
 	atomic_store(&d.is_paused, true);
-	/* A new connection: the library does not always watch one that was suspended, and may respond to a closed one. */
+	/*
+	 * A new connection: the library does not always watch one that was suspended, and may
+	 * respond to a closed one.
+	 */
 	fd = http_fixture_connect(&d.f);
 	assert_true(http_fixture_send_text(fd, ASK));
 	assert_true(http_fixture_wait_for(&d.waiting_count, 1));
@@ -293,7 +304,10 @@ static void sends_a_response_completed_before_the_handler_returns(void **state)
 	stop(&d);
 }
 
-/* When the server stops, the hook completes every exchange, including those of connections that were cut. */
+/*
+ * When the server stops, the hook completes every exchange, including those of connections that
+ * were cut.
+ */
 static void completes_pending_exchanges_when_the_server_stops(void **state)
 {
 	(void)state;

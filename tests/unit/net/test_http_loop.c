@@ -21,7 +21,10 @@ static bool closes_within(int fd, int64_t deadline_ms, char *out, size_t size)
 	return http_fixture_read_to_end(fd, out, size, deadline_ms);
 }
 
-/* Sends one byte of text every 20 ms for at most limit_ms. Returns the time until the peer closed; -1: it did not. */
+/*
+ * Sends one byte of text every 20 ms for at most limit_ms. Returns the time until the peer closed;
+ * -1: it did not.
+ */
 static int64_t send_slowly(int fd, const char *text, int64_t limit_ms)
 {
 	int64_t began_ms = http_fixture_now_ms();
@@ -97,7 +100,10 @@ static void closes_a_client_that_sends_its_body_slowly(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-/* A kept connection has idle_ms for the next request line, and header_deadline_ms from there for the headers. */
+/*
+ * A kept connection has idle_ms for the next request line, and header_deadline_ms from there for
+ * the headers.
+ */
 static void closes_a_client_that_sends_its_second_request_slowly(void **state)
 {
 	(void)state;
@@ -227,7 +233,10 @@ static void serves_others_while_slow_clients_hold_connections(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-/* Connects and sends a request. True: it got a response; false: the server closed at once. *fd stays open. */
+/*
+ * Connects and sends a request. True: it got a response; false: the server closed at once. *fd
+ * stays open.
+ */
 static bool is_admitted(const struct http_fixture *f, int *fd)
 {
 	struct http_fixture_answer response;

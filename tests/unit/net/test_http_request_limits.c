@@ -323,7 +323,10 @@ static enum http_progress redirect_to_long_url(void *ctx, struct http_exchange *
 	return HTTP_ANSWERED;
 }
 
-/* The library builds the head of a response in the memory that the request has left of the connection's. */
+/*
+ * The library builds the head of a response in the memory that the request has left of the
+ * connection's.
+ */
 static void has_room_for_the_longest_redirect_after_a_large_head(void **state)
 {
 	(void)state;

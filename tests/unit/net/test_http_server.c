@@ -67,7 +67,7 @@ static void finishes_open_requests_when_it_stops(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, open_when_rejected, &slow), 0);
 	int64_t began_ms = http_fixture_now_ms();
 	http_fixture_stop(&slow.f, 4 * HTTP_FIXTURE_DEADLINE_MS);
-	assert_true(http_fixture_now_ms() - began_ms < HTTP_FIXTURE_DEADLINE_MS); /* the idle connection does not delay the stop */
+	assert_true(http_fixture_now_ms() - began_ms < HTTP_FIXTURE_DEADLINE_MS); /* the idle one does not delay the stop */
 	pthread_join(thread, NULL);
 	http_fixture_read_answer(busy, true, &response);
 	assert_int_equal(response.status, 200);
@@ -165,7 +165,10 @@ static void serves_requests_in_lame_duck_mode_and_closes_each_connection(void **
 	close(fresh);
 }
 
-/* Like the redirector: each request waits for another thread, and the last ones arrive while the server stops. */
+/*
+ * Like the redirector: each request waits for another thread, and the last ones arrive while the
+ * server stops.
+ */
 struct batch_fixture {
 	struct http_fixture f; /* first: the handler's ctx */
 	pthread_mutex_t lock;

@@ -186,7 +186,10 @@ static void reads_no_chunk_before_the_last_one_was_sent(void **state)
 	config.idle_ms = 300;
 	start(&stream_fixture, config);
 	int fd = connect_and_request(&stream_fixture, ASK);
-	/* The client does not read: the sockets buffer a few chunks, the rest is never read, and the connection ends. */
+	/*
+	 * The client does not read: the sockets buffer a few chunks, the rest is never read, and
+	 * the connection ends.
+	 */
 	assert_true(http_fixture_wait_for(&stream_fixture.ended, 1));
 	assert_true(atomic_load(&stream_fixture.made) < 32);
 	close(fd);

@@ -17,7 +17,10 @@ static void assert_bytes(struct sql_column *column, const char *bytes, size_t le
 	sql_column_clear(column);
 }
 
-/* The format of PostgreSQL's array_recv: one dimension, no NULL, the type, the length, the lower bound 1. */
+/*
+ * The format of PostgreSQL's array_recv: one dimension, no NULL, the type, the length, the lower
+ * bound 1.
+ */
 #define HEADER(type, length) "\0\0\0\1\0\0\0\0" type "\0\0\0" length "\0\0\0\1"
 
 static void writes_an_empty_array(void **state)
