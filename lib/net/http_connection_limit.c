@@ -138,11 +138,3 @@ void http_connection_limit_closed(struct http_connection_limit *limit, const str
 	}
 	pthread_mutex_unlock(&limit->lock);
 }
-
-size_t http_connection_limit_count(struct http_connection_limit *limit)
-{
-	pthread_mutex_lock(&limit->lock);
-	size_t count = limit->connections;
-	pthread_mutex_unlock(&limit->lock);
-	return count;
-}

@@ -23,6 +23,4 @@ bool http_connection_limit_allows(struct http_connection_limit *limit, const str
 void http_connection_limit_opened(struct http_connection_limit *limit, const struct client_ip *peer);
 void http_connection_limit_closed(struct http_connection_limit *limit, const struct client_ip *peer);
 
-size_t http_connection_limit_count(struct http_connection_limit *limit);
-
 #endif

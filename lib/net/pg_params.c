@@ -45,13 +45,6 @@ void pg_params_int(struct pg_params *p, int64_t value)
 	pg_params_add(p, number, 0, text_format);
 }
 
-void pg_params_double(struct pg_params *p, double value)
-{
-	char *number = pg_params_buffer(p);
-	snprintf(number, sizeof(p->numbers[0]), "%.17g", value);
-	pg_params_add(p, number, 0, text_format);
-}
-
 void pg_params_bool(struct pg_params *p, bool value)
 {
 	pg_params_add(p, value ? "t" : "f", 0, text_format);

@@ -22,7 +22,6 @@ struct pg_params {
 
 void pg_params_text(struct pg_params *p, const char *text); /* NULL: SQL NULL */
 void pg_params_int(struct pg_params *p, int64_t value);
-void pg_params_double(struct pg_params *p, double value);
 void pg_params_bool(struct pg_params *p, bool value);
 void pg_params_bytes(struct pg_params *p, const void *bytes, size_t len); /* bytea; NULL: SQL NULL */
 /* A timestamptz: microseconds since 1970-01-01T00:00:00Z, exact. */

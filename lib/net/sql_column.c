@@ -56,11 +56,6 @@ void sql_column_add_int(struct sql_column *column, int64_t value)
 	add(column, (const char *)&wide + sizeof(wide) - len, len);
 }
 
-void sql_column_add_bool(struct sql_column *column, bool value)
-{
-	add(column, value ? "\1" : "\0", 1);
-}
-
 void sql_column_add_text(struct sql_column *column, const char *text)
 {
 	add(column, text, strlen(text));

@@ -9,7 +9,6 @@
 #ifndef WAYMARK_LIB_NET_SQL_COLUMN_H
 #define WAYMARK_LIB_NET_SQL_COLUMN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +17,6 @@
 
 /* The values are the oids of the types, which never change (pg_type.dat). */
 enum sql_column_type {
-	SQL_COLUMN_BOOL = 16,
 	SQL_COLUMN_BYTES = 17,
 	SQL_COLUMN_INT8 = 20,
 	SQL_COLUMN_INT2 = 21,
@@ -43,7 +41,6 @@ void sql_column_reset(struct sql_column *column);
 
 /* INT2, INT4, INT8 (the value must fit). */
 void sql_column_add_int(struct sql_column *column, int64_t value);
-void sql_column_add_bool(struct sql_column *column, bool value);
 void sql_column_add_text(struct sql_column *column, const char *text);
 /* BYTES, and UUID (16 bytes). */
 void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len);

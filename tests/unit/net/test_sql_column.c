@@ -50,7 +50,7 @@ static void writes_numbers_in_their_width(void **state)
 	             44);
 }
 
-static void writes_texts_bytes_and_booleans(void **state)
+static void writes_texts_and_bytes(void **state)
 {
 	(void)state;
 	struct sql_column c;
@@ -61,10 +61,6 @@ static void writes_texts_bytes_and_booleans(void **state)
 	sql_column_init(&c, SQL_COLUMN_BYTES, 100);
 	sql_column_add_bytes(&c, "\0\1", 2);
 	assert_bytes(&c, HEADER("\0\0\0\x11", "\1") "\0\0\0\2\0\1", 26);
-	sql_column_init(&c, SQL_COLUMN_BOOL, 100);
-	sql_column_add_bool(&c, true);
-	sql_column_add_bool(&c, false);
-	assert_bytes(&c, HEADER("\0\0\0\x10", "\2") "\0\0\0\1\1\0\0\0\1\0", 30);
 }
 
 static void counts_time_from_the_year_2000(void **state)
@@ -105,7 +101,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_an_empty_array),        cmocka_unit_test(writes_numbers_in_their_width),
-		cmocka_unit_test(writes_texts_bytes_and_booleans), cmocka_unit_test(counts_time_from_the_year_2000),
+		cmocka_unit_test(writes_texts_and_bytes), cmocka_unit_test(counts_time_from_the_year_2000),
 		cmocka_unit_test(starts_empty_after_a_reset),    cmocka_unit_test(rejects_more_than_its_maximum),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
