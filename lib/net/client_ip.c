@@ -19,7 +19,7 @@ static bool is_v4(const uint8_t bytes[static 16])
 	return memcmp(bytes, v4_mapped, V4_PREFIX_BYTES) == 0;
 }
 
-/* An address and nothing else. */
+/* An address without brackets, port or zone. */
 static bool parse_bare(const char *text, size_t len, struct client_ip *out)
 {
 	char copy[CLIENT_IP_TEXT_SIZE];
@@ -48,7 +48,7 @@ static bool is_port(const char *text, size_t len)
 	return true;
 }
 
-/* The length without a zone ("%eth0"). */
+/* The length of text without its zone ("%eth0"). */
 static size_t without_zone(const char *text, size_t len)
 {
 	const char *zone = memchr(text, '%', len);
@@ -156,7 +156,7 @@ bool client_ip_ranges_contain(const struct client_ip_ranges *ranges, const struc
 	return false;
 }
 
-/* Takes the last element off a comma separated list: *len shrinks to what stands left of it. */
+/* Removes the last entry of a comma-separated list: *len becomes the length of the rest. */
 static void take_last(const char *list, size_t *len, const char **entry, size_t *entry_len)
 {
 	const char *comma = memrchr(list, ',', *len);
@@ -191,7 +191,7 @@ struct client_ip client_ip_of_request(const struct client_ip *peer, const char *
 		if (!client_ip_ranges_contain(trusted, &ip))
 			return ip;
 	}
-	return ip; /* every hop is ours: the request began at the first of them */
+	return ip; /* every hop is trusted: the leftmost is the client */
 }
 
 void client_ip_format(const struct client_ip *ip, char out[static CLIENT_IP_TEXT_SIZE])
@@ -205,7 +205,7 @@ void client_ip_format(const struct client_ip *ip, char out[static CLIENT_IP_TEXT
 		inet_ntop(AF_INET6, ip->bytes, out, CLIENT_IP_TEXT_SIZE);
 }
 
-/* Without snprintf: each click has its network. Gives the place behind it. */
+/* Returns the end of what it wrote. Runs for each request, so it avoids snprintf. */
 static char *put_byte(char *at, uint8_t byte)
 {
 	if (byte >= 100)

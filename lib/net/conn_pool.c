@@ -5,15 +5,15 @@
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
-#define TELL_AGAIN_US (60 * CLOCK_US_PER_S)
+#define LOG_AGAIN_US (60 * CLOCK_US_PER_S)
 
-/* A connection that nobody uses, and since when (steady). */
+/* An unused connection, and since when (steady). */
 struct idle_conn {
 	void *conn;
 	int64_t since_us;
 };
 
-/* Somebody who waits for a connection. They are served in the order of their coming. */
+/* A caller that waits for a connection. Waiters are served first come, first served. */
 struct waiter {
 	pthread_cond_t turn;
 	struct waiter *next;
@@ -22,44 +22,44 @@ struct waiter {
 struct conn_pool {
 	struct conn_pool_config config;
 	pthread_mutex_t mutex;
-	struct waiter *waiters; /* the first is the next to be served */
+	struct waiter *waiters; /* the first is served next */
 	size_t waiter_count;
-	pthread_cond_t probe_soon; /* the watch has a reason not to wait */
-	pthread_t watch;
-	struct idle_conn *idle; /* the last is the next to be used, so that the first are those that nobody needs */
+	pthread_cond_t check_soon; /* the health check should not wait */
+	pthread_t health_check;
+	struct idle_conn *idle; /* a stack: the last is used next, so the first are those that idle longest */
 	size_t idle_count;
-	size_t open_count; /* idle, given out and being opened */
+	size_t open_count; /* idle, in use and being opened */
 	bool reachable;    /* the last attempt to reach the server succeeded */
-	bool failing;      /* … failed; neither, before the first */
-	bool suspicious;   /* somebody saw a connection break: look now */
-	uint64_t breaks;   /* how often somebody did */
-	uint64_t judged;   /* of these, how many came before the last probe began */
-	bool is_away;      /* the last probe failed */
+	bool failing;      /* the last attempt failed; both are false before the first */
+	bool check_now;   /* a connection broke: probe at once */
+	uint64_t breaks;   /* connections that broke so far */
+	uint64_t checked_breaks;   /* breaks before the last probe started */
+	bool is_down;      /* the last probe failed */
 	pthread_cond_t probed;
 	bool closing;
 	struct metric *busy;
-	struct metric *shows_reachable;
+	struct metric *reachable_gauge;
 	struct metric *connect_failures;
 	struct metric *wait_timeouts;
 };
 
-/* With the mutex held, after a connection or a place became free, or the server's state has changed. */
+/* With the mutex held. Call it after a connection became free or the server's state changed. */
 static void wake_first(struct conn_pool *pool)
 {
 	if (pool->waiters)
 		pthread_cond_signal(&pool->waiters->turn);
 }
 
-/* With the mutex held; closing does not wait for the server. */
-static void drop_idle(struct conn_pool *pool)
+/* With the mutex held, because closing does not wait for the server. */
+static void close_idle(struct conn_pool *pool)
 {
 	pool->open_count -= pool->idle_count;
 	while (pool->idle_count > 0)
 		pool->config.kind->close(pool->idle[--pool->idle_count].conn);
 }
 
-/* With the mutex held: closes what more than min has been idle for too long. */
-static void drop_unneeded(struct conn_pool *pool)
+/* With the mutex held. Closes connections beyond min that have been idle for idle_ms. */
+static void close_unneeded(struct conn_pool *pool)
 {
 	const struct conn_pool_config *c = &pool->config;
 	int64_t before_us = clock_steady_us(c->clock) - c->idle_ms * CLOCK_US_PER_MS;
@@ -80,7 +80,10 @@ static void keep_idle(struct conn_pool *pool, void *conn)
 	wake_first(pool);
 }
 
-/* With the mutex held, which is left meanwhile: opens connections until there are min, or one cannot be had. */
+/*
+ * With the mutex held; releases it while connecting. Opens connections up to min, or until one
+ * fails.
+ */
 static void open_ahead(struct conn_pool *pool)
 {
 	enum err err = OK;
@@ -97,111 +100,115 @@ static void open_ahead(struct conn_pool *pool)
 	}
 }
 
-/* With the mutex held. Logs the change only. */
+/* With the mutex held. Logs only changes. */
 static void set_reachable(struct conn_pool *pool, bool reachable)
 {
 	if (reachable && pool->failing)
-		log_info(pool->config.log, pool->config.kind->event_back);
+		log_info(pool->config.log, pool->config.kind->event_reachable);
 	if (!reachable)
 		metrics_add(pool->connect_failures, 1);
 	pool->reachable = reachable;
 	pool->failing = !reachable;
-	metrics_set(pool->shows_reachable, reachable);
+	metrics_set(pool->reachable_gauge, reachable);
 	wake_first(pool);
 }
 
-/* Asks over the watch's connection, and closes it if that fails. *hung: there was no answer in time. */
-static enum err ask(struct conn_pool *pool, void **watch, bool *hung)
+/*
+ * Probes over the health check's connection, and closes it after a failure. *timed_out: no response
+ * in time.
+ */
+static enum err run_probe(struct conn_pool *pool, void **conn, bool *timed_out)
 {
 	const struct conn_pool_kind *kind = pool->config.kind;
-	enum err err = kind->probe(pool->config.ctx, *watch);
+	enum err err = kind->probe(pool->config.ctx, *conn);
 	if (err != OK) {
-		*hung = kind->hung(*watch);
-		kind->close(*watch);
-		*watch = NULL;
+		*timed_out = kind->timed_out(*conn);
+		kind->close(*conn);
+		*conn = NULL;
 	}
 	return err;
 }
 
-static enum err reconnect(struct conn_pool *pool, bool quiet, void **watch, bool *hung)
+static enum err reconnect(struct conn_pool *pool, bool quiet, void **conn, bool *timed_out)
 {
 	const struct conn_pool_config *c = &pool->config;
 	int64_t begun_us = clock_steady_us(c->clock);
-	if (*watch)
-		c->kind->close(*watch);
-	*watch = NULL;
-	enum err err = c->kind->open(c->ctx, quiet, true, watch);
-	*hung = err != OK && clock_steady_us(c->clock) - begun_us >= c->connect_timeout_ms * CLOCK_US_PER_MS;
-	/* The kernel of a frozen server still accepts: only an answer counts. */
-	return err == OK ? ask(pool, watch, hung) : err;
+	if (*conn)
+		c->kind->close(*conn);
+	*conn = NULL;
+	enum err err = c->kind->open(c->ctx, quiet, true, conn);
+	*timed_out = err != OK && clock_steady_us(c->clock) - begun_us >= c->connect_timeout_ms * CLOCK_US_PER_MS;
+	/* The kernel of a frozen server still accepts connections, so only a response counts. */
+	return err == OK ? run_probe(pool, conn, timed_out) : err;
 }
 
 /*
- * failing: the last attempt failed. Then an old connection that still works proves nothing, nor ever does one that broke.
+ * failing: the last attempt failed. Then the probe opens a new connection: an old one that still
+ * works does not prove that callers can connect. It also does so after the old connection broke.
  */
-static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **watch, bool *hung)
+static enum err probe(struct conn_pool *pool, bool failing, bool quiet, void **conn, bool *timed_out)
 {
-	*hung = false;
-	if (*watch && !failing && pool->config.kind->is_alive(*watch)) {
-		enum err err = ask(pool, watch, hung);
-		if (err == OK || *hung)
+	*timed_out = false;
+	if (*conn && !failing && pool->config.kind->is_alive(*conn)) {
+		enum err err = run_probe(pool, conn, timed_out);
+		if (err == OK || *timed_out)
 			return err;
 	}
-	return reconnect(pool, quiet, watch, hung);
+	return reconnect(pool, quiet, conn, timed_out);
 }
 
-/* Until the next probe is due. With the mutex held. */
-static void rest(struct conn_pool *pool)
+/* With the mutex held. Waits until the next probe is due. */
+static void wait_for_next_check(struct conn_pool *pool)
 {
 	bool failing = pool->failing;
-	struct timespec until = deadline_in_ms(failing ? pool->config.watch_failing_ms : pool->config.watch_ms);
+	struct timespec until = deadline_in_ms(failing ? pool->config.check_failing_ms : pool->config.check_ms);
 	int rc = 0;
-	while (!pool->closing && !pool->suspicious && rc == 0) {
-		rc = pthread_cond_timedwait(&pool->probe_soon, &pool->mutex, &until);
+	while (!pool->closing && !pool->check_now && rc == 0) {
+		rc = pthread_cond_timedwait(&pool->check_soon, &pool->mutex, &until);
 		if (pool->failing && !failing) {
 			failing = true;
-			until = deadline_in_ms(pool->config.watch_failing_ms);
+			until = deadline_in_ms(pool->config.check_failing_ms);
 		}
 	}
 }
 
-/* An outage is a line when it begins and one a minute: what it is may change, from no server to one that is not ours. */
-static bool is_told(struct conn_pool *pool, bool failing, int64_t *told_us)
+/* An outage is logged when it begins and then once a minute, because its cause may change. */
+static bool is_logged(struct conn_pool *pool, bool failing, int64_t *logged_us)
 {
 	int64_t now_us = clock_steady_us(pool->config.clock);
-	if (failing && now_us < *told_us + TELL_AGAIN_US)
+	if (failing && now_us < *logged_us + LOG_AGAIN_US)
 		return true;
-	*told_us = now_us;
+	*logged_us = now_us;
 	return false;
 }
 
-static void *watch_server(void *arg)
+static void *run_health_check(void *arg)
 {
 	struct conn_pool *pool = arg;
-	void *watch = NULL;
-	int64_t told_us = 0;
+	void *conn = NULL;
+	int64_t logged_us = 0;
 	pthread_mutex_lock(&pool->mutex);
 	while (!pool->closing) {
-		pool->suspicious = false;
+		pool->check_now = false;
 		uint64_t breaks = pool->breaks;
 		bool failing = pool->failing;
-		bool hung = false;
+		bool timed_out = false;
 		pthread_mutex_unlock(&pool->mutex);
-		enum err err = probe(pool, failing, is_told(pool, failing, &told_us), &watch, &hung);
+		enum err err = probe(pool, failing, is_logged(pool, failing, &logged_us), &conn, &timed_out);
 		pthread_mutex_lock(&pool->mutex);
 		set_reachable(pool, err == OK);
-		pool->is_away = err != OK;
-		pool->judged = breaks;
+		pool->is_down = err != OK;
+		pool->checked_breaks = breaks;
 		pthread_cond_broadcast(&pool->probed);
-		if (hung)
-			drop_idle(pool);
-		drop_unneeded(pool);
+		if (timed_out)
+			close_idle(pool);
+		close_unneeded(pool);
 		open_ahead(pool);
-		rest(pool);
+		wait_for_next_check(pool);
 	}
 	pthread_mutex_unlock(&pool->mutex);
-	if (watch)
-		pool->config.kind->close(watch);
+	if (conn)
+		pool->config.kind->close(conn);
 	return NULL;
 }
 
@@ -211,13 +218,13 @@ static void register_metrics(struct conn_pool *pool, struct metrics *m)
 		return;
 	const struct conn_pool_kind *kind = pool->config.kind;
 	pool->busy = metrics_gauge(m, kind->busy_metric, "Connections in use", NULL);
-	metrics_add(metrics_gauge(m, kind->max_metric, "Connections that may be in use", NULL),
+	metrics_add(metrics_gauge(m, kind->max_metric, "Largest number of connections in use at a time", NULL),
 	            (int64_t)pool->config.max);
-	pool->shows_reachable =
+	pool->reachable_gauge =
 		metrics_gauge(m, kind->reachable_metric, "1 if the last attempt to reach the server succeeded", NULL);
 	pool->connect_failures = metrics_counter(m, kind->failures_metric, "Failed attempts to reach the server", NULL);
 	pool->wait_timeouts =
-		metrics_counter(m, kind->waits_metric, "Callers for whom no connection became free in time", NULL);
+		metrics_counter(m, kind->waits_metric, "Callers that got no connection in time", NULL);
 }
 
 struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
@@ -226,12 +233,12 @@ struct conn_pool *conn_pool_new(const struct conn_pool_config *config)
 	pool->config = *config;
 	pool->idle = mem_array(config->max, sizeof(*pool->idle));
 	register_metrics(pool, config->metrics);
-	deadline_cond_init(&pool->probe_soon);
+	deadline_cond_init(&pool->check_soon);
 	deadline_cond_init(&pool->probed);
 	pthread_mutex_init(&pool->mutex, NULL);
-	if (pthread_create(&pool->watch, NULL, watch_server, pool) != 0)
+	if (pthread_create(&pool->health_check, NULL, run_health_check, pool) != 0)
 		abort();
-	pthread_setname_np(pool->watch, config->kind->watch_name);
+	pthread_setname_np(pool->health_check, config->kind->thread_name);
 	return pool;
 }
 
@@ -241,12 +248,12 @@ void conn_pool_free(struct conn_pool *pool)
 		return;
 	pthread_mutex_lock(&pool->mutex);
 	pool->closing = true;
-	pthread_cond_signal(&pool->probe_soon);
+	pthread_cond_signal(&pool->check_soon);
 	pthread_mutex_unlock(&pool->mutex);
-	pthread_join(pool->watch, NULL);
+	pthread_join(pool->health_check, NULL);
 	for (size_t i = 0; i < pool->idle_count; i++)
 		pool->config.kind->close(pool->idle[i].conn);
-	pthread_cond_destroy(&pool->probe_soon);
+	pthread_cond_destroy(&pool->check_soon);
 	pthread_cond_destroy(&pool->probed);
 	pthread_mutex_destroy(&pool->mutex);
 	free(pool->idle);
@@ -254,10 +261,11 @@ void conn_pool_free(struct conn_pool *pool)
 }
 
 /*
- * With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller may open one, its place is taken.
- * ERR_LIMIT: neither is to be had now.
+ * With the mutex held. OK with *conn: an idle connection. OK with NULL: the caller must open one;
+ * open_count includes it. ERR_LIMIT: max connections are in use. ERR_UNAVAILABLE: the server is
+ * down.
  */
-static enum err try_place(struct conn_pool *pool, void **conn)
+static enum err try_acquire(struct conn_pool *pool, void **conn)
 {
 	*conn = NULL;
 	if (pool->idle_count > 0) {
@@ -279,15 +287,15 @@ static void leave_queue(struct conn_pool *pool, struct waiter *me)
 		at = &(*at)->next;
 	*at = me->next;
 	pool->waiter_count--;
-	/* There may be enough for the next one, too. */
+	/* There may be a connection for the next waiter, too. */
 	wake_first(pool);
 }
 
-/* With the mutex held; as try_place, but ERR_LIMIT only when it is too late. */
-static enum err wait_for_place(struct conn_pool *pool, const struct timespec *until, void **conn)
+/* With the mutex held. As try_acquire, but waits; ERR_LIMIT after until, or if too many wait. */
+static enum err wait_for_connection(struct conn_pool *pool, const struct timespec *until, void **conn)
 {
 	bool hopeless = pool->failing && pool->idle_count == 0;
-	enum err err = pool->waiters && !hopeless ? ERR_LIMIT : try_place(pool, conn);
+	enum err err = pool->waiters && !hopeless ? ERR_LIMIT : try_acquire(pool, conn);
 	if (err != ERR_LIMIT || (pool->config.waiters_max > 0 && pool->waiter_count >= pool->config.waiters_max))
 		return err;
 	struct waiter me = { .next = NULL };
@@ -300,57 +308,57 @@ static enum err wait_for_place(struct conn_pool *pool, const struct timespec *un
 	for (int rc = 0; err == ERR_LIMIT && rc == 0;) {
 		rc = pthread_cond_timedwait(&me.turn, &pool->mutex, until);
 		if (pool->waiters == &me)
-			err = try_place(pool, conn);
+			err = try_acquire(pool, conn);
 	}
 	leave_queue(pool, &me);
 	pthread_cond_destroy(&me.turn);
 	return err;
 }
 
-/* Gives up the place of a connection that broke. */
+/* Closes a connection that broke, and requests a probe. */
 static void discard(struct conn_pool *pool, void *conn)
 {
-	bool hung = pool->config.kind->hung(conn);
+	bool timed_out = pool->config.kind->timed_out(conn);
 	pool->config.kind->close(conn);
 	pthread_mutex_lock(&pool->mutex);
 	pool->open_count--;
-	pool->suspicious = true;
+	pool->check_now = true;
 	pool->breaks++;
-	if (hung) {
+	if (timed_out) {
 		set_reachable(pool, false);
-		drop_idle(pool);
+		close_idle(pool);
 	}
-	pthread_cond_signal(&pool->probe_soon);
+	pthread_cond_signal(&pool->check_soon);
 	wake_first(pool);
 	pthread_mutex_unlock(&pool->mutex);
 }
 
-/* Opens a connection in a place that has been taken. */
-static enum err open_in_place(struct conn_pool *pool, void **out)
+/* Opens a connection that open_count already includes. */
+static enum err open_reserved(struct conn_pool *pool, void **out)
 {
 	enum err err = pool->config.kind->open(pool->config.ctx, false, false, out);
 	pthread_mutex_lock(&pool->mutex);
 	if (err != OK) {
 		pool->open_count--;
-		pthread_cond_signal(&pool->probe_soon);
+		pthread_cond_signal(&pool->check_soon);
 	}
 	set_reachable(pool, err == OK);
 	pthread_mutex_unlock(&pool->mutex);
 	return err;
 }
 
-static enum err take_usable(struct conn_pool *pool, void **out)
+static enum err acquire_usable(struct conn_pool *pool, void **out)
 {
 	struct timespec until = deadline_in_ms(pool->config.wait_ms);
 	for (;;) {
 		void *conn = NULL;
 		pthread_mutex_lock(&pool->mutex);
-		enum err err = wait_for_place(pool, &until, &conn);
+		enum err err = wait_for_connection(pool, &until, &conn);
 		pthread_mutex_unlock(&pool->mutex);
 		if (err != OK)
 			return err;
 		if (!conn)
-			return open_in_place(pool, out);
+			return open_reserved(pool, out);
 		if (pool->config.kind->is_alive(conn)) {
 			*out = conn;
 			return OK;
@@ -359,9 +367,9 @@ static enum err take_usable(struct conn_pool *pool, void **out)
 	}
 }
 
-enum err conn_pool_take(struct conn_pool *pool, void **out)
+enum err conn_pool_acquire(struct conn_pool *pool, void **out)
 {
-	enum err err = take_usable(pool, out);
+	enum err err = acquire_usable(pool, out);
 	if (err == OK)
 		metrics_add(pool->busy, 1);
 	if (err == ERR_LIMIT)
@@ -369,10 +377,10 @@ enum err conn_pool_take(struct conn_pool *pool, void **out)
 	return err;
 }
 
-void conn_pool_give(struct conn_pool *pool, void *conn)
+void conn_pool_release(struct conn_pool *pool, void *conn)
 {
 	metrics_add(pool->busy, -1);
-	if (!pool->config.kind->usable(conn)) {
+	if (!pool->config.kind->is_usable(conn)) {
 		discard(pool, conn);
 		return;
 	}
@@ -381,16 +389,16 @@ void conn_pool_give(struct conn_pool *pool, void *conn)
 	pthread_mutex_unlock(&pool->mutex);
 }
 
-bool conn_pool_is_away(struct conn_pool *pool, int64_t wait_ms)
+bool conn_pool_is_down(struct conn_pool *pool, int64_t wait_ms)
 {
 	struct timespec until = deadline_in_ms(wait_ms);
 	pthread_mutex_lock(&pool->mutex);
 	uint64_t breaks = pool->breaks;
-	for (int rc = 0; pool->judged < breaks && rc == 0;)
+	for (int rc = 0; pool->checked_breaks < breaks && rc == 0;)
 		rc = pthread_cond_timedwait(&pool->probed, &pool->mutex, &until);
-	bool is_away = pool->is_away && pool->judged >= breaks;
+	bool is_down = pool->is_down && pool->checked_breaks >= breaks;
 	pthread_mutex_unlock(&pool->mutex);
-	return is_away;
+	return is_down;
 }
 
 bool conn_pool_is_reachable(struct conn_pool *pool)

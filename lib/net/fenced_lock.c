@@ -1,13 +1,16 @@
 #include "lib/net/fenced_lock.h"
 
 /*
- * clock_timestamp() and not now(), which is the transaction's start: the statement may have waited for the row. UTC, as
- * ShedLock writes it.
+ * clock_timestamp(), because now() is the start of the transaction and the statement may have
+ * waited for the row. UTC, as ShedLock writes it.
  */
 #define NOW "timezone('utc', clock_timestamp())"
 #define IN_MS(parameter) NOW " + " parameter "::bigint * interval '1 ms'"
-/* The holder as well as the fence: another user of ShedLock that takes the lock leaves the fence as it was. */
-#define IS_OURS "name = $1 AND fence = $2 AND locked_by = $3 AND lock_until > " NOW
+/*
+ * Compares the holder too: a program that acquires the lock through ShedLock does not change the
+ * fencing token.
+ */
+#define IS_HELD "name = $1 AND fence = $2 AND locked_by = $3 AND lock_until > " NOW
 
 enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char *holder)
 {
@@ -21,7 +24,10 @@ enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char
 	return OK;
 }
 
-/* Runs a statement that gives one number if the row is as we want it. No row: ERR_CONFLICT. */
+/*
+ * Runs a statement that returns one number if the row matches. No row: ERR_CONFLICT. value may be
+ * NULL.
+ */
 static enum err run(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *value)
 {
 	int64_t ignored;
@@ -29,7 +35,7 @@ static enum err run(struct pg_conn *conn, const char *sql, const struct pg_param
 	return err == ERR_NOT_FOUND ? ERR_CONFLICT : err;
 }
 
-static void add_ours(struct pg_params *p, const struct fenced_lock *lock)
+static void add_holder(struct pg_params *p, const struct fenced_lock *lock)
 {
 	pg_params_text(p, lock->name);
 	pg_params_int(p, lock->fence);
@@ -59,20 +65,20 @@ enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int
 	return err;
 }
 
-/* Rows of other users of ShedLock have fence 0: without a fence of our own nothing may be asked. */
 enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
 {
 	if (at_most_ms <= 0 || pg_conn_in_transaction(conn))
 		return ERR_INVALID;
+	/* Rows that ShedLock wrote have token 0, so an unheld lock would match them. */
 	if (lock->fence == 0)
 		return ERR_CONFLICT;
 	struct pg_params p = { 0 };
-	add_ours(&p, lock);
+	add_holder(&p, lock);
 	pg_params_int(&p, at_most_ms);
 	int64_t fence = 0;
 	enum err err = run(conn,
 	                   "UPDATE shedlock SET lock_until = " IN_MS("$4") ", fence = fence + 1 "
-	                                                                   "WHERE " IS_OURS " RETURNING fence",
+	                                                                   "WHERE " IS_HELD " RETURNING fence",
 	                   &p, &fence);
 	if (err == OK)
 		lock->fence = fence;
@@ -86,12 +92,12 @@ enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn, int
 	if (lock->fence == 0)
 		return OK;
 	struct pg_params p = { 0 };
-	add_ours(&p, lock);
+	add_holder(&p, lock);
 	pg_params_int(&p, at_least_ms);
 	enum err err = run(conn,
 	                   "UPDATE shedlock SET lock_until = least(lock_until, "
 	                   "greatest(" NOW ", locked_at + $4::bigint * interval '1 ms')) "
-	                   "WHERE " IS_OURS " RETURNING fence",
+	                   "WHERE " IS_HELD " RETURNING fence",
 	                   &p, NULL);
 	if (err == OK || err == ERR_CONFLICT) {
 		lock->fence = 0;
@@ -105,8 +111,8 @@ enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn)
 	if (lock->fence == 0)
 		return ERR_CONFLICT;
 	struct pg_params p = { 0 };
-	add_ours(&p, lock);
-	return run(conn, "SELECT fence FROM shedlock WHERE " IS_OURS " FOR SHARE", &p, NULL);
+	add_holder(&p, lock);
+	return run(conn, "SELECT fence FROM shedlock WHERE " IS_HELD " FOR SHARE", &p, NULL);
 }
 
 enum err fenced_lock_look(const struct fenced_lock *lock, struct pg_conn *conn, struct fenced_lock_state *out)
@@ -114,7 +120,7 @@ enum err fenced_lock_look(const struct fenced_lock *lock, struct pg_conn *conn, 
 	struct pg_params p = { 0 };
 	pg_params_text(&p, lock->name);
 	struct pg_result *rows = NULL;
-	/* Rounded up, so that who waits for so long does not come too early. */
+	/* Rounded up, so a caller that waits this long does not return too early. */
 	enum err err = pg_conn_query(conn,
 	                             "SELECT ceil(extract(epoch FROM lock_until - now) * 1000)::bigint, "
 	                             "ceil(extract(epoch FROM now - locked_at) * 1000)::bigint "

@@ -1,11 +1,18 @@
 /*
- * One thread at a time per lock. A lock among processes on ShedLock's table (name, lock_until, locked_at, locked_by),
- * with a fence number that rises at each acquisition and extension. Others may use the table through ShedLock, even for
- * the same name. Times are the database's (clock_timestamp()), in UTC, so neither the holders' clocks nor their time
- * zones matter. Table: shedlock.
+ * One thread at a time per lock. A lock between processes with a fencing token, in ShedLock's table
+ * shedlock (name, lock_until, locked_at, locked_by, fence). The token rises at each acquisition and
+ * extension, so a stale holder is rejected (fenced_lock_check). Other programs may use the table
+ * through ShedLock, even for the same name. All times are the database's (clock_timestamp()) in
+ * UTC, so the clocks and time zones of the holders do not matter.
  *
- * What takes, extends and lets go is a transaction of its own: inside the caller's it is ERR_INVALID, for it would
- * count only from the commit on, and hold everybody up until then.
+ *   err = fenced_lock_acquire(&lock, conn, 60000);
+ *   ...
+ *   err = pg_conn_begin(conn);
+ *   err = fenced_lock_check(&lock, conn);    // each transaction that relies on the lock
+ *
+ * Acquire, extend and release are transactions of their own. In a transaction of the caller they
+ * return ERR_INVALID: they would take effect only at its commit, and would block other processes
+ * until then.
  */
 #ifndef WAYMARK_LIB_NET_FENCED_LOCK_H
 #define WAYMARK_LIB_NET_FENCED_LOCK_H
@@ -21,39 +28,46 @@
 struct fenced_lock {
 	char name[FENCED_LOCK_NAME_MAX + 1];
 	char holder[FENCED_LOCK_HOLDER_MAX + 1];
-	int64_t fence; /* 0 = not held */
+	int64_t fence; /* the fencing token; 0: not held */
 };
 
-/* ERR_INVALID: a name or holder that is empty or too long. holder must be unique per process start. */
+/* holder must be unique per process start. ERR_INVALID: name or holder is empty or too long. */
 enum err fenced_lock_init(struct fenced_lock *lock, const char *name, const char *holder) MUST_CHECK;
 
-/* OK: held for at_most_ms, which is more than 0 (or ERR_INVALID). ERR_CONFLICT: somebody else holds it. */
+/*
+ * OK: held for at_most_ms. ERR_CONFLICT: another holder has it. ERR_INVALID also: at_most_ms is not
+ * positive.
+ */
 enum err fenced_lock_acquire(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms) MUST_CHECK;
 
 /*
- * Holds it for at_most_ms from now, under a new fence: a copy of the lock from before is worth nothing any more.
- * ERR_CONFLICT: it has run out or been taken; nothing was changed.
+ * Holds the lock for at_most_ms from now under a new fencing token; older copies of lock become
+ * stale. ERR_CONFLICT: the lock has expired or has another holder; nothing changes.
  */
 enum err fenced_lock_extend(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms) MUST_CHECK;
 
 /*
- * Lets it go, but not before at_least_ms after it was acquired. OK without changing anything if it has run out or been
- * taken.
+ * Releases the lock, but not before at_least_ms after it was acquired. OK without a change if it
+ * has expired or has another holder.
  */
 enum err fenced_lock_release(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_least_ms) MUST_CHECK;
 
 /*
- * Inside the caller's transaction: holds the lock's row FOR SHARE until the commit if it is still ours and has not run
- * out, so that nobody can take it meanwhile. ERR_CONFLICT: it is not: roll back.
+ * Checks in the caller's transaction that the lock is still held, and locks its row FOR SHARE until
+ * the commit, so that no other holder can acquire it meanwhile. ERR_CONFLICT: it is not held any
+ * more; roll back.
  */
 enum err fenced_lock_check(const struct fenced_lock *lock, struct pg_conn *conn) MUST_CHECK;
 
 struct fenced_lock_state {
-	int64_t left_ms;  /* until it runs out; not positive when it has */
-	int64_t since_ms; /* since it was taken */
+	int64_t left_ms;  /* until it expires; zero or less: it has expired */
+	int64_t since_ms; /* since it was acquired */
 };
 
-/* How the lock of that name stands, whoever has it; holds nobody up. ERR_NOT_FOUND: it was never taken. */
+/*
+ * Reads the state of the lock of that name, whoever holds it. Takes no lock. ERR_NOT_FOUND: it was
+ * never acquired.
+ */
 enum err fenced_lock_look(const struct fenced_lock *lock, struct pg_conn *conn,
                           struct fenced_lock_state *out) MUST_CHECK;
 

@@ -18,7 +18,7 @@ struct block6 {
 	unsigned bits;
 };
 
-static const struct block4 refused4[] = {
+static const struct block4 rejected4[] = {
 	{ { 0, 0, 0, 0 }, 8 },        /* this network */
 	{ { 10, 0, 0, 0 }, 8 },       /* private */
 	{ { 100, 64, 0, 0 }, 10 },    /* behind a carrier's NAT; metadata of Alibaba Cloud */
@@ -43,7 +43,7 @@ static const struct block4 refused4[] = {
 static const struct block6 unicast6 = { { 0x20 }, 3 };
 
 /* Within unicast6. */
-static const struct block6 refused6[] = {
+static const struct block6 rejected6[] = {
 	{ { 0x20, 0x01, 0x00 }, 23 },             /* protocol assignments: Teredo, benchmarks, ORCHID, drone IDs */
 	{ { 0x20, 0x01, 0x0d, 0xb8 }, 32 },       /* documentation */
 	{ { 0x20, 0x02 }, 16 },                   /* 6to4 */
@@ -61,8 +61,8 @@ static bool begins_with(const uint8_t *address, const uint8_t *first, unsigned b
 
 static bool is_global4(const uint8_t address[static 4])
 {
-	for (size_t i = 0; i < COUNT(refused4); i++) {
-		if (begins_with(address, refused4[i].first, refused4[i].bits))
+	for (size_t i = 0; i < COUNT(rejected4); i++) {
+		if (begins_with(address, rejected4[i].first, rejected4[i].bits))
 			return false;
 	}
 	return true;
@@ -78,8 +78,8 @@ static bool is_global6(const uint8_t address[static 16])
 {
 	if (!begins_with(address, unicast6.first, unicast6.bits) || is_isatap(address))
 		return false;
-	for (size_t i = 0; i < COUNT(refused6); i++) {
-		if (begins_with(address, refused6[i].first, refused6[i].bits))
+	for (size_t i = 0; i < COUNT(rejected6); i++) {
+		if (begins_with(address, rejected6[i].first, rejected6[i].bits))
 			return false;
 	}
 	return true;

@@ -1,15 +1,14 @@
-#include "lib/net/http_connection.h"
-
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "lib/base/mem.h"
+#include "lib/net/http_internal.h"
 
 struct http_connection *http_connection_new(struct http_loop *loop, size_t body_bytes_max)
 {
 	struct http_connection *c = mem_zero(sizeof(*c));
-	atomic_init(&c->holders, 2);
+	atomic_init(&c->ref_count, 2);
 	http_exchange_init(&c->exchange, loop, body_bytes_max);
 	return c;
 }
@@ -25,9 +24,9 @@ struct http_connection *http_connection_of(struct http_exchange *x)
 	return (struct http_connection *)(void *)((char *)x - offsetof(struct http_connection, exchange));
 }
 
-void http_connection_give_up(struct http_connection *c)
+void http_connection_unref(struct http_connection *c)
 {
-	if (atomic_fetch_sub(&c->holders, 1) == 1)
+	if (atomic_fetch_sub(&c->ref_count, 1) == 1)
 		http_connection_free(c);
 }
 

@@ -8,8 +8,8 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 
-/* An open addressing table that is never more than half full: each connection takes at most one place. */
-struct place {
+/* An open-addressing table that is at most half full: each connection takes at most one slot. */
+struct slot {
 	uint8_t key[16];
 	uint32_t count; /* 0 = free */
 };
@@ -21,10 +21,10 @@ struct http_connection_limit {
 	const struct client_ip_ranges *trusted;
 	uint64_t seed;
 	size_t mask;
-	struct place *places;
+	struct slot *slots;
 };
 
-/* More than one loop may pass the ceiling at the same moment, so the table has some room beyond it. */
+/* Several loops may pass the ceiling at the same moment, so the table has room above it. */
 #define SLACK 64
 
 struct http_connection_limit *http_connection_limit_new(size_t connections, size_t per_ip,
@@ -40,7 +40,7 @@ struct http_connection_limit *http_connection_limit_new(size_t connections, size
 	while (room < 2 * (connections + SLACK))
 		room *= 2;
 	limit->mask = room - 1;
-	limit->places = mem_array(room, sizeof(*limit->places));
+	limit->slots = mem_array(room, sizeof(*limit->slots));
 	return limit;
 }
 
@@ -49,7 +49,7 @@ void http_connection_limit_free(struct http_connection_limit *limit)
 	if (limit == NULL)
 		return;
 	pthread_mutex_destroy(&limit->lock);
-	free(limit->places);
+	free(limit->slots);
 	free(limit);
 }
 
@@ -70,26 +70,26 @@ static size_t home_of(const struct http_connection_limit *limit, const uint8_t k
 	return (size_t)(h ^ (h >> 32)) & limit->mask;
 }
 
-/* The place of key, or the free one where it would go. */
+/* The slot of key, or the free slot where it belongs. */
 static size_t find(const struct http_connection_limit *limit, const uint8_t key[static 16])
 {
 	size_t at = home_of(limit, key);
-	while (limit->places[at].count > 0 && memcmp(limit->places[at].key, key, 16) != 0)
+	while (limit->slots[at].count > 0 && memcmp(limit->slots[at].key, key, 16) != 0)
 		at = (at + 1) & limit->mask;
 	return at;
 }
 
-/* Frees a place and moves up whatever had been pushed past it, so that searches need no tombstones. */
+/* Frees a slot and moves displaced entries back, so searches need no tombstones. */
 static void remove_at(struct http_connection_limit *limit, size_t hole)
 {
-	for (size_t at = (hole + 1) & limit->mask; limit->places[at].count > 0; at = (at + 1) & limit->mask) {
-		size_t home = home_of(limit, limit->places[at].key);
+	for (size_t at = (hole + 1) & limit->mask; limit->slots[at].count > 0; at = (at + 1) & limit->mask) {
+		size_t home = home_of(limit, limit->slots[at].key);
 		if (((at - home) & limit->mask) >= ((at - hole) & limit->mask)) {
-			limit->places[hole] = limit->places[at];
+			limit->slots[hole] = limit->slots[at];
 			hole = at;
 		}
 	}
-	limit->places[hole].count = 0;
+	limit->slots[hole].count = 0;
 }
 
 static bool is_counted(const struct http_connection_limit *limit, const struct client_ip *peer)
@@ -104,7 +104,7 @@ bool http_connection_limit_allows(struct http_connection_limit *limit, const str
 	pthread_mutex_lock(&limit->lock);
 	bool allowed = limit->connections < limit->ceiling;
 	if (allowed && is_counted(limit, peer))
-		allowed = limit->places[find(limit, key)].count < limit->per_ip;
+		allowed = limit->slots[find(limit, key)].count < limit->per_ip;
 	pthread_mutex_unlock(&limit->lock);
 	return allowed;
 }
@@ -116,9 +116,9 @@ void http_connection_limit_opened(struct http_connection_limit *limit, const str
 	pthread_mutex_lock(&limit->lock);
 	limit->connections++;
 	if (is_counted(limit, peer)) {
-		struct place *place = &limit->places[find(limit, key)];
-		memcpy(place->key, key, sizeof(key));
-		place->count++;
+		struct slot *slot = &limit->slots[find(limit, key)];
+		memcpy(slot->key, key, sizeof(key));
+		slot->count++;
 	}
 	pthread_mutex_unlock(&limit->lock);
 }
@@ -131,18 +131,10 @@ void http_connection_limit_closed(struct http_connection_limit *limit, const str
 	limit->connections--;
 	if (is_counted(limit, peer)) {
 		size_t at = find(limit, key);
-		if (limit->places[at].count > 1)
-			limit->places[at].count--;
+		if (limit->slots[at].count > 1)
+			limit->slots[at].count--;
 		else
 			remove_at(limit, at);
 	}
 	pthread_mutex_unlock(&limit->lock);
-}
-
-size_t http_connection_limit_count(struct http_connection_limit *limit)
-{
-	pthread_mutex_lock(&limit->lock);
-	size_t count = limit->connections;
-	pthread_mutex_unlock(&limit->lock);
-	return count;
 }

@@ -1,14 +1,12 @@
-#include "lib/net/http_exchange.h"
-
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "lib/net/http_loop.h"
+#include "lib/net/http_internal.h"
 #include "lib/net/http_text.h"
 
-/* What a connection keeps between requests; a larger buffer is given back. */
+/* A connection keeps buffers up to this size between requests and frees larger ones. */
 #define BUFFER_KEPT 16384
 
 void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max)
@@ -18,7 +16,7 @@ void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t 
 	strbuf_init(&x->joined, HTTP_EXCHANGE_HEADER_BYTES_MAX);
 	strbuf_init(&x->body, body_bytes_max);
 	strbuf_init(&x->header_bytes, HTTP_EXCHANGE_HEADER_BYTES_MAX);
-	strbuf_init(&x->answer_body, HTTP_EXCHANGE_ANSWER_BYTES_MAX);
+	strbuf_init(&x->response_body, HTTP_EXCHANGE_RESPONSE_BYTES_MAX);
 }
 
 void http_exchange_clear(struct http_exchange *x)
@@ -27,10 +25,10 @@ void http_exchange_clear(struct http_exchange *x)
 	strbuf_clear(&x->joined);
 	strbuf_clear(&x->body);
 	strbuf_clear(&x->header_bytes);
-	strbuf_clear(&x->answer_body);
+	strbuf_clear(&x->response_body);
 }
 
-static void empty(struct strbuf *b)
+static void empty_buffer(struct strbuf *b)
 {
 	size_t limit = b->limit;
 	if (b->room > BUFFER_KEPT) {
@@ -41,42 +39,54 @@ static void empty(struct strbuf *b)
 	}
 }
 
+/* False: the bodies of all requests would pass bodies_bytes_max together. Safe from any thread. */
+static bool reserve_body_bytes(struct http_shared *shared, size_t bytes)
+{
+	size_t max = shared->config.bodies_bytes_max;
+	size_t reserved = atomic_load(&shared->bodies_reserved);
+	do {
+		if (max > 0 && (reserved > max || bytes > max - reserved))
+			return false;
+	} while (!atomic_compare_exchange_weak(&shared->bodies_reserved, &reserved, reserved + bytes));
+	return true;
+}
+
 bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len)
 {
 	size_t room = strbuf_room_with(&x->body, len);
-	size_t more = room > BUFFER_KEPT ? room - x->body_taken : 0;
-	if (!http_body_budget_take(&x->loop->service->bodies, more))
+	size_t more = room > BUFFER_KEPT ? room - x->body_reserved : 0;
+	if (!reserve_body_bytes(x->loop->shared, more))
 		return false;
-	x->body_taken += more;
+	x->body_reserved += more;
 	strbuf_add(&x->body, bytes, len);
 	return true;
 }
 
 void http_exchange_drop_body(struct http_exchange *x)
 {
-	empty(&x->body);
-	http_body_budget_give(&x->loop->service->bodies, x->body_taken);
-	x->body_taken = 0;
+	empty_buffer(&x->body);
+	atomic_fetch_sub(&x->loop->shared->bodies_reserved, x->body_reserved);
+	x->body_reserved = 0;
 }
 
-void http_exchange_reset_answer(struct http_exchange *x)
+void http_exchange_reset_response(struct http_exchange *x)
 {
 	x->status = MHD_HTTP_OK;
 	x->header_count = 0;
-	x->broken = false;
+	x->is_broken = false;
 	x->content_type[0] = '\0';
 	x->fixed_body = NULL;
 	x->fixed_body_len = 0;
-	x->source = NULL;
-	empty(&x->header_bytes);
-	empty(&x->answer_body);
+	x->body_reader = NULL;
+	empty_buffer(&x->header_bytes);
+	empty_buffer(&x->response_body);
 }
 
 void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock)
 {
 	x->mhd = mhd;
-	x->begun = true;
-	x->checked = x->refused = x->queued = x->closes = x->on_worker = x->too_big = false;
+	x->is_begun = true;
+	x->is_checked = x->is_rejected = x->is_queued = x->closes = x->on_worker = false;
 	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
 	x->arrived_steady_us = clock_steady_us(clock);
 	x->arrived_us = clock_now_us(clock);
@@ -99,18 +109,18 @@ static void end(struct http_exchange *x)
 		x->release(x->state);
 	x->state = NULL;
 	x->release = NULL;
-	x->begun = false;
-	empty(&x->query);
-	empty(&x->joined);
+	x->is_begun = false;
+	empty_buffer(&x->query);
+	empty_buffer(&x->joined);
 	http_exchange_drop_body(x);
-	http_exchange_reset_answer(x);
+	http_exchange_reset_response(x);
 }
 
 void http_exchange_end(struct http_exchange *x)
 {
-	http_exchange_step_out(x);
-	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_IN_LINE) {
-		x->mhd = NULL; /* the library's functions take it for a request without headers */
+	http_exchange_stop_polling(x);
+	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_POLLED) {
+		x->mhd = NULL; /* the library's functions then see a request without headers */
 		atomic_store(&x->phase, HTTP_PHASE_ABANDONED);
 		return;
 	}
@@ -161,7 +171,7 @@ struct search {
 	size_t count;
 };
 
-static enum MHD_Result take_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result store_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	(void)kind;
 	struct search *search = arg;
@@ -179,7 +189,7 @@ void http_exchange_find_headers(const struct http_exchange *x, const char *const
 	struct search search = { .names = names, .values = values, .count = count };
 	for (size_t i = 0; i < count; i++)
 		values[i] = NULL;
-	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, take_value, &search);
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, store_if_wanted, &search);
 }
 
 struct join {
@@ -188,7 +198,7 @@ struct join {
 	const char *first;
 };
 
-static enum MHD_Result join_value(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result append_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	(void)kind;
 	struct join *join = arg;
@@ -206,7 +216,7 @@ const char *http_exchange_joined_header(struct http_exchange *x, const char *nam
 {
 	strbuf_reset(&x->joined);
 	struct join join = { .name = name, .out = &x->joined };
-	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, join_value, &join);
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, append_if_wanted, &join);
 	return join.first == NULL || strbuf_status(&x->joined) != OK ? NULL : x->joined.data;
 }
 
@@ -243,10 +253,10 @@ int64_t http_exchange_arrived_us(const struct http_exchange *x)
 
 void *http_exchange_guest(const struct http_exchange *x)
 {
-	return x->loop->guest_state;
+	return x->loop->hook_state;
 }
 
-bool http_exchange_on_worker(const struct http_exchange *x)
+bool http_exchange_is_on_worker(const struct http_exchange *x)
 {
 	return x->on_worker;
 }
@@ -262,20 +272,20 @@ void *http_exchange_state(const struct http_exchange *x)
 	return x->state;
 }
 
-void http_exchange_step_out(struct http_exchange *x)
+void http_exchange_stop_polling(struct http_exchange *x)
 {
-	if (x->in_line)
-		x->loop->in_line--;
-	x->in_line = false;
+	if (x->is_polled)
+		x->loop->polled_count--;
+	x->is_polled = false;
 }
 
 void http_exchange_leave_loop(struct http_exchange *x)
 {
-	if (atomic_load(&x->phase) != HTTP_PHASE_IN_LINE)
+	if (atomic_load(&x->phase) != HTTP_PHASE_POLLED)
 		return;
-	http_exchange_step_out(x);
+	http_exchange_stop_polling(x);
 	MHD_suspend_connection(x->mhd);
-	atomic_store(&x->phase, HTTP_PHASE_PARKED);
+	atomic_store(&x->phase, HTTP_PHASE_SUSPENDED);
 }
 
 bool http_exchange_is_abandoned(const struct http_exchange *x)
@@ -287,14 +297,17 @@ void http_exchange_resume(struct http_exchange *x)
 {
 	if (http_exchange_is_abandoned(x)) {
 		end(x);
-		http_connection_give_up(http_connection_of(x));
+		http_connection_unref(http_connection_of(x));
 		return;
 	}
-	/* once the phase is changed x may be answered and gone; the loop waits for resumers to leave before it ends */
+	/*
+	 * Once the phase has changed, x may be answered and freed at any time. The loop does not
+	 * end while resumers is above 0, so loop stays valid.
+	 */
 	struct http_loop *loop = x->loop;
 	void *mhd = x->mhd;
 	atomic_fetch_add(&loop->resumers, 1);
-	if (atomic_exchange(&x->phase, HTTP_PHASE_RESUMED) == HTTP_PHASE_PARKED) {
+	if (atomic_exchange(&x->phase, HTTP_PHASE_RESUMED) == HTTP_PHASE_SUSPENDED) {
 		MHD_resume_connection(mhd);
 		http_loop_wake(loop);
 	}
@@ -306,7 +319,7 @@ void http_exchange_set_status(struct http_exchange *x, unsigned status)
 	x->status = status;
 }
 
-static size_t keep(struct http_exchange *x, const char *text)
+static size_t append_text(struct http_exchange *x, const char *text)
 {
 	size_t at = x->header_bytes.len;
 	strbuf_add(&x->header_bytes, text, strlen(text) + 1);
@@ -319,7 +332,7 @@ enum err http_exchange_add_header(struct http_exchange *x, const char *name, con
 		return ERR_INVALID;
 	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
 		return ERR_LIMIT;
-	struct http_answer_header header = { .name_at = keep(x, name), .value_at = keep(x, value) };
+	struct http_response_header header = { .name_at = append_text(x, name), .value_at = append_text(x, value) };
 	if (strbuf_status(&x->header_bytes) != OK)
 		return ERR_LIMIT;
 	x->headers[x->header_count++] = header;
@@ -329,16 +342,16 @@ enum err http_exchange_add_header(struct http_exchange *x, const char *name, con
 void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value)
 {
 	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX) {
-		x->broken = true;
+		x->is_broken = true;
 		return;
 	}
-	x->headers[x->header_count++] = (struct http_answer_header){ .fixed_name = name, .fixed_value = value };
+	x->headers[x->header_count++] = (struct http_response_header){ .fixed_name = name, .fixed_value = value };
 }
 
 void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
 {
 	for (size_t i = 0; i < x->header_count; i++) {
-		struct http_answer_header *header = &x->headers[i];
+		struct http_response_header *header = &x->headers[i];
 		if (header->fixed_name == NULL || strcasecmp(header->fixed_name, name) != 0)
 			continue;
 		header->fixed_value = value;
@@ -351,17 +364,17 @@ static void set_content_type(struct http_exchange *x, const char *content_type)
 {
 	int len = snprintf(x->content_type, sizeof(x->content_type), "%s", content_type);
 	if (len >= (int)sizeof(x->content_type))
-		x->broken = true;
+		x->is_broken = true;
 }
 
 void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
 {
 	set_content_type(x, content_type);
 	x->fixed_body = NULL;
-	strbuf_reset(&x->answer_body);
-	strbuf_add(&x->answer_body, bytes, len);
-	if (strbuf_status(&x->answer_body) != OK)
-		x->broken = true;
+	strbuf_reset(&x->response_body);
+	strbuf_add(&x->response_body, bytes, len);
+	if (strbuf_status(&x->response_body) != OK)
+		x->is_broken = true;
 }
 
 void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
@@ -371,28 +384,28 @@ void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_t
 	x->fixed_body_len = len;
 }
 
-void http_exchange_set_source(struct http_exchange *x, http_source source, void *arg)
+void http_exchange_set_source(struct http_exchange *x, http_source reader, void *arg)
 {
-	x->source = source;
-	x->source_arg = arg;
-	x->piece = HTTP_PIECE_MORE;
-	x->piece_sent = 0;
+	x->body_reader = reader;
+	x->body_reader_arg = arg;
+	x->chunk = HTTP_PIECE_MORE;
+	x->chunk_sent = 0;
 }
 
 const char *http_exchange_header_name(const struct http_exchange *x, size_t index)
 {
-	const struct http_answer_header *h = &x->headers[index];
+	const struct http_response_header *h = &x->headers[index];
 	return h->fixed_name != NULL ? h->fixed_name : x->header_bytes.data + h->name_at;
 }
 
 const char *http_exchange_header_value(const struct http_exchange *x, size_t index)
 {
-	const struct http_answer_header *h = &x->headers[index];
+	const struct http_response_header *h = &x->headers[index];
 	return h->fixed_name != NULL ? h->fixed_value : x->header_bytes.data + h->value_at;
 }
 
-const char *http_exchange_answer_body(const struct http_exchange *x, size_t *len)
+const char *http_exchange_response_body(const struct http_exchange *x, size_t *len)
 {
-	*len = x->fixed_body != NULL ? x->fixed_body_len : x->answer_body.len;
-	return x->fixed_body != NULL ? x->fixed_body : x->answer_body.data;
+	*len = x->fixed_body != NULL ? x->fixed_body_len : x->response_body.len;
+	return x->fixed_body != NULL ? x->fixed_body : x->response_body.data;
 }

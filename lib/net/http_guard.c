@@ -10,11 +10,11 @@
 #define METHOD_LEN_MAX 32
 
 struct walk {
-	const char *next; /* where the next header's name must begin */
-	const char *refused;
+	const char *next;    /* where the next header name must begin */
+	const char *problem; /* NULL: none so far */
 	size_t count;
 	unsigned hosts, lengths, codings, traces;
-	struct http_guard_verdict verdict;
+	struct http_guard_result result;
 };
 
 static bool name_is(const char *name, size_t len, const char *wanted, size_t wanted_len)
@@ -36,7 +36,7 @@ static const char *read_length(struct walk *walk, const char *value, size_t len)
 			return "The Content-Length is not a number.";
 		length = length * 10 + (uint64_t)(value[i] - '0');
 	}
-	walk->verdict.content_length = length;
+	walk->result.content_length = length;
 	return NULL;
 }
 
@@ -50,8 +50,8 @@ static const char *read_host(struct walk *walk, const char *value, size_t len)
 static const char *read_coding(struct walk *walk, const char *value, size_t len)
 {
 	walk->codings++;
-	walk->verdict.is_chunked = NAME_IS(value, len, "chunked");
-	return walk->verdict.is_chunked ? NULL : "The transfer coding is not known.";
+	walk->result.is_chunked = NAME_IS(value, len, "chunked");
+	return walk->result.is_chunked ? NULL : "The server supports no transfer coding but chunked.";
 }
 
 static const char *read_header(struct walk *walk, const char *name, size_t name_len, const char *value, size_t len)
@@ -62,20 +62,20 @@ static const char *read_header(struct walk *walk, const char *name, size_t name_
 	case 'c':
 		return NAME_IS(name, name_len, "content-length") ? read_length(walk, value, len) : NULL;
 	case 'x':
-		if (walk->verdict.request_id == NULL && NAME_IS(name, name_len, "x-request-id"))
-			walk->verdict.request_id = value;
+		if (walk->result.request_id == NULL && NAME_IS(name, name_len, "x-request-id"))
+			walk->result.request_id = value;
 		return NULL;
 	case 't':
 		if (NAME_IS(name, name_len, TRACE_CONTEXT_HEADER))
-			walk->verdict.traceparent = ++walk->traces == 1 ? value : NULL;
+			walk->result.traceparent = ++walk->traces == 1 ? value : NULL;
 		return NAME_IS(name, name_len, "transfer-encoding") ? read_coding(walk, value, len) : NULL;
 	default:
 		return NULL;
 	}
 }
 
-/* The only white space between a name's colon and its value is spaces and tabs. */
-static bool follows(const char *name_end, const char *value)
+/* Whether only spaces and tabs lie between the colon at name_end and value. */
+static bool is_separated_by_ows(const char *name_end, const char *value)
 {
 	if (value <= name_end)
 		return false;
@@ -85,7 +85,7 @@ static bool follows(const char *name_end, const char *value)
 	return true;
 }
 
-static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
                              size_t len)
 {
 	(void)kind;
@@ -93,12 +93,12 @@ static enum MHD_Result visit(void *arg, enum MHD_ValueKind kind, const char *nam
 	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
 		return MHD_NO;
 	if (name != walk->next || !http_text_is_token(name, name_len))
-		walk->refused = "A header's name is malformed.";
-	else if (value == NULL || !follows(name + name_len, value) || !http_text_is_value(value, len))
-		walk->refused = "A header's value is malformed.";
+		walk->problem = "A header's name is malformed.";
+	else if (value == NULL || !is_separated_by_ows(name + name_len, value) || !http_text_is_value(value, len))
+		walk->problem = "A header's value is malformed.";
 	else
-		walk->refused = read_header(walk, name, name_len, value, len);
-	if (walk->refused != NULL)
+		walk->problem = read_header(walk, name, name_len, value, len);
+	if (walk->problem != NULL)
 		return MHD_NO;
 	walk->next = value + len + 2;
 	return MHD_YES;
@@ -117,7 +117,7 @@ static bool request_line_is_plain(const struct http_guard_head *head)
 	return strcmp(head->version, "HTTP/1.1") == 0 || strcmp(head->version, "HTTP/1.0") == 0;
 }
 
-static const char *framing_doubt(const struct walk *walk, const struct http_guard_head *head)
+static const char *find_framing_problem(const struct walk *walk, const struct http_guard_head *head)
 {
 	bool is_1_0 = head->version[7] == '0';
 	if (walk->next + 2 != head->method + head->head_len)
@@ -127,18 +127,18 @@ static const char *framing_doubt(const struct walk *walk, const struct http_guar
 	if (walk->codings > 0 && walk->lengths > 0)
 		return "The request has a Content-Length and a Transfer-Encoding.";
 	if (walk->codings > 0 && is_1_0)
-		return "HTTP/1.0 knows no Transfer-Encoding.";
+		return "HTTP/1.0 has no Transfer-Encoding.";
 	if (walk->hosts == 0 && !is_1_0)
 		return "The request has no Host.";
 	return NULL;
 }
 
-static struct http_guard_verdict refuse(unsigned status, const char *detail)
+static struct http_guard_result reject(unsigned status, const char *detail)
 {
-	return (struct http_guard_verdict){ .status = status, .detail = detail };
+	return (struct http_guard_result){ .status = status, .detail = detail };
 }
 
-bool http_guard_takes_target(const char *target, size_t len, size_t max)
+bool http_guard_accepts_target(const char *target, size_t len, size_t max)
 {
 	size_t pairs = 1;
 	if (len > max)
@@ -148,20 +148,20 @@ bool http_guard_takes_target(const char *target, size_t len, size_t max)
 	return pairs <= HTTP_GUARD_QUERY_PAIRS_MAX;
 }
 
-struct http_guard_verdict http_guard_check(void *mhd, const struct http_guard_head *head)
+struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head)
 {
 	if (head->head_len > head->head_bytes_max)
-		return refuse(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large.");
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large.");
 	if (!request_line_is_plain(head))
-		return refuse(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
+		return reject(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
 
 	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
-	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, visit, &walk);
+	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &walk);
 	if (walk.count > HTTP_GUARD_HEADERS_MAX)
-		return refuse(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request has too many headers.");
-	if (walk.refused == NULL)
-		walk.refused = framing_doubt(&walk, head);
-	if (walk.refused != NULL)
-		return refuse(MHD_HTTP_BAD_REQUEST, walk.refused);
-	return walk.verdict;
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request has too many headers.");
+	if (walk.problem == NULL)
+		walk.problem = find_framing_problem(&walk, head);
+	if (walk.problem != NULL)
+		return reject(MHD_HTTP_BAD_REQUEST, walk.problem);
+	return walk.result;
 }

@@ -1,7 +1,8 @@
 /*
- * One thread at a time. Private to the http_* files: sockets that were answered before their peers had finished
- * sending. Closing them at once would make the kernel reset the connection, and the peer would lose the answer that
- * tells it why; so their input is thrown away for a moment, until the peer has closed, too.
+ * One thread at a time. Private to the http_* files. Lingering close: a response that is sent
+ * before the peer has finished sending is lost if the socket closes at once, because the kernel
+ * then resets the connection. So these sockets stay open for a moment, and their input is discarded
+ * until the peer closes too.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_LINGER_H
 #define WAYMARK_LIB_NET_HTTP_LINGER_H
@@ -19,16 +20,19 @@ struct http_linger {
 	int64_t until_us[HTTP_LINGER_MAX]; /* steady */
 };
 
-/* Keeps a duplicate of fd; when there are too many, it does not. */
+/*
+ * Keeps a duplicate of fd, shut for writing. Does nothing if HTTP_LINGER_MAX sockets linger
+ * already.
+ */
 void http_linger_add(struct http_linger *linger, int fd, int64_t now_us);
 
-/* Entries for poll(2), at most HTTP_LINGER_MAX; gives their number. */
+/* Fills at most HTTP_LINGER_MAX entries for poll(2) and returns their number. */
 size_t http_linger_poll_entries(const struct http_linger *linger, struct pollfd *entries);
 
-/* Reads what has come and closes what has ended or lingered for long enough. */
+/* Discards input; closes sockets that have ended or whose time is over. */
 void http_linger_run(struct http_linger *linger, int64_t now_us);
 
-/* The steady time at which the first must be closed; INT64_MAX: there is none. */
+/* The steady time at which the first socket must be closed; INT64_MAX: none lingers. */
 int64_t http_linger_deadline(const struct http_linger *linger);
 
 void http_linger_close_all(struct http_linger *linger);

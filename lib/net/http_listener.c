@@ -39,8 +39,8 @@ static bool set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
 }
 
-/* Closes fd and keeps errno, for a caller that says why. */
-static int give_up(int fd)
+/* Closes fd and keeps errno. Always -1. */
+static int close_keeping_errno(int fd)
 {
 	int reason = errno;
 	close(fd);
@@ -48,7 +48,7 @@ static int give_up(int fd)
 	return -1;
 }
 
-/* shared: other sockets of this user may bind the same port. -1: errno says why. */
+/* shared: other sockets of this user may bind the same port. -1: failed, see errno. */
 static int bind_one(const struct endpoint *endpoint, bool shared, int64_t stalled_ms)
 {
 	int fd = socket(endpoint->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -61,17 +61,20 @@ static int bind_one(const struct endpoint *endpoint, bool shared, int64_t stalle
 	ready = set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)stalled_ms) && ready;
 	if (ready && bind(fd, (const struct sockaddr *)&endpoint->address, endpoint->len) == 0)
 		return fd;
-	return give_up(fd);
+	return close_keeping_errno(fd);
 }
 
 static uint16_t port_of(int fd)
 {
-	struct sockaddr_in6 bound = { 0 }; /* the port is at the same place in both families */
+	struct sockaddr_in6 bound = { 0 }; /* both families have the port at the same offset */
 	socklen_t len = sizeof(bound);
 	return getsockname(fd, (struct sockaddr *)&bound, &len) == 0 ? ntohs(bound.sin6_port) : 0;
 }
 
-/* The first one is bound alone, which fails if anybody has the port; then it opens the port to its brothers. */
+/*
+ * The first socket binds alone, so that it fails if the port is taken, and then shares the port
+ * with the others.
+ */
 static int open_one(const struct http_listener_config *config, bool ipv6, bool first, uint16_t *port)
 {
 	struct endpoint endpoint;
@@ -83,12 +86,12 @@ static int open_one(const struct http_listener_config *config, bool ipv6, bool f
 	if (fd < 0)
 		return -1;
 	if ((first && config->count > 1 && !set(fd, SOL_SOCKET, SO_REUSEPORT, 1)) || listen(fd, BACKLOG) != 0)
-		return give_up(fd);
+		return close_keeping_errno(fd);
 	*port = port_of(fd);
 	return fd;
 }
 
-/* 0, or the errno of the first failure. */
+/* 0, or the errno of the first failure; nothing stays open then. */
 static int open_all(const struct http_listener_config *config, bool ipv6, int *fds, uint16_t *port)
 {
 	*port = config->port;

@@ -1,5 +1,3 @@
-#include "lib/net/http_loop.h"
-
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -12,24 +10,26 @@
 
 #include "lib/base/scheduling.h"
 #include "lib/net/http_guard.h"
-#include "lib/net/http_request.h"
+#include "lib/net/http_internal.h"
 
 /*
- * The library's memory for a connection holds the request's head, a record of 56 bytes for each header and each pair
- * of the query, and then the head of the answer. It is zeroed after each request: 32 KiB took a quarter of a
- * redirect's time.
+ * The library's memory for a connection holds the head of the request, 56 bytes for each header and
+ * each query pair, and then the head of the response. The library zeroes it after each request:
+ * with 32 KiB, that took a quarter of the time of a redirect.
  */
 #define MEMORY_PER_HEAD_BYTE 2
-#define MEMORY_FOR_ANSWER 2560
-/* Room above our own ceiling, so that ours decides and not the library's, which would leave connections waiting. */
+#define MEMORY_FOR_RESPONSE 2560
+/*
+ * Keeps the library's ceiling above ours: the library leaves connections over its ceiling waiting.
+ */
 #define CONNECTION_SLACK 32
-/* The longest sleep, so that a clock that was moved by hand is noticed. */
+/* The longest sleep, so the loop notices a clock that was changed by hand. */
 #define TURN_MS_MAX 1000
 /*
- * The longest sleep while somebody is in line: the library then always says that it has work, and cannot say whether
- * there is other work than asking those in line again (a request that was sent together with the one before it).
+ * The longest sleep while exchanges are polled. The library then always reports work, and cannot
+ * tell whether it has other work, such as a pipelined request.
  */
-#define LINE_MS_MAX 1
+#define POLLED_TURN_MS_MAX 1
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
 {
@@ -61,40 +61,40 @@ static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, sock
 	(void)len;
 	struct http_loop *loop = arg;
 	struct client_ip peer = ip_of(address);
-	if (http_connection_limit_allows(loop->service->limit, &peer))
+	if (http_connection_limit_allows(loop->shared->limit, &peer))
 		return MHD_YES;
-	metrics_add(loop->service->metrics.refused_connections, 1);
+	metrics_add(loop->shared->metrics.refused_connections, 1);
 	return MHD_NO;
 }
 
-static void opened(struct http_loop *loop, struct MHD_Connection *mhd, void **context)
+static void open_connection(struct http_loop *loop, struct MHD_Connection *mhd, void **context)
 {
 	struct http_connection *c = loop->spare;
 	if (c != NULL)
 		loop->spare = c->next;
 	else
-		c = http_connection_new(loop, loop->service->config.body_bytes_max);
+		c = http_connection_new(loop, loop->shared->config.body_bytes_max);
 	c->next = NULL;
 	c->fd = fd_of(mhd);
 	c->lingers = false;
 	c->exchange.peer = ip_of(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 	*context = c;
 	loop->open++;
-	http_connection_limit_opened(loop->service->limit, &c->exchange.peer);
-	metrics_add(loop->service->metrics.connections, 1);
-	http_connection_move(c, &loop->receiving, clock_steady_us(loop->service->config.clock));
+	http_connection_limit_opened(loop->shared->limit, &c->exchange.peer);
+	metrics_add(loop->shared->metrics.connections, 1);
+	http_connection_move(c, &loop->receiving, clock_steady_us(loop->shared->config.clock));
 }
 
-static void closed(struct http_loop *loop, struct http_connection *c)
+static void close_connection(struct http_loop *loop, struct http_connection *c)
 {
 	if (c->lingers)
 		http_linger_add(&loop->linger, c->fd, loop->now_us);
 	http_connection_move(c, NULL, 0);
 	loop->open--;
-	http_connection_limit_closed(loop->service->limit, &c->exchange.peer);
-	metrics_add(loop->service->metrics.connections, -1);
+	http_connection_limit_closed(loop->shared->limit, &c->exchange.peer);
+	metrics_add(loop->shared->metrics.connections, -1);
 	if (http_exchange_is_abandoned(&c->exchange)) {
-		http_connection_give_up(c);
+		http_connection_unref(c);
 		return;
 	}
 	c->next = loop->spare;
@@ -105,21 +105,21 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		opened(arg, mhd, context);
+		open_connection(arg, mhd, context);
 	else
-		closed(arg, *context);
+		close_connection(arg, *context);
 }
 
 static void *on_request_line(void *arg, const char *target, struct MHD_Connection *mhd)
 {
 	struct http_loop *loop = arg;
 	struct http_connection *c = connection_of(mhd);
-	http_exchange_begin(&c->exchange, mhd, target, loop->service->config.clock);
+	http_exchange_begin(&c->exchange, mhd, target, loop->shared->config.clock);
 	if (c->list == &loop->idle)
 		http_connection_move(c, &loop->receiving, c->exchange.arrived_steady_us);
-	size_t max = loop->service->config.target_bytes_max;
-	if (!http_guard_takes_target(c->exchange.target, c->exchange.target_len, max)) {
-		http_request_refuse_on_socket(c, MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
+	size_t max = loop->shared->config.target_bytes_max;
+	if (!http_guard_accepts_target(c->exchange.target, c->exchange.target_len, max)) {
+		http_request_reject_on_socket(c, MHD_HTTP_URI_TOO_LONG, "The request's target is too long.");
 		shutdown(c->fd, SHUT_WR);
 	}
 	return c;
@@ -143,8 +143,8 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context, 
 	http_connection_move(c, &loop->idle, loop->now_us);
 }
 
-/* Paths and queries are handed over raw. */
-static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text)
+/* The unescape callback: paths and queries stay raw. */
+static size_t keep_raw(void *arg, struct MHD_Connection *mhd, char *text)
 {
 	(void)arg;
 	(void)mhd;
@@ -152,13 +152,13 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text)
 }
 
 /*
- * The connection whose head the library is judging right now: complete, but not handed over. One whose head the library
- * has refused half-way, and answers itself, has no size of a head.
+ * Finds the connection whose complete head the library is checking now and has not passed to us. A
+ * head that the library rejected before its end has no size; the library answers that one itself.
  */
-static struct http_connection *being_judged(struct http_loop *loop)
+static struct http_connection *find_unreported_head(struct http_loop *loop)
 {
 	for (struct http_connection *c = loop->receiving.first; c != NULL; c = c->next) {
-		if (!c->exchange.begun || c->exchange.checked || c->exchange.refused)
+		if (!c->exchange.is_begun || c->exchange.is_checked || c->exchange.is_rejected)
 			continue;
 		const union MHD_ConnectionInfo *info =
 			MHD_get_connection_info(c->exchange.mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -169,45 +169,45 @@ static struct http_connection *being_judged(struct http_loop *loop)
 }
 
 /*
- * What the library refuses itself while it judges a complete head (a malformed Content-Length, cookies that do not
- * fit), it refuses before any call of ours, and it sends the head of that answer twice (0.9.75). Only its log tells
- * us in time: we answer instead, and leave it nothing to write to.
+ * The library rejects some complete heads before it calls us (a malformed Content-Length, cookies
+ * that do not fit), and 0.9.75 sends the head of that response twice. Only its log message arrives
+ * in time: we write the response instead, and shut the socket for writing.
  */
 static void on_library_message(void *arg, const char *format, va_list values)
 {
 	if (strncmp(format, "Error processing request (HTTP response code is %u", 50) != 0)
 		return;
-	struct http_connection *c = being_judged(arg);
+	struct http_connection *c = find_unreported_head(arg);
 	if (c == NULL)
 		return;
-	http_request_refuse_on_socket(c, va_arg(values, unsigned), "The request's headers are malformed.");
+	http_request_reject_on_socket(c, va_arg(values, unsigned), "The request's headers are malformed.");
 	shutdown(c->fd, SHUT_WR);
 }
 
 static struct MHD_Daemon *start_daemon(struct http_loop *loop)
 {
-	const struct http_server_config *config = &loop->service->config;
+	const struct http_server_config *config = &loop->shared->config;
 	unsigned connections = (unsigned)config->connections + CONNECTION_SLACK;
 	return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, on_accept, loop,
 	                        on_access, loop, MHD_OPTION_EXTERNAL_LOGGER, on_library_message, loop,
 	                        MHD_OPTION_LISTEN_SOCKET, loop->listen_fd, MHD_OPTION_CONNECTION_LIMIT, connections,
 	                        MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	                        config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_ANSWER,
+	                        config->head_bytes_max * MEMORY_PER_HEAD_BYTE + MEMORY_FOR_RESPONSE,
 	                        MHD_OPTION_CONNECTION_TIMEOUT, 0U, MHD_OPTION_NOTIFY_CONNECTION, on_connection, loop,
 	                        MHD_OPTION_URI_LOG_CALLBACK, on_request_line, loop, MHD_OPTION_NOTIFY_COMPLETED,
-	                        on_completed, loop, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+	                        on_completed, loop, MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, NULL, MHD_OPTION_END);
 }
 
-/* Closes connections whose time is over; every list is ordered by time. */
+/* Closes connections past their deadline. Every list is ordered by time. */
 static void expire(struct http_loop *loop)
 {
-	const struct http_server_config *config = &loop->service->config;
+	const struct http_server_config *config = &loop->shared->config;
 	int64_t oldest_us = loop->now_us - config->header_deadline_ms * CLOCK_US_PER_MS;
 	struct http_connection *c;
 	while ((c = http_connection_oldest(&loop->receiving, oldest_us)) != NULL) {
-		metrics_add(loop->service->metrics.late, 1);
-		if (c->exchange.begun)
-			http_request_refuse_on_socket(c, MHD_HTTP_REQUEST_TIMEOUT,
+		metrics_add(loop->shared->metrics.late, 1);
+		if (c->exchange.is_begun)
+			http_request_reject_on_socket(c, MHD_HTTP_REQUEST_TIMEOUT,
 			                              "The request did not arrive in time.");
 		http_connection_move(c, &loop->busy, loop->now_us);
 		http_connection_cut(c);
@@ -218,17 +218,17 @@ static void expire(struct http_loop *loop)
 		http_connection_cut(c);
 	}
 	while ((c = http_connection_oldest(&loop->streaming, oldest_us)) != NULL) {
-		metrics_add(loop->service->metrics.late, 1);
+		metrics_add(loop->shared->metrics.late, 1);
 		http_connection_move(c, &loop->busy, loop->now_us);
 		http_connection_cut(c);
 	}
 }
 
-/* Cuts the connections of a list whose peers have sent nothing that waits for an answer. */
-static void cut_silent(struct http_connection_list *list)
+/* Cuts the connections of a list that have no request and no unread input. */
+static void cut_without_input(struct http_connection_list *list)
 {
 	for (struct http_connection *c = list->first; c != NULL; c = c->next)
-		if (!c->exchange.begun && !http_connection_has_input(c))
+		if (!c->exchange.is_begun && !http_connection_has_input(c))
 			http_connection_cut(c);
 }
 
@@ -238,7 +238,10 @@ static void cut_all(struct http_connection_list *list)
 		http_connection_cut(c);
 }
 
-/* Connections that the kernel has completed are accepted before the door is shut, so that nobody is reset. */
+/*
+ * Accepts the connections that the kernel has completed before it stops listening, so no peer is
+ * reset.
+ */
 static void stop_listening(struct http_loop *loop)
 {
 	struct pollfd listener = { .fd = loop->listen_fd, .events = POLLIN };
@@ -252,15 +255,15 @@ static void stop_listening(struct http_loop *loop)
 
 static void drain(struct http_loop *loop)
 {
-	if (!loop->draining) {
-		loop->draining = true;
-		loop->drain_until_us = loop->now_us + atomic_load(&loop->service->drain_ms) * CLOCK_US_PER_MS;
+	if (!loop->is_draining) {
+		loop->is_draining = true;
+		loop->drain_until_us = loop->now_us + atomic_load(&loop->shared->drain_ms) * CLOCK_US_PER_MS;
 		stop_listening(loop);
-		cut_silent(&loop->receiving);
-		cut_silent(&loop->idle);
+		cut_without_input(&loop->receiving);
+		cut_without_input(&loop->idle);
 	}
 	if (loop->now_us >= loop->drain_until_us) {
-		atomic_store(&loop->service->given_up, true);
+		atomic_store(&loop->shared->drain_expired, true);
 		cut_all(&loop->receiving);
 		cut_all(&loop->idle);
 		cut_all(&loop->busy);
@@ -268,121 +271,121 @@ static void drain(struct http_loop *loop)
 	}
 }
 
-static int64_t earlier(int64_t a, int64_t b)
+static int64_t min_us(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
 static int sleep_ms(const struct http_loop *loop)
 {
-	const struct http_server_config *config = &loop->service->config;
+	const struct http_server_config *config = &loop->shared->config;
 	MHD_UNSIGNED_LONG_LONG library_ms;
 	bool has_work = MHD_get_timeout(loop->daemon, &library_ms) == MHD_YES && library_ms == 0;
-	if (has_work && loop->in_line == 0)
+	if (has_work && loop->polled_count == 0)
 		return 0;
 	int64_t until_us = http_linger_deadline(&loop->linger);
 	if (loop->receiving.first != NULL)
-		until_us = earlier(until_us,
+		until_us = min_us(until_us,
 		                   loop->receiving.first->since_us + config->header_deadline_ms * CLOCK_US_PER_MS);
 	if (loop->idle.first != NULL)
-		until_us = earlier(until_us, loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
+		until_us = min_us(until_us, loop->idle.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
 	if (loop->streaming.first != NULL)
-		until_us = earlier(until_us, loop->streaming.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
-	if (loop->draining)
-		until_us = earlier(until_us, loop->drain_until_us);
-	if (config->guest != NULL)
-		until_us = earlier(until_us, config->guest->deadline_us(loop->guest_state));
+		until_us = min_us(until_us, loop->streaming.first->since_us + config->idle_ms * CLOCK_US_PER_MS);
+	if (loop->is_draining)
+		until_us = min_us(until_us, loop->drain_until_us);
+	if (config->loop_hook != NULL)
+		until_us = min_us(until_us, config->loop_hook->deadline_us(loop->hook_state));
 	if (until_us <= loop->now_us)
-		return loop->draining ? 10 : 0;
+		return loop->is_draining ? 10 : 0;
 	int64_t ms = (until_us - loop->now_us) / CLOCK_US_PER_MS + 1;
-	return (int)earlier(ms, has_work ? LINE_MS_MAX : TURN_MS_MAX);
+	return (int)min_us(ms, has_work ? POLLED_TURN_MS_MAX : TURN_MS_MAX);
 }
 
-/* Whether the guest's descriptor has something to be read. */
-static bool is_readable(const struct pollfd *entry)
+static bool has_input(const struct pollfd *entry)
 {
 	return (entry->revents & (POLLIN | POLLERR | POLLHUP)) != 0;
 }
 
 static void wait_for_events(struct http_loop *loop)
 {
-	const struct http_guest *guest = loop->service->config.guest;
+	const struct http_guest *hook = loop->shared->config.loop_hook;
 	struct pollfd entries[3 + HTTP_LINGER_MAX] = {
 		{ .fd = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, .events = POLLIN },
 		{ .fd = loop->wake_fd, .events = POLLIN },
 		{ .fd = -1 },
 	};
-	if (guest != NULL)
-		entries[2].fd = guest->descriptor(loop->guest_state, &entries[2].events);
+	if (hook != NULL)
+		entries[2].fd = hook->descriptor(loop->hook_state, &entries[2].events);
 	size_t count = 3 + http_linger_poll_entries(&loop->linger, entries + 3);
 	poll(entries, count, sleep_ms(loop));
 	if (entries[1].revents & POLLIN) {
 		uint64_t wakes;
 		if (read(loop->wake_fd, &wakes, sizeof(wakes)) < 0)
-			log_debug(loop->service->config.log, "http_wake_was_empty");
+			log_debug(loop->shared->config.log, "http_wakeup_read_failed");
 		/*
-		 * After the reading, or a wake in between would be read away and leave woken set: nobody would write
-		 * again. Before what woke us is looked at, so that whoever finds it set now has come in time.
+		 * Cleared after the read: otherwise this read could consume a later wake-up while
+		 * is_woken stays set, and no thread would write again. Cleared before the work is
+		 * looked at, so a thread that still finds it set has published its work in time.
 		 */
-		atomic_store(&loop->woken, false);
+		atomic_store(&loop->is_woken, false);
 	}
-	if (guest != NULL)
-		guest->receive(loop->guest_state, is_readable(&entries[2]));
+	if (hook != NULL)
+		hook->before_requests(loop->hook_state, has_input(&entries[2]));
 }
 
-static void turn(struct http_loop *loop)
+static void run_turn(struct http_loop *loop)
 {
 	wait_for_events(loop);
-	loop->now_us = clock_steady_us(loop->service->config.clock);
+	loop->now_us = clock_steady_us(loop->shared->config.clock);
 	MHD_run(loop->daemon);
-	if (loop->service->config.guest != NULL)
-		loop->service->config.guest->send(loop->guest_state);
+	if (loop->shared->config.loop_hook != NULL)
+		loop->shared->config.loop_hook->after_requests(loop->hook_state);
 	expire(loop);
 	if (loop->linger.count > 0)
 		http_linger_run(&loop->linger, loop->now_us);
-	if (atomic_load_explicit(&loop->service->draining, memory_order_relaxed))
+	if (atomic_load_explicit(&loop->shared->is_draining, memory_order_relaxed))
 		drain(loop);
 }
 
-static void *run(void *arg)
+static void *run_loop(void *arg)
 {
 	struct http_loop *loop = arg;
-	const struct http_guest *guest = loop->service->config.guest;
+	const struct http_guest *hook = loop->shared->config.loop_hook;
 	scheduling_take_short_turns();
-	if (guest != NULL)
-		loop->guest_state = guest->enter(guest->ctx);
-	while (!loop->draining || loop->open > 0)
-		turn(loop);
-	if (guest != NULL)
-		guest->leave(loop->guest_state);
-	/* whoever has just resumed the last exchange may still be waking the daemon */
+	if (hook != NULL)
+		loop->hook_state = hook->start(hook->ctx);
+	while (!loop->is_draining || loop->open > 0)
+		run_turn(loop);
+	if (hook != NULL)
+		hook->stop(loop->hook_state);
+	/* a thread that has just resumed the last exchange may still be waking the daemon */
 	while (atomic_load(&loop->resumers) > 0)
 		sched_yield();
 	MHD_stop_daemon(loop->daemon);
 	return NULL;
 }
 
-enum err http_loop_start(struct http_loop *loop, struct http_service *service, size_t index, int listen_fd)
+enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index, int listen_fd)
 {
-	*loop = (struct http_loop){ .service = service, .index = index, .listen_fd = listen_fd };
-	loop->now_us = clock_steady_us(service->config.clock);
+	*loop = (struct http_loop){ .shared = shared, .index = index, .listen_fd = listen_fd };
+	loop->now_us = clock_steady_us(shared->config.clock);
 	http_request_id_init(&loop->ids);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	loop->daemon = loop->wake_fd < 0 ? NULL : start_daemon(loop);
 	if (loop->daemon == NULL) {
-		log_error(service->config.log, "http_loop_failed", LOG_TEXT("server", service->config.name));
+		log_error(shared->config.log, "http_loop_failed", LOG_TEXT("server", shared->config.name));
 		if (loop->wake_fd >= 0)
 			close(loop->wake_fd);
 		close(listen_fd);
 		return ERR_UNAVAILABLE;
 	}
-	if (pthread_create(&loop->thread, NULL, run, loop) != 0) {
+	if (pthread_create(&loop->thread, NULL, run_loop, loop) != 0) {
 		MHD_stop_daemon(loop->daemon);
 		close(loop->wake_fd);
 		return ERR_UNAVAILABLE;
 	}
 	char name[16];
-	snprintf(name, sizeof(name), "%.10s-%u", service->config.name, (unsigned)index % 1000);
+	snprintf(name, sizeof(name), "%.10s-%u", shared->config.name, (unsigned)index % 1000);
 	pthread_setname_np(loop->thread, name);
 	return OK;
 }
@@ -390,8 +393,8 @@ enum err http_loop_start(struct http_loop *loop, struct http_service *service, s
 void http_loop_wake(struct http_loop *loop)
 {
 	uint64_t one = 1;
-	if (!atomic_exchange(&loop->woken, true) && write(loop->wake_fd, &one, sizeof(one)) < 0)
-		log_debug(loop->service->config.log, "http_wake_was_full");
+	if (!atomic_exchange(&loop->is_woken, true) && write(loop->wake_fd, &one, sizeof(one)) < 0)
+		log_debug(loop->shared->config.log, "http_wakeup_write_failed");
 }
 
 void http_loop_join(struct http_loop *loop)

@@ -15,7 +15,7 @@ static int hex_digit(char c)
 	return -1;
 }
 
-/* One decoded byte at *at; -1 for a broken escape. Moves *at past it. */
+/* Decodes one byte at *at and moves *at past it. -1: a malformed escape. */
 static int decode_next(const char *text, size_t len, size_t *at)
 {
 	char c = text[(*at)++];

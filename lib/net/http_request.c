@@ -1,58 +1,66 @@
-#include "lib/net/http_request.h"
-
 #include <microhttpd.h>
 #include <string.h>
 
-#include "lib/net/http_answer.h"
 #include "lib/net/http_guard.h"
-#include "lib/net/http_loop.h"
+#include "lib/net/http_internal.h"
 
 static const struct http_server_config *config_of(const struct http_exchange *x)
 {
-	return &x->loop->service->config;
+	return &x->loop->shared->config;
 }
 
-static void write_refusal(struct http_exchange *x, unsigned status, const char *detail)
+/* Replaces what was written of the response by the service's error response. */
+static void write_error_response(struct http_exchange *x, unsigned status, const char *detail)
 {
-	http_exchange_reset_answer(x);
+	http_exchange_reset_response(x);
 	x->status = status;
 	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
 		http_exchange_add_fixed_header(x, "Retry-After", "1");
-	config_of(x)->refusal(config_of(x)->ctx, x, status, detail);
+	config_of(x)->error_response(config_of(x)->ctx, x, status, detail);
 }
 
-static void tell(struct http_exchange *x)
+static void count_response(const struct http_metrics *m, unsigned status, int64_t duration_us)
+{
+	unsigned class = status / 100;
+	metrics_add(class < HTTP_METRICS_CLASSES ? m->responses[class] : NULL, 1);
+	metrics_observe(m->seconds, (double)duration_us / (double)CLOCK_US_PER_S);
+}
+
+static void report_response(struct http_exchange *x)
 {
 	const struct http_server_config *config = config_of(x);
 	int64_t duration_us = clock_steady_us(config->clock) - x->arrived_steady_us;
-	http_metrics_answered(&x->loop->service->metrics, x->status, duration_us);
+	count_response(&x->loop->shared->metrics, x->status, duration_us);
 	if (config->observer != NULL)
 		config->observer(config->ctx, x, x->status, duration_us);
 }
 
-static bool send_answer(struct http_exchange *x)
+static bool send_response(struct http_exchange *x)
 {
-	x->closes = x->closes || x->loop->draining ||
-	            atomic_load_explicit(&x->loop->service->is_leaving, memory_order_relaxed);
-	if (http_answer_queue(x) != OK) {
-		log_error(config_of(x)->log, "http_answer_failed", LOG_INT("status", x->status),
+	x->closes = x->closes || x->loop->is_draining ||
+	            atomic_load_explicit(&x->loop->shared->is_lame_duck, memory_order_relaxed);
+	if (http_response_queue(x) != OK) {
+		log_error(config_of(x)->log, "http_response_failed", LOG_INT("status", x->status),
 		          LOG_TEXT("request_id", x->request_id));
-		write_refusal(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The answer could not be sent.");
-		if (http_answer_queue(x) != OK)
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The response could not be sent.");
+		if (http_response_queue(x) != OK)
 			return false;
 	}
-	tell(x);
+	report_response(x);
 	return true;
 }
 
-/* Refuses a request that has not been read to its end: the connection cannot go on. */
-static bool refuse_unread(struct http_connection *c, unsigned status, const char *detail)
+/*
+ * Rejects a request whose body is unread. The connection ends, because its next request cannot be
+ * found.
+ */
+static bool reject_unread(struct http_connection *c, unsigned status, const char *detail)
 {
 	struct http_exchange *x = &c->exchange;
 	x->closes = true;
 	c->lingers = true;
-	write_refusal(x, status, detail);
-	return send_answer(x);
+	write_error_response(x, status, detail);
+	return send_response(x);
 }
 
 static enum http_method method_of(const char *name)
@@ -70,7 +78,7 @@ static enum http_method method_of(const char *name)
 	return HTTP_OTHER;
 }
 
-static void name_request(struct http_exchange *x, const char *given)
+static void set_request_id(struct http_exchange *x, const char *given)
 {
 	if (given != NULL && http_request_id_is_valid(given))
 		memcpy(x->request_id, given, strlen(given) + 1);
@@ -78,7 +86,10 @@ static void name_request(struct http_exchange *x, const char *given)
 		http_request_id_next(&x->loop->ids, x->request_id);
 }
 
-/* Anybody else could write lines into our logs, and into other people's traces. */
+/*
+ * Only trusted proxies may name a trace: any other peer could write into our logs and into foreign
+ * traces.
+ */
 static void join_trace(struct http_exchange *x, const char *given)
 {
 	if (given != NULL && config_of(x)->trusted != NULL && client_ip_ranges_contain(config_of(x)->trusted, &x->peer))
@@ -103,10 +114,10 @@ static size_t body_bytes_max(struct http_exchange *x)
 }
 
 /* The head has arrived. */
-static bool begin(struct http_connection *c, const char *url, const char *method, const char *version)
+static bool begin_request(struct http_connection *c, const char *url, const char *method, const char *version)
 {
 	struct http_exchange *x = &c->exchange;
-	x->checked = true;
+	x->is_checked = true;
 	x->method_name = method;
 	x->method = method_of(method);
 	struct http_guard_head head = {
@@ -118,67 +129,68 @@ static bool begin(struct http_connection *c, const char *url, const char *method
 		.head_len = head_len_of(x->mhd),
 		.head_bytes_max = config_of(x)->head_bytes_max,
 	};
-	struct http_guard_verdict verdict = http_guard_check(x->mhd, &head);
-	name_request(x, verdict.status == 0 ? verdict.request_id : http_exchange_header(x, "X-Request-Id"));
-	if (verdict.status != 0)
-		return refuse_unread(c, verdict.status, verdict.detail);
-	join_trace(x, verdict.traceparent);
+	struct http_guard_result head_result = http_guard_check(x->mhd, &head);
+	set_request_id(x, head_result.status == 0 ? head_result.request_id : http_exchange_header(x, "X-Request-Id"));
+	if (head_result.status != 0)
+		return reject_unread(c, head_result.status, head_result.detail);
+	join_trace(x, head_result.traceparent);
 	if (!http_exchange_set_path(x, url))
-		return refuse_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
-	if (verdict.is_chunked && config_of(x)->needs_length)
-		return refuse_unread(c, MHD_HTTP_LENGTH_REQUIRED, "The request's body has no Content-Length.");
+		return reject_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
+	if (head_result.is_chunked && config_of(x)->needs_length)
+		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED, "The request's body has no Content-Length.");
 	x->body_bytes_max = body_bytes_max(x);
-	if (verdict.content_length > x->body_bytes_max)
-		return refuse_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+	if (head_result.content_length > x->body_bytes_max)
+		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return true;
 }
 
-void http_request_refuse_on_socket(struct http_connection *c, unsigned status, const char *detail)
+void http_request_reject_on_socket(struct http_connection *c, unsigned status, const char *detail)
 {
 	struct http_exchange *x = &c->exchange;
 	if (x->request_id[0] == '\0')
-		name_request(x, http_exchange_header(x, "X-Request-Id"));
-	x->refused = true;
+		set_request_id(x, http_exchange_header(x, "X-Request-Id"));
+	x->is_rejected = true;
 	c->lingers = true;
-	write_refusal(x, status, detail);
-	http_answer_send_raw(x, c->fd);
-	tell(x);
+	write_error_response(x, status, detail);
+	http_response_send_raw(x, c->fd);
+	report_response(x);
 }
 
 /*
- * While a body arrives the library cannot queue an answer. One that grows too large (only a chunked one can), or for
- * which there is no memory left, is answered on the socket, past the library.
+ * The library cannot queue a response while a body arrives. So a body that grows too large (only a
+ * chunked one can), or that has no memory left, is rejected on the socket.
  */
-static bool take_body(struct http_connection *c, const char *upload, size_t *upload_len)
+static bool receive_body(struct http_connection *c, const char *upload, size_t *upload_len)
 {
 	struct http_exchange *x = &c->exchange;
 	bool fits = *upload_len <= x->body_bytes_max - x->body.len;
-	bool is_taken = fits && http_exchange_add_body(x, upload, *upload_len);
+	bool is_added = fits && http_exchange_add_body(x, upload, *upload_len);
 	*upload_len = 0;
-	if (is_taken)
+	if (is_added)
 		return true;
 	http_exchange_drop_body(x);
 	if (fits)
-		http_request_refuse_on_socket(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-		                              "Too many large bodies are being received.");
+		http_request_reject_on_socket(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+		                              "The server is receiving too many large bodies. Try again later.");
 	else
-		http_request_refuse_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+		http_request_reject_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
 	return false;
 }
 
 /*
- * Suspends the connection until http_exchange_resume, which may have come already or come right now from another
- * thread: phase decides who wakes it. From here on x belongs to whoever completes it.
+ * Suspends the connection until http_exchange_resume, which may already have run or may run now in
+ * another thread. The phase decides which thread wakes the connection. From here on x belongs to
+ * the thread that completes it.
  */
-static bool park(struct http_exchange *x)
+static bool suspend(struct http_exchange *x)
 {
 	if (atomic_load(&x->phase) == HTTP_PHASE_RESUMED)
-		return send_answer(x);
+		return send_response(x);
 	struct http_loop *loop = x->loop;
 	void *mhd = x->mhd;
 	MHD_suspend_connection(mhd);
 	int running = HTTP_PHASE_RUNNING;
-	if (!atomic_compare_exchange_strong(&x->phase, &running, HTTP_PHASE_PARKED)) {
+	if (!atomic_compare_exchange_strong(&x->phase, &running, HTTP_PHASE_SUSPENDED)) {
 		MHD_resume_connection(mhd);
 		http_loop_wake(loop);
 	}
@@ -186,15 +198,16 @@ static bool park(struct http_exchange *x)
 }
 
 /*
- * As park, for whom this very thread will resume: the library asks for the answer again in each turn until it is there.
+ * For an exchange that this thread itself will resume: the library asks for the response in each
+ * turn until it is complete. That saves the system calls of suspend.
  */
-static bool stay_in_line(struct http_exchange *x)
+static bool poll_until_resumed(struct http_exchange *x)
 {
 	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_RESUMED)
-		return send_answer(x);
-	atomic_store_explicit(&x->phase, HTTP_PHASE_IN_LINE, memory_order_relaxed);
-	x->in_line = true;
-	x->loop->in_line++;
+		return send_response(x);
+	atomic_store_explicit(&x->phase, HTTP_PHASE_POLLED, memory_order_relaxed);
+	x->is_polled = true;
+	x->loop->polled_count++;
 	return true;
 }
 
@@ -204,68 +217,70 @@ static void run_on_worker(void *arg)
 	const struct http_server_config *config = config_of(x);
 	x->on_worker = true;
 	enum http_progress progress = HTTP_ANSWERED;
-	if (atomic_load(&x->loop->service->given_up))
-		write_refusal(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The server is shutting down.");
+	if (atomic_load(&x->loop->shared->drain_expired))
+		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The server is shutting down.");
 	else
 		progress = config->handler(config->ctx, x);
 	if (progress == HTTP_PENDING)
 		return;
 	if (progress != HTTP_ANSWERED) {
-		log_error(config->log, "http_handler_blocks_twice", LOG_TEXT("request_id", x->request_id));
-		write_refusal(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
+		log_error(config->log, "http_handler_requests_worker_twice", LOG_TEXT("request_id", x->request_id));
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
 	}
 	http_exchange_resume(x);
 }
 
-static bool hand_to_worker(struct http_exchange *x)
+static bool submit_to_worker(struct http_exchange *x)
 {
-	struct worker_pool *workers = x->loop->service->workers;
+	struct worker_pool *workers = x->loop->shared->workers;
 	if (workers == NULL) {
-		log_error(config_of(x)->log, "http_handler_blocks_without_workers");
-		write_refusal(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
-		return send_answer(x);
+		log_error(config_of(x)->log, "http_handler_needs_workers");
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
+		return send_response(x);
 	}
 	if (worker_pool_submit(workers, run_on_worker, x) == OK)
-		return park(x);
-	write_refusal(x, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many requests are waiting.");
-	return send_answer(x);
+		return suspend(x);
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many requests are waiting. Try again later.");
+	return send_response(x);
 }
 
-/* The request is complete: runs the handler, or takes up the answer of the one that has waited. */
-static bool answer(struct http_connection *c)
+/*
+ * The request is complete: runs the handler, or sends the response of a handler that has finished.
+ */
+static bool respond(struct http_connection *c)
 {
 	struct http_exchange *x = &c->exchange;
-	if (x->queued)
+	if (x->is_queued)
 		return true;
 	int phase = atomic_load(&x->phase);
-	if (phase == HTTP_PHASE_IN_LINE)
+	if (phase == HTTP_PHASE_POLLED)
 		return true;
 	if (phase == HTTP_PHASE_RESUMED) {
-		http_exchange_step_out(x);
-		return send_answer(x);
+		http_exchange_stop_polling(x);
+		return send_response(x);
 	}
 	http_connection_move(c, &x->loop->busy, x->arrived_steady_us);
 	switch (config_of(x)->handler(config_of(x)->ctx, x)) {
 	case HTTP_BLOCKS:
-		return hand_to_worker(x);
+		return submit_to_worker(x);
 	case HTTP_PENDING:
-		return park(x);
+		return suspend(x);
 	case HTTP_PENDING_HERE:
-		return stay_in_line(x);
+		return poll_until_resumed(x);
 	case HTTP_ANSWERED:
 		break;
 	}
-	return send_answer(x);
+	return send_response(x);
 }
 
 bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
                           const char *upload, size_t *upload_len)
 {
-	if (c->exchange.refused)
+	if (c->exchange.is_rejected)
 		return false;
-	if (!c->exchange.checked)
-		return begin(c, url, method, version);
+	if (!c->exchange.is_checked)
+		return begin_request(c, url, method, version);
 	if (*upload_len > 0)
-		return take_body(c, upload, upload_len);
-	return answer(c);
+		return receive_body(c, upload, upload_len);
+	return respond(c);
 }

@@ -11,7 +11,7 @@ void http_request_id_init(struct http_request_id_source *source)
 	entropy_fill(&source->origin, sizeof(source->origin));
 }
 
-/* The finaliser of splitmix64: a bijection, so that a source never repeats itself. */
+/* The finaliser of splitmix64. It is a bijection, so a source never repeats an id. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);

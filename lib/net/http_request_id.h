@@ -1,6 +1,6 @@
 /*
- * One thread at a time per source. Private to the http_* files: names for requests, cheap to make and not repeated by
- * any process. They are not secret and may be guessed.
+ * One thread at a time per source. Private to the http_* files. Request ids: cheap, and unique
+ * across processes. They are not secret and can be guessed.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_REQUEST_ID_H
 #define WAYMARK_LIB_NET_HTTP_REQUEST_ID_H

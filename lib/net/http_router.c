@@ -14,8 +14,8 @@ const char *http_router_method_name(enum http_method method)
 	return method_names[method];
 }
 
-/* True when the segment of the path fits that of the pattern; a "{name}" is copied to params. */
-static bool segment_fits(const char *pattern, size_t pattern_len, const char *path, size_t path_len, size_t *param,
+/* Whether a path segment matches a pattern segment. The value of a "{name}" is copied to params. */
+static bool segment_matches(const char *pattern, size_t pattern_len, const char *path, size_t path_len, size_t *param,
                          char params[][HTTP_ROUTER_PARAM_SIZE])
 {
 	if (pattern_len == 0 || pattern[0] != '{')
@@ -27,7 +27,7 @@ static bool segment_fits(const char *pattern, size_t pattern_len, const char *pa
 	return true;
 }
 
-static bool path_fits(const char *pattern, const char *path, char params[][HTTP_ROUTER_PARAM_SIZE])
+static bool path_matches(const char *pattern, const char *path, char params[][HTTP_ROUTER_PARAM_SIZE])
 {
 	size_t param = 0;
 	while (*pattern == '/' && *path == '/') {
@@ -35,7 +35,7 @@ static bool path_fits(const char *pattern, const char *path, char params[][HTTP_
 		path++;
 		size_t pattern_len = strcspn(pattern, "/");
 		size_t path_len = strcspn(path, "/");
-		if (!segment_fits(pattern, pattern_len, path, path_len, &param, params))
+		if (!segment_matches(pattern, pattern_len, path, path_len, &param, params))
 			return false;
 		pattern += pattern_len;
 		path += path_len;
@@ -58,7 +58,7 @@ enum err http_router_find(const struct http_route *routes, size_t count, enum ht
 	unsigned allowed = 0;
 	for (size_t i = 0; i < count; i++) {
 		char params[HTTP_ROUTER_PARAMS_MAX][HTTP_ROUTER_PARAM_SIZE] = { { 0 } };
-		if (!path_fits(routes[i].pattern, path, params))
+		if (!path_matches(routes[i].pattern, path, params))
 			continue;
 		if (routes[i].method == wanted) {
 			*match = (struct http_match){ .route = &routes[i] };

@@ -7,32 +7,53 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/http_listener.h"
-#include "lib/net/http_loop.h"
+#include "lib/net/http_internal.h"
 
 #define LOOPS_MAX 64
 #define HEAD_BYTES_MAX 8192
 #define TARGET_BYTES_MAX 4096
 
 struct http_server {
-	struct http_service service;
+	struct http_shared shared;
 	uint16_t port;
 	size_t loop_count;
 	struct http_loop *loops;
 };
 
+static void register_metrics(struct http_metrics *m, struct metrics *metrics)
+{
+	static const char *const classes[HTTP_METRICS_CLASSES] = {
+		NULL, NULL, "code=\"2xx\"", "code=\"3xx\"", "code=\"4xx\"", "code=\"5xx\"",
+	};
+	if (metrics == NULL)
+		return;
+	for (unsigned i = 2; i < HTTP_METRICS_CLASSES; i++)
+		m->responses[i] = metrics_counter(metrics, "waymark_http_requests_total",
+		                                  "Responses sent, by class of status.", classes[i]);
+	m->seconds = metrics_histogram(metrics, "waymark_http_request_seconds",
+	                               "Time from the request line to the queued response.", NULL,
+	                               metrics_latency_bounds, metrics_latency_bound_count);
+	m->connections = metrics_gauge(metrics, "waymark_http_connections", "Open connections.", NULL);
+	m->refused_connections = metrics_counter(metrics, "waymark_http_connections_refused_total",
+	                                         "Connections closed on accept because a limit was reached.", NULL);
+	m->late = metrics_counter(metrics, "waymark_http_connections_late_total",
+	                          "Connections closed because a request or its reader was too slow.", NULL);
+	m->queued = metrics_gauge(metrics, "waymark_http_queued_requests", "Requests waiting for a worker.", NULL);
+}
+
 static void free_server(struct http_server *s)
 {
-	if (s->service.workers != NULL)
-		worker_pool_free(s->service.workers);
-	http_connection_limit_free(s->service.limit);
+	if (s->shared.workers != NULL)
+		worker_pool_free(s->shared.workers);
+	http_connection_limit_free(s->shared.limit);
 	free(s->loops);
 	free(s);
 }
 
 static void stop_loops(struct http_server *s, int64_t drain_ms)
 {
-	atomic_store(&s->service.drain_ms, drain_ms);
-	atomic_store(&s->service.draining, true);
+	atomic_store(&s->shared.drain_ms, drain_ms);
+	atomic_store(&s->shared.is_draining, true);
 	for (size_t i = 0; i < s->loop_count; i++)
 		http_loop_wake(&s->loops[i]);
 	for (size_t i = 0; i < s->loop_count; i++)
@@ -42,7 +63,7 @@ static void stop_loops(struct http_server *s, int64_t drain_ms)
 static enum err start_loops(struct http_server *s, const int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		enum err err = http_loop_start(&s->loops[i], &s->service, i, fds[i]);
+		enum err err = http_loop_start(&s->loops[i], &s->shared, i, fds[i]);
 		if (err != OK) {
 			for (size_t rest = i + 1; rest < count; rest++)
 				close(fds[rest]);
@@ -68,20 +89,19 @@ enum err http_server_start(const struct http_server_config *config, struct http_
 		return err;
 
 	struct http_server *s = mem_zero(sizeof(*s));
-	s->service.config = *config;
+	s->shared.config = *config;
 	if (config->head_bytes_max == 0)
-		s->service.config.head_bytes_max = HEAD_BYTES_MAX;
+		s->shared.config.head_bytes_max = HEAD_BYTES_MAX;
 	if (config->target_bytes_max == 0)
-		s->service.config.target_bytes_max = TARGET_BYTES_MAX;
-	s->service.bodies.max = config->bodies_bytes_max;
+		s->shared.config.target_bytes_max = TARGET_BYTES_MAX;
 	s->port = port;
 	s->loops = mem_array(loops, sizeof(*s->loops));
-	s->service.limit = http_connection_limit_new(config->connections, config->connections_per_ip, config->trusted);
+	s->shared.limit = http_connection_limit_new(config->connections, config->connections_per_ip, config->trusted);
 	if (config->workers > 0)
-		s->service.workers = worker_pool_new(config->name, config->workers, config->worker_queue);
-	http_metrics_init(&s->service.metrics, config->metrics);
-	if (s->service.workers)
-		worker_pool_show_queue(s->service.workers, s->service.metrics.queued);
+		s->shared.workers = worker_pool_new(config->name, config->workers, config->worker_queue);
+	register_metrics(&s->shared.metrics, config->metrics);
+	if (s->shared.workers)
+		worker_pool_show_queue(s->shared.workers, s->shared.metrics.queued);
 	err = start_loops(s, fds, loops);
 	if (err != OK) {
 		stop_loops(s, 0);
@@ -100,7 +120,7 @@ uint16_t http_server_port(const struct http_server *s)
 
 void http_server_give_notice(struct http_server *s, int64_t notice_ms)
 {
-	atomic_store(&s->service.is_leaving, true);
+	atomic_store(&s->shared.is_lame_duck, true);
 	struct timespec left = { .tv_sec = notice_ms / 1000, .tv_nsec = notice_ms % 1000 * 1000000 };
 	while (nanosleep(&left, &left) != 0 && errno == EINTR) {
 	}

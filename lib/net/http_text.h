@@ -1,5 +1,5 @@
 /*
- * Pure. Private to the http_* files: the characters of RFC 9110.
+ * Pure. Private to the http_* files. Character classes of RFC 9110.
  */
 #ifndef WAYMARK_LIB_NET_HTTP_TEXT_H
 #define WAYMARK_LIB_NET_HTTP_TEXT_H
@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A token (section 5.6.2), as methods and names of headers are; never empty. */
+/* A token (section 5.6.2), such as a method or a header name. False for "". */
 bool http_text_is_token(const char *text, size_t len);
 
-/* What may stand in a header's value: no control byte but the tab. */
+/* A header value: no control bytes except the tab. */
 bool http_text_is_value(const char *text, size_t len);
 
-/* What may stand in a request's target: no control byte and no space. */
+/* A request target: no control bytes and no spaces. */
 bool http_text_is_target(const char *text, size_t len);
 
-/* What may stand in Host: nothing that would end a URL's authority, no user info, no list. */
+/* A Host: nothing that ends a URL's authority, no user info, no list. */
 bool http_text_is_host(const char *text, size_t len);
 
 #endif

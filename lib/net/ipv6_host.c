@@ -15,7 +15,7 @@ static bool parse(const char *text, size_t len, struct in6_addr *out)
 	return strlen(inside) == len - 2 && inet_pton(AF_INET6, inside, out) == 1;
 }
 
-/* The first longest run of at least two zero pieces. */
+/* The first of the longest runs of at least two zero pieces. */
 static void find_zeroes(const uint16_t piece[static 8], size_t *begin, size_t *count)
 {
 	*begin = 8;
@@ -31,7 +31,7 @@ static void find_zeroes(const uint16_t piece[static 8], size_t *begin, size_t *c
 	}
 }
 
-/* inet_ntop writes some addresses with dots, browsers never do. */
+/* Not inet_ntop: it writes some addresses with dots, which browsers never do. */
 static void format(const struct in6_addr *address, char out[static IPV6_HOST_SIZE])
 {
 	uint16_t piece[8];

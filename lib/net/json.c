@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* jansson's names that would collide with ours are renamed while its header is read. */
+/* Renames those names of jansson's header that collide with ours. */
 #define json_type jansson_type
 #define JSON_NULL JANSSON_NULL
 #define JSON_REAL JANSSON_REAL
@@ -27,21 +27,21 @@ static json_t *node(const struct json *value)
 	return (json_t *)(uintptr_t)value;
 }
 
-/* jansson gives NULL when memory has run out; the project's rule for that is to abort. */
-static struct json *made(json_t *value)
+/* jansson returns NULL when out of memory. The project aborts then. */
+static struct json *check_allocated(json_t *value)
 {
 	if (value == NULL)
 		abort();
 	return (struct json *)value;
 }
 
-static void attached(int result)
+static void check_result(int result)
 {
 	if (result != 0)
 		abort();
 }
 
-/* The deepest nesting of brackets outside strings. jansson itself would follow 2,048 levels. */
+/* The deepest nesting of brackets outside strings. jansson's own limit is 2,048 levels. */
 static size_t depth_of(const char *text, size_t len)
 {
 	size_t depth = 0, deepest = 0;
@@ -65,7 +65,10 @@ static size_t depth_of(const char *text, size_t len)
 	return deepest;
 }
 
-/* jansson quotes the input after " near "; strangers' bytes do not belong into our answers. */
+/*
+ * jansson quotes the input after " near ". The reason must not repeat untrusted input, so it ends
+ * there.
+ */
 static void explain(const json_error_t *error, char reason[static JSON_REASON_SIZE])
 {
 	const char *near = strstr(error->text, " near ");
@@ -101,7 +104,7 @@ struct json *json_share(struct json *value)
 	return value;
 }
 
-/* Up to where each integer is a number of its own in what jansson reads 1.0 and 1e3 into. */
+/* jansson reads 1.0 and 1e3 as double, which represents every integer up to 2^53. */
 #define WHOLE_MAX 9007199254740992.0
 
 static bool is_whole(double number)
@@ -179,31 +182,31 @@ size_t json_next(const struct json *object, size_t cursor, const char **name, st
 
 struct json *json_new_object(void)
 {
-	return made(json_object());
+	return check_allocated(json_object());
 }
 
 struct json *json_new_array(void)
 {
-	return made(json_array());
+	return check_allocated(json_array());
 }
 
 static struct json *new_text(const char *text)
 {
 	if (text == NULL)
-		return made(json_null());
+		return check_allocated(json_null());
 	size_t len = strlen(text);
 	if (utf8_is_valid(text, len))
-		return made(json_stringn_nocheck(text, len));
+		return check_allocated(json_stringn_nocheck(text, len));
 	char *clean = mem_zero(len + 1);
 	size_t kept = utf8_copy_clean(text, len, clean, len + 1);
-	struct json *value = made(json_stringn_nocheck(clean, kept));
+	struct json *value = check_allocated(json_stringn_nocheck(clean, kept));
 	free(clean);
 	return value;
 }
 
 void json_set(struct json *object, const char *name, struct json *value)
 {
-	attached(json_object_set_new_nocheck(node(object), name, node(value)));
+	check_result(json_object_set_new_nocheck(node(object), name, node(value)));
 }
 
 void json_set_text(struct json *object, const char *name, const char *text)
@@ -213,22 +216,22 @@ void json_set_text(struct json *object, const char *name, const char *text)
 
 void json_set_int(struct json *object, const char *name, int64_t value)
 {
-	json_set(object, name, made(json_integer(value)));
+	json_set(object, name, check_allocated(json_integer(value)));
 }
 
 void json_set_real(struct json *object, const char *name, double value)
 {
-	json_set(object, name, made(isfinite(value) ? json_real(value) : json_null()));
+	json_set(object, name, check_allocated(isfinite(value) ? json_real(value) : json_null()));
 }
 
 void json_set_bool(struct json *object, const char *name, bool value)
 {
-	json_set(object, name, made(value ? json_true() : json_false()));
+	json_set(object, name, check_allocated(value ? json_true() : json_false()));
 }
 
 void json_set_null(struct json *object, const char *name)
 {
-	json_set(object, name, made(json_null()));
+	json_set(object, name, check_allocated(json_null()));
 }
 
 void json_set_time(struct json *object, const char *name, int64_t time_us)
@@ -244,7 +247,7 @@ void json_set_time(struct json *object, const char *name, int64_t time_us)
 
 void json_append(struct json *array, struct json *value)
 {
-	attached(json_array_append_new(node(array), node(value)));
+	check_result(json_array_append_new(node(array), node(value)));
 }
 
 void json_append_text(struct json *array, const char *text)
@@ -260,6 +263,6 @@ static int write_part(const char *bytes, size_t len, void *out)
 
 void json_write(const struct json *value, struct strbuf *out)
 {
-	attached(json_dump_callback(node(value), write_part, out,
+	check_result(json_dump_callback(node(value), write_part, out,
 	                            JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)));
 }

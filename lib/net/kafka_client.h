@@ -1,7 +1,7 @@
 /*
- * Safe from any thread. What producer, consumer and feed have in common: the settings that reach the brokers,
- * librdkafka's own log (whose lines go to ours), and whether a broker is connected. For kafka_producer, kafka_consumer
- * and kafka_feed.
+ * Safe from any thread. What all librdkafka instances of this room share: the settings that reach
+ * the brokers, librdkafka's log lines (forwarded to our log), and whether a broker is connected.
+ * Used by kafka_producer, kafka_consumer, kafka_feed and kafka_topics.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_CLIENT_H
 #define WAYMARK_LIB_NET_KAFKA_CLIENT_H
@@ -20,18 +20,21 @@ struct rd_kafka_conf_s;
 struct rd_kafka_s;
 struct rd_kafka_topic_s;
 
-/* Every opaque pointer that librdkafka hands back points at one of these, the first member of its owner. */
+/* librdkafka's opaque pointer points at this struct. It is the first member of its owner. */
 struct kafka_client {
 	const struct log *log;
-	atomic_bool reachable; /* a broker is connected and answers; told once a second */
-	atomic_bool silent; /* a connected broker owes an answer for too long: what it told last may be old; likewise */
-	struct metric *shows_reachable;   /* a gauge; may be NULL */
-	atomic_bool outage;               /* it was there, or was tried, and is not; logged once */
-	atomic_int told;                  /* why the brokers do not let us in, librdkafka's code; logged once */
-	_Atomic int64_t refusal_again_us; /* steady; when the next missing right is worth a line */
-	char trouble[256];                /* the poll's: librdkafka's last words about a connection */
-	/* Told, from the owner's poll, of an error that ends this librdkafka instance. May be NULL. */
-	void (*fatal)(struct kafka_client *client);
+	atomic_bool reachable;                   /* a broker is connected and responds; updated once a second */
+	atomic_bool overdue;                     /* a response is overdue for 1.5 s, so offsets may be old; likewise */
+	struct metric *reachable_gauge;          /* may be NULL */
+	atomic_bool outage_logged;               /* no broker is reachable, and that is logged */
+	atomic_int login_error_logged;           /* librdkafka's code of the login failure logged last */
+	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only after it */
+	char last_error[256];                    /* librdkafka's last error of a connection; the poll's thread */
+	/*
+	 * Called from the owner's poll after an error that ends this librdkafka instance. May be
+	 * NULL.
+	 */
+	void (*on_fatal)(struct kafka_client *client);
 };
 
 struct kafka_setting {
@@ -39,23 +42,26 @@ struct kafka_setting {
 	const char *value;
 };
 
-/* Makes a librdkafka configuration. ERR_INVALID: it refuses a value (logged). */
+/*
+ * Creates a librdkafka configuration; the caller owns it. ERR_INVALID: librdkafka rejects a value
+ * (logged).
+ */
 enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
                                 const struct kafka_setting *settings, size_t count,
                                 struct rd_kafka_conf_s **out) MUST_CHECK;
 
-/* A broker has answered: no need to wait for the next second. */
-void kafka_client_answered(struct kafka_client *client);
+/* Marks the brokers as reachable at once. Call it after a broker has responded. */
+void kafka_client_set_reachable(struct kafka_client *client);
 
 /*
- * code is librdkafka's. If it says that our user has no right to what (a topic, a group), that is logged, at most once a
- * minute, and true is given.
+ * Whether librdkafka's code means that our user may not use resource (a topic or a group). If so,
+ * logs it at most once a minute.
  */
-bool kafka_client_is_refused(struct kafka_client *client, int code, const char *what);
+bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const char *resource);
 
 /*
- * Asks the brokers how many partitions a topic has; waits at most timeout_ms. ERR_UNAVAILABLE: nobody answered, or
- * there is no such topic yet.
+ * Queries the number of partitions of a topic; waits at most timeout_ms. ERR_UNAVAILABLE: no broker
+ * responded, or the topic does not exist yet.
  */
 enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
                                        struct rd_kafka_topic_s *topic, int64_t timeout_ms, int32_t *count) MUST_CHECK;

@@ -1,12 +1,13 @@
 /*
- * Pure. What every Kafka client of a service needs to reach the brokers; part of each service's configuration.
+ * Pure. The settings with which a Kafka client reaches the brokers. Part of each service's
+ * configuration.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_CONFIG_H
 #define WAYMARK_LIB_NET_KAFKA_CONFIG_H
 
 struct kafka_config {
 	char brokers[512];
-	char security_protocol[32]; /* "" = plaintext; ssl, sasl_plaintext, sasl_ssl */
+	char security_protocol[32]; /* "" (plaintext), ssl, sasl_plaintext or sasl_ssl */
 	char sasl_mechanism[32];
 	char sasl_username[128];
 	char sasl_password[256];
@@ -14,8 +15,11 @@ struct kafka_config {
 	char client_id[64];
 };
 
-/* Rows for a service's table of variables; config is the service's struct, member its struct kafka_config. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): the name of a member cannot stand in parentheses */
+/*
+ * Rows of a service's table of environment variables. type: the service's struct; member: its
+ * struct kafka_config.
+ */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a member's name cannot have parentheses */
 #define KAFKA_CONFIG_VARS(type, member)                                                                                \
 	ENV_TEXT("KAFKA_BROKERS", type, member.brokers, NULL, "Kafka bootstrap servers, host:port,host:port"),         \
 		ENV_TEXT("KAFKA_SECURITY_PROTOCOL", type, member.security_protocol, "",                                \

@@ -9,14 +9,14 @@
 
 #define ASSIGN_RETRY_MS 500
 #define SEEK_TIMEOUT_MS 5000
-#define ENDS_TIMEOUT_MS 5000
+#define OFFSET_RANGE_TIMEOUT_MS 5000
 #define LEAVE_TIMEOUT_MS 5000
 #define LEAVE_STEP_MS 20
 #define HEARTBEAT_MAX_MS 3000
 #define MAX_POLL_INTERVAL_MS 300000
 /*
- * Of a backlog a broker sends so much of one partition, and then of the next: long runs of few keys, which batches can
- * add up. Both bound the memory of an answer.
+ * From a backlog a broker sends this much of one partition before the next: long runs of few keys,
+ * which a batch can aggregate. Both values bound the memory of a response.
  */
 #define PARTITION_FETCH_BYTES "4194304"
 #define FETCH_BYTES "16777216"
@@ -27,16 +27,16 @@ struct position {
 };
 
 struct kafka_consumer {
-	struct kafka_client client; /* first: librdkafka hands it back */
+	struct kafka_client client; /* first: it is librdkafka's opaque */
 	struct kafka_consumer_config config;
 	rd_kafka_t *rk;
 	rd_kafka_topic_t *topic;
 	rd_kafka_message_t *borrowed;
 	bool failed;
-	atomic_bool refused;                      /* the group's coordinator, or the topic, is closed to our user */
-	rd_kafka_topic_partition_list_t *pending; /* assigned to us, start offsets not known yet */
-	int64_t retry_us;                         /* steady; when to ask for them again */
-	struct position *positions;               /* what is read, by the order of the assignment */
+	atomic_bool unauthorized;                      /* our user may not use the group or the topic */
+	rd_kafka_topic_partition_list_t *pending; /* assigned, but the start offsets are not known yet */
+	int64_t retry_us;                         /* steady; when to query them again */
+	struct position *positions;               /* of the partitions that are read, in assignment order */
 	size_t position_count;
 	struct metric *messages;
 };
@@ -50,15 +50,15 @@ static struct position *position_of(const struct kafka_consumer *c, int32_t part
 	return NULL;
 }
 
-static void forget_pending(struct kafka_consumer *c)
+static void clear_pending(struct kafka_consumer *c)
 {
 	if (c->pending)
 		rd_kafka_topic_partition_list_destroy(c->pending);
 	c->pending = NULL;
 }
 
-/* Asks the caller where to begin. */
-static enum err ask_offsets(struct kafka_consumer *c, rd_kafka_topic_partition_list_t *list)
+/* Gets the start offsets from the caller. */
+static enum err query_offsets(struct kafka_consumer *c, rd_kafka_topic_partition_list_t *list)
 {
 	size_t count = (size_t)list->cnt;
 	int32_t *partitions = mem_array(count, sizeof(*partitions));
@@ -76,7 +76,7 @@ static enum err ask_offsets(struct kafka_consumer *c, rd_kafka_topic_partition_l
 	return err;
 }
 
-static void begin_reading(struct kafka_consumer *c, const rd_kafka_topic_partition_list_t *list)
+static void set_positions(struct kafka_consumer *c, const rd_kafka_topic_partition_list_t *list)
 {
 	c->position_count = (size_t)list->cnt;
 	c->positions = mem_resize(c->positions, c->position_count, sizeof(*c->positions));
@@ -84,7 +84,7 @@ static void begin_reading(struct kafka_consumer *c, const rd_kafka_topic_partiti
 		c->positions[i] = (struct position){ list->elems[i].partition, list->elems[i].offset };
 }
 
-/* Begins anew everywhere, at what has not been polled yet. */
+/* Assigns all positions again, each at its next offset. */
 static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)c->position_count);
@@ -101,55 +101,61 @@ static rd_kafka_resp_err_t assign_positions(struct kafka_consumer *c)
 static void try_assign(struct kafka_consumer *c)
 {
 	c->retry_us = clock_steady_us(clock_system()) + ASSIGN_RETRY_MS * CLOCK_US_PER_MS;
-	if (ask_offsets(c, c->pending) != OK)
+	if (query_offsets(c, c->pending) != OK)
 		return;
-	/* Even if it is refused: the caller believes to own them from now on, so a revocation has to be told. */
-	begin_reading(c, c->pending);
+	/*
+	 * Even if the assignment fails: the caller now owns the partitions, so it must see their
+	 * revocation.
+	 */
+	set_positions(c, c->pending);
 	rd_kafka_resp_err_t code = assign_positions(c);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		log_error(c->client.log, "kafka_assign_failed", LOG_TEXT("message", rd_kafka_err2str(code)));
 		return;
 	}
 	log_info(c->client.log, "kafka_partitions_assigned", LOG_INT("count", c->position_count));
-	forget_pending(c);
+	clear_pending(c);
 }
 
-static void give_back(struct kafka_consumer *c)
+static void revoke_all(struct kafka_consumer *c)
 {
-	bool reading = c->position_count > 0;
+	bool had_partitions = c->position_count > 0;
 	bool lost = rd_kafka_assignment_lost(c->rk);
-	forget_pending(c);
+	clear_pending(c);
 	c->position_count = 0;
-	if (reading) {
+	if (had_partitions) {
 		log_info(c->client.log, "kafka_partitions_revoked", LOG_BOOL("lost", lost));
 		c->config.events.revoked(c->config.ctx, lost);
 	}
 	rd_kafka_assign(c->rk, NULL);
 }
 
-static void take_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list,
+static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list,
                            void *opaque)
 {
 	struct kafka_consumer *c = opaque;
 	if (code != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-		give_back(c);
+		revoke_all(c);
 		return;
 	}
-	kafka_client_answered(&c->client);
-	atomic_store(&c->refused, false);
-	forget_pending(c);
+	kafka_client_set_reachable(&c->client);
+	atomic_store(&c->unauthorized, false);
+	clear_pending(c);
 	if (list->cnt == 0) {
 		rd_kafka_assign(rk, list);
 		return;
 	}
-	/* The group sees that its answer was taken; reading begins when the offsets are known. */
+	/*
+	 * The group sees that its answer was taken; had_partitions begins when the offsets are
+	 * known.
+	 */
 	c->pending = rd_kafka_topic_partition_list_copy(list);
 	try_assign(c);
 	if (c->pending)
 		rd_kafka_assign(rk, NULL);
 }
 
-static void take_fatal(struct kafka_client *client)
+static void on_fatal(struct kafka_client *client)
 {
 	struct kafka_consumer *c = (struct kafka_consumer *)client;
 	char why[256] = "";
@@ -203,11 +209,11 @@ static enum err connect_group(struct kafka_consumer *c)
 	enum err err = configure(c, &conf);
 	if (err != OK)
 		return err;
-	rd_kafka_conf_set_rebalance_cb(conf, take_rebalance);
+	rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
 	char why[256];
 	c->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
 	if (!c->rk) {
-		log_error(c->client.log, "kafka_configuration_refused", LOG_TEXT("message", why));
+		log_error(c->client.log, "kafka_configuration_rejected", LOG_TEXT("message", why));
 		rd_kafka_conf_destroy(conf);
 		return ERR_INVALID;
 	}
@@ -221,10 +227,10 @@ enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct k
 	struct kafka_consumer *c = mem_zero(sizeof(*c));
 	c->config = *config;
 	c->client.log = config->log;
-	c->client.fatal = take_fatal;
+	c->client.on_fatal = on_fatal;
 	if (config->metrics)
 		c->messages = metrics_counter(config->metrics, "waymark_kafka_consumed_total",
-		                              "Records polled, repeats after a seek included", NULL);
+		                              "Records polled, including repeats after a seek", NULL);
 	enum err err = connect_group(c);
 	if (err == OK)
 		*out = c;
@@ -233,37 +239,43 @@ enum err kafka_consumer_new(const struct kafka_consumer_config *config, struct k
 	return err;
 }
 
-/* What librdkafka reports in the place of a record. */
-static void take_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
+/* Handles an error that librdkafka returns in place of a record. */
+static void handle_error(struct kafka_consumer *c, const rd_kafka_message_t *m)
 {
 	if (m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) {
 		const struct position *position = position_of(c, m->partition);
 		int64_t offset = position ? position->next : m->offset;
-		log_error(c->client.log, "kafka_offset_does_not_exist", LOG_INT("partition", m->partition),
+		log_error(c->client.log, "kafka_offset_out_of_range", LOG_INT("partition", m->partition),
 		          LOG_INT("offset", offset));
 		if (position)
-			c->config.events.stranded(c->config.ctx, m->partition, offset);
+			c->config.events.offset_out_of_range(c->config.ctx, m->partition, offset);
 		return;
 	}
-	bool of_group = m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
-	if (kafka_client_is_refused(&c->client, m->err, of_group ? c->config.group : c->config.topic)) {
-		/* Of what is read already nobody tells when it is over. */
-		if (of_group || c->position_count == 0)
-			atomic_store(&c->refused, true);
+	bool is_group_error = m->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+	if (kafka_client_is_unauthorized(&c->client, m->err, is_group_error ? c->config.group : c->config.topic)) {
+		/*
+		 * No event reports the end of this state while partitions are read, so it is set
+		 * only without partitions.
+		 */
+		if (is_group_error || c->position_count == 0)
+			atomic_store(&c->unauthorized, true);
 		return;
 	}
-	/* Passing trouble (a topic not made yet, a coordinator that moves): librdkafka goes on by itself. */
-	log_debug(c->client.log, "kafka_consumer_trouble", LOG_TEXT("message", rd_kafka_message_errstr(m)));
+	/*
+	 * Transient (the topic does not exist yet, a coordinator moves): librdkafka retries by
+	 * itself.
+	 */
+	log_debug(c->client.log, "kafka_consumer_error", LOG_TEXT("message", rd_kafka_message_errstr(m)));
 }
 
-static enum err nothing_came(const struct kafka_consumer *c)
+static enum err no_record(const struct kafka_consumer *c)
 {
 	if (c->failed)
 		return ERR_INTERNAL;
 	return atomic_load(&c->client.reachable) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
 }
 
-static void return_borrowed(struct kafka_consumer *c)
+static void release_borrowed(struct kafka_consumer *c)
 {
 	if (c->borrowed)
 		rd_kafka_message_destroy(c->borrowed);
@@ -272,22 +284,22 @@ static void return_borrowed(struct kafka_consumer *c)
 
 enum err kafka_consumer_poll(struct kafka_consumer *c, int64_t timeout_ms, struct kafka_message *message)
 {
-	return_borrowed(c);
+	release_borrowed(c);
 	if (c->pending && clock_steady_us(clock_system()) >= c->retry_us)
 		try_assign(c);
 	if (c->pending && timeout_ms > ASSIGN_RETRY_MS)
 		timeout_ms = ASSIGN_RETRY_MS;
 	rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, (int)timeout_ms);
 	if (!m)
-		return nothing_came(c);
+		return no_record(c);
 	c->borrowed = m;
 	if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		take_error(c, m);
-		return nothing_came(c);
+		handle_error(c, m);
+		return no_record(c);
 	}
 	struct position *position = position_of(c, m->partition);
 	if (!position || position->next == KAFKA_CONSUMER_NOWHERE)
-		return nothing_came(c);
+		return no_record(c);
 	position->next = m->offset + 1;
 	metrics_add(c->messages, 1);
 	kafka_message_fill(message, m);
@@ -301,13 +313,16 @@ enum err kafka_consumer_header(const struct kafka_consumer *c, const char *name,
 
 enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_t offset)
 {
-	return_borrowed(c);
+	release_borrowed(c);
 	struct position *position = position_of(c, partition);
 	if (!position || position->next == KAFKA_CONSUMER_NOWHERE)
 		return ERR_NOT_FOUND;
 	position->next = offset;
 	rd_kafka_resp_err_t code = rd_kafka_seek(c->topic, partition, offset, SEEK_TIMEOUT_MS);
-	/* A stranded partition has been stopped, and only a new assignment starts it. */
+	/*
+	 * librdkafka has stopped a partition whose offset was out of range; only a new assignment
+	 * starts it.
+	 */
 	if (code == RD_KAFKA_RESP_ERR__STATE)
 		code = assign_positions(c);
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -319,7 +334,7 @@ enum err kafka_consumer_seek(struct kafka_consumer *c, int32_t partition, int64_
 
 enum err kafka_consumer_stop(struct kafka_consumer *c, int32_t partition)
 {
-	return_borrowed(c);
+	release_borrowed(c);
 	struct position *position = position_of(c, partition);
 	if (!position)
 		return ERR_NOT_FOUND;
@@ -332,9 +347,9 @@ enum err kafka_consumer_ends(struct kafka_consumer *c, int32_t partition, int64_
 	int64_t low = 0;
 	int64_t high = 0;
 	rd_kafka_resp_err_t code =
-		rd_kafka_query_watermark_offsets(c->rk, c->config.topic, partition, &low, &high, ENDS_TIMEOUT_MS);
+		rd_kafka_query_watermark_offsets(c->rk, c->config.topic, partition, &low, &high, OFFSET_RANGE_TIMEOUT_MS);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		log_warning(c->client.log, "kafka_ends_not_known", LOG_INT("partition", partition),
+		log_warning(c->client.log, "kafka_offset_range_unknown", LOG_INT("partition", partition),
 		            LOG_TEXT("message", rd_kafka_err2str(code)));
 		return ERR_UNAVAILABLE;
 	}
@@ -345,8 +360,8 @@ enum err kafka_consumer_ends(struct kafka_consumer *c, int32_t partition, int64_
 
 void kafka_consumer_rejoin(struct kafka_consumer *c)
 {
-	return_borrowed(c);
-	/* With eager assignment a new subscription gives everything back and joins again. */
+	release_borrowed(c);
+	/* With eager assignment a new subscription revokes everything and joins again. */
 	if (subscribe(c) != OK)
 		c->failed = true;
 }
@@ -358,7 +373,10 @@ static int64_t lag_of(const struct kafka_consumer *c, const struct position *pos
 	rd_kafka_resp_err_t code =
 		rd_kafka_get_watermark_offsets(c->rk, c->config.topic, position->partition, &low, &high);
 	int64_t next = position->next == KAFKA_CONSUMER_BEGINNING ? low : position->next;
-	/* Unknown ends are negative; an end before us is from when somebody else read, or we are stranded. */
+	/*
+	 * An unknown end is negative. An end before us is from an earlier owner, or our offset is
+	 * out of range.
+	 */
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR || next < 0 || high < next)
 		return KAFKA_CONSUMER_LAG_UNKNOWN;
 	return high - next;
@@ -378,7 +396,7 @@ int64_t kafka_consumer_lag(const struct kafka_consumer *c)
 int64_t kafka_consumer_partition_lag(const struct kafka_consumer *c, int32_t partition)
 {
 	const struct position *position = position_of(c, partition);
-	if (!position || c->pending || atomic_load(&c->client.silent))
+	if (!position || c->pending || atomic_load(&c->client.overdue))
 		return KAFKA_CONSUMER_LAG_UNKNOWN;
 	return lag_of(c, position);
 }
@@ -387,16 +405,16 @@ void kafka_consumer_report_progress(struct kafka_consumer *c, int32_t partition,
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(list, c->config.topic, partition)->offset = next_offset;
-	/* Nobody reads these offsets but monitors: whether it worked does not matter. */
+	/* Only lag monitors read these offsets, so a failure does not matter. */
 	(void)rd_kafka_commit(c->rk, list, 1);
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
 /*
- * Gives everything back while events are still served in the usual way: rd_kafka_consumer_close hangs for ever in 2.0.2
- * when the group has just begun to share its partitions out anew, because another member leaves as well.
+ * Unsubscribes and polls until the partitions are revoked. rd_kafka_consumer_close alone hangs
+ * forever in 2.0.2 if the group has just started a rebalance because another member leaves too.
  */
-static void leave(struct kafka_consumer *c)
+static void leave_group(struct kafka_consumer *c)
 {
 	int64_t deadline_us = clock_steady_us(clock_system()) + LEAVE_TIMEOUT_MS * CLOCK_US_PER_MS;
 	if (rd_kafka_unsubscribe(c->rk) != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -412,12 +430,12 @@ void kafka_consumer_free(struct kafka_consumer *c)
 {
 	if (!c)
 		return;
-	return_borrowed(c);
+	release_borrowed(c);
 	if (c->rk) {
-		leave(c);
+		leave_group(c);
 		rd_kafka_consumer_close(c->rk);
 	}
-	forget_pending(c);
+	clear_pending(c);
 	if (c->topic)
 		rd_kafka_topic_destroy(c->topic);
 	if (c->rk)
@@ -429,5 +447,5 @@ void kafka_consumer_free(struct kafka_consumer *c)
 bool kafka_consumer_is_reachable(void *ctx)
 {
 	const struct kafka_consumer *c = ctx;
-	return atomic_load(&c->client.reachable) && !atomic_load(&c->refused);
+	return atomic_load(&c->client.reachable) && !atomic_load(&c->unauthorized);
 }

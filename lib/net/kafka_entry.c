@@ -12,7 +12,7 @@ static size_t block_size(const struct kafka_record *record)
 	return size;
 }
 
-/* Copies len bytes to *at and moves it on. */
+/* Copies len bytes to *at and advances *at. */
 static char *put(char **at, const void *bytes, size_t len)
 {
 	char *copy = *at;
@@ -27,12 +27,12 @@ static const char *put_text(char **at, const char *text)
 	return put(at, text, strlen(text) + 1);
 }
 
-struct kafka_entry *kafka_entry_new(const struct kafka_record *record)
+struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *record)
 {
 	size_t size = block_size(record);
-	struct kafka_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
+	struct kafka_queue_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
 	char *at = entry->block;
-	*entry = (struct kafka_entry){ .bytes = sizeof(*entry) + size, .record = *record };
+	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size, .record = *record };
 	entry->record.topic = put_text(&at, record->topic);
 	for (size_t i = 0; i < record->header_count; i++)
 		entry->record.headers[i].value = put_text(&at, record->headers[i].value);
@@ -43,7 +43,7 @@ struct kafka_entry *kafka_entry_new(const struct kafka_record *record)
 	return entry;
 }
 
-void kafka_entry_append(struct kafka_entry_list *list, struct kafka_entry *entry)
+void kafka_queue_append(struct kafka_queue *list, struct kafka_queue_entry *entry)
 {
 	entry->next = NULL;
 	if (list->last)
@@ -53,9 +53,9 @@ void kafka_entry_append(struct kafka_entry_list *list, struct kafka_entry *entry
 	list->last = entry;
 }
 
-struct kafka_entry *kafka_entry_take_first(struct kafka_entry_list *list)
+struct kafka_queue_entry *kafka_queue_pop(struct kafka_queue *list)
 {
-	struct kafka_entry *entry = list->first;
+	struct kafka_queue_entry *entry = list->first;
 	if (!entry)
 		return NULL;
 	list->first = entry->next;
@@ -67,27 +67,27 @@ struct kafka_entry *kafka_entry_take_first(struct kafka_entry_list *list)
 
 static int by_sequence(const void *a, const void *b)
 {
-	const struct kafka_entry *x = *(struct kafka_entry *const *)a;
-	const struct kafka_entry *y = *(struct kafka_entry *const *)b;
+	const struct kafka_queue_entry *x = *(struct kafka_queue_entry *const *)a;
+	const struct kafka_queue_entry *y = *(struct kafka_queue_entry *const *)b;
 	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
-void kafka_entry_merge(struct kafka_entry_list *list, struct kafka_entry_list *late)
+void kafka_queue_merge(struct kafka_queue *list, struct kafka_queue *late)
 {
 	size_t count = 0;
-	for (const struct kafka_entry *e = list->first; e; e = e->next)
+	for (const struct kafka_queue_entry *e = list->first; e; e = e->next)
 		count++;
-	for (const struct kafka_entry *e = late->first; e; e = e->next)
+	for (const struct kafka_queue_entry *e = late->first; e; e = e->next)
 		count++;
-	struct kafka_entry **all = mem_array(count, sizeof(struct kafka_entry *));
+	struct kafka_queue_entry **all = mem_array(count, sizeof(struct kafka_queue_entry *));
 	size_t n = 0;
-	struct kafka_entry *e;
-	while ((e = kafka_entry_take_first(late)))
+	struct kafka_queue_entry *e;
+	while ((e = kafka_queue_pop(late)))
 		all[n++] = e;
-	while ((e = kafka_entry_take_first(list)))
+	while ((e = kafka_queue_pop(list)))
 		all[n++] = e;
-	qsort(all, n, sizeof(struct kafka_entry *), by_sequence);
+	qsort(all, n, sizeof(struct kafka_queue_entry *), by_sequence);
 	for (size_t i = 0; i < n; i++)
-		kafka_entry_append(list, all[i]);
+		kafka_queue_append(list, all[i]);
 	free(all);
 }

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. A record that a producer has accepted: its own copy, kept until the record is acked or given
- * up, so that it can be sent again. For kafka_producer.
+ * One thread at a time. The queue of a kafka_producer. An entry is the producer's own copy of a
+ * record; it lives until the record is acked or fails for good, so the producer can send it again.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_ENTRY_H
 #define WAYMARK_LIB_NET_KAFKA_ENTRY_H
@@ -9,28 +9,28 @@
 
 #include "lib/net/kafka_producer.h"
 
-struct kafka_entry {
-	struct kafka_entry *next;
-	uint64_t sequence;   /* in the order of acceptance */
+struct kafka_queue_entry {
+	struct kafka_queue_entry *next;
+	uint64_t sequence;   /* order of acceptance */
 	int64_t accepted_us; /* steady */
-	size_t bytes;        /* what it counts against queue_bytes_max */
+	size_t bytes;        /* its share of queue_bytes_max */
 	struct kafka_record record;
-	char block[]; /* what record points at */
+	char block[]; /* the bytes that record points at */
 };
 
-/* Entries in the order of their sequence. */
-struct kafka_entry_list {
-	struct kafka_entry *first;
-	struct kafka_entry *last;
+/* Entries ordered by sequence. */
+struct kafka_queue {
+	struct kafka_queue_entry *first;
+	struct kafka_queue_entry *last;
 };
 
-/* Copies. Release with free(). */
-struct kafka_entry *kafka_entry_new(const struct kafka_record *record);
+/* Copies record, except a borrowed value. Release with free(). */
+struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *record);
 
-void kafka_entry_append(struct kafka_entry_list *list, struct kafka_entry *entry);
-/* NULL when there is none. */
-struct kafka_entry *kafka_entry_take_first(struct kafka_entry_list *list);
-/* Puts late's entries, which come in any order, before or between those of list. late is empty afterwards. */
-void kafka_entry_merge(struct kafka_entry_list *list, struct kafka_entry_list *late);
+void kafka_queue_append(struct kafka_queue *list, struct kafka_queue_entry *entry);
+/* Removes and returns the first entry; NULL: the queue is empty. */
+struct kafka_queue_entry *kafka_queue_pop(struct kafka_queue *list);
+/* Merges the entries of late, in any order, into list by sequence. late is empty afterwards. */
+void kafka_queue_merge(struct kafka_queue *list, struct kafka_queue *late);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * One thread at a time. A reader of all partitions of a topic, without a group: every process reads everything for
- * itself, from the ends as of its start, and remembers nothing beyond its life. For those who keep in memory what a
- * topic tells.
+ * One thread at a time. Reads all partitions of a topic without a consumer group, for processes
+ * that mirror a topic in memory. Every process reads everything itself, from the ends of the
+ * partitions at its start, and stores no offsets.
  *
- * Partitions that are added later are read from their beginning, as all of it is new. Where an offset is gone
- * (retention overtook the reader, the topic was made anew) the partition is read from its end again and that is told:
- * what was missed is not known.
+ * Partitions that are added later are read from their beginning, because all their records are new.
+ * If an offset is gone (retention overtook the reader, or the topic was created again), the reader
+ * continues at the end of the partition and calls lost: it cannot know what it missed.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_FEED_H
 #define WAYMARK_LIB_NET_KAFKA_FEED_H
@@ -21,9 +21,12 @@
 
 struct kafka_feed;
 
-/* The callbacks run inside kafka_feed_poll. */
+/* Callbacks run inside kafka_feed_poll. */
 struct kafka_feed_events {
-	/* The topic has count partitions and all of them are read from now on; told again whenever there are more. */
+	/*
+	 * All count partitions of the topic are read from now on. Called again whenever partitions
+	 * were added.
+	 */
 	void (*found)(void *ctx, int32_t count);
 	/* Records of this partition may have been missed. */
 	void (*lost)(void *ctx, int32_t partition);
@@ -38,24 +41,26 @@ struct kafka_feed_config {
 };
 
 /*
- * Works without the brokers: they are asked by each poll. ERR_INVALID: librdkafka refuses the configuration (logged).
+ * Succeeds without reachable brokers; the polls connect. ERR_INVALID: librdkafka rejects the
+ * configuration (logged).
  */
 enum err kafka_feed_new(const struct kafka_feed_config *config, struct kafka_feed **out) MUST_CHECK;
-void kafka_feed_free(struct kafka_feed *feed);
+void kafka_feed_free(struct kafka_feed *reader);
 
 /*
- * OK: message is filled, and borrowed until the next call. ERR_NOT_FOUND: nothing within timeout_ms. ERR_UNAVAILABLE:
- * the same, and no broker is connected (logged once per outage). ERR_INTERNAL: librdkafka has failed for good (logged):
- * free the feed and make another.
+ * OK: message is filled, and borrowed until the next call. ERR_NOT_FOUND: no record within
+ * timeout_ms. ERR_UNAVAILABLE: the same, and no broker is connected (logged once per outage).
+ * ERR_INTERNAL: librdkafka failed permanently (logged): free the reader and create another.
  *
- * Now and then it also asks for the number of partitions: a broker that does not answer costs 250 ms more.
+ * Every 5 s a poll also queries the number of partitions. A broker that does not respond costs it
+ * 250 ms more.
  */
-enum err kafka_feed_poll(struct kafka_feed *feed, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
+enum err kafka_feed_poll(struct kafka_feed *reader, int64_t timeout_ms, struct kafka_message *message) MUST_CHECK;
 
-/* As kafka_consumer_header, of the last polled record. */
-enum err kafka_feed_header(const struct kafka_feed *feed, const char *name, char *out, size_t size) MUST_CHECK;
+/* A header of the last polled record; errors as in kafka_message_header. */
+enum err kafka_feed_header(const struct kafka_feed *reader, const char *name, char *out, size_t size) MUST_CHECK;
 
-/* Looks for new partitions at the next poll, and not only every 5 s. */
-void kafka_feed_look(struct kafka_feed *feed);
+/* Makes the next poll look for new partitions. */
+void kafka_feed_look(struct kafka_feed *reader);
 
 #endif

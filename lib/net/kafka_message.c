@@ -3,8 +3,8 @@
 #include <librdkafka/rdkafka.h>
 #include <string.h>
 
-/* An event's id stands at its beginning. */
-#define PRINT_BYTES_MAX 64
+/* Enough for an event's id, which is its first field. */
+#define FINGERPRINT_BYTES_MAX 64
 
 void kafka_message_fill(struct kafka_message *out, const struct rd_kafka_message_s *m)
 {
@@ -29,7 +29,7 @@ static uint64_t mix_byte(uint64_t hash, uint8_t byte)
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
 	const uint8_t *at = bytes;
-	for (size_t i = 0; i < len && i < PRINT_BYTES_MAX; i++)
+	for (size_t i = 0; i < len && i < FINGERPRINT_BYTES_MAX; i++)
 		hash = mix_byte(hash, at[i]);
 	return hash;
 }

@@ -1,8 +1,10 @@
 /*
- * Every accepted record is an entry of ours until it is acked or given up; librdkafka only borrows it. That makes a new
- * producer simple: when librdkafka's instance has failed for good (or fails a record that may pass later), new entries
- * wait in the backlog, the instance is purged, which brings all its entries back, and a new instance gets everything in
- * the order of acceptance.
+ * The producer owns an entry for each accepted record until the record is acked or dropped;
+ * librdkafka only borrows it. That makes a restart simple. When librdkafka's instance fails
+ * fatally, or fails a record that may pass later:
+ *   1. new entries go to the backlog;
+ *   2. purging the instance returns all its entries through delivery reports;
+ *   3. a new instance gets everything in the order of acceptance.
  */
 #include "lib/net/kafka_producer.h"
 
@@ -18,8 +20,8 @@
 
 #define POLL_MS 100
 #define RESEND_POLL_MS 1
-#define RENEWAL_PAUSE_MS 500
-#define REFUSED_PAUSE_US (5 * CLOCK_US_PER_S)
+#define RESTART_PAUSE_MS 500
+#define UNAUTHORIZED_PAUSE_US (5 * CLOCK_US_PER_S)
 #define PURGE_WAIT_MS 1000
 #define RESEND_BATCH 1000
 #define COUNT_PARTITIONS_MS 5000
@@ -27,29 +29,29 @@
 #define METADATA_TIMEOUT_MS 250
 
 struct kafka_producer {
-	struct kafka_client client; /* first: librdkafka hands it back */
+	struct kafka_client client; /* first: it is librdkafka's opaque */
 	struct kafka_producer_config config;
 	struct kafka_config kafka;
 	pthread_t thread;
-	atomic_size_t queued; /* not under the mutex, so that reports do not wait for senders */
+	atomic_size_t queued; /* outside the mutex, so that reports do not wait for senders */
 	atomic_size_t queued_bytes;
-	pthread_mutex_t mutex;                               /* of everything below */
-	pthread_cond_t idle;                                 /* nothing is queued any more */
-	rd_kafka_t *rk;                                      /* changed by the thread only */
-	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; the thread's */
-	bool broken;                                         /* rk has to be replaced */
-	int64_t renew_after_us;                              /* steady; not before */
-	bool diverting;                                      /* accepted entries go to the backlog */
+	pthread_mutex_t mutex;                               /* protects everything below */
+	pthread_cond_t queue_empty;                                 /* queued has become 0 */
+	rd_kafka_t *rk;                                      /* only the thread replaces it */
+	rd_kafka_topic_t *topics[KAFKA_PRODUCER_TOPICS_MAX]; /* of rk; for the thread only */
+	bool broken;                                         /* rk must be replaced */
+	int64_t restart_after_us;                              /* steady; the earliest time of a restart */
+	bool uses_backlog;                                      /* new entries go to the backlog */
 	bool closing;
 	uint64_t sequence;
-	struct kafka_entry_list backlog; /* to be sent as soon as there is a good instance */
-	struct kafka_entry_list back;    /* what rk failed, to be sent again */
-	int64_t log_again_us;            /* the thread's; steady */
-	const char *_Atomic counted;     /* the topic whose partitions are counted; NULL: none */
-	_Atomic int32_t partitions;      /* of it; 0: not known yet */
-	int64_t count_again_us;          /* the thread's; steady */
-	struct metric *renewals;
-	struct metric *given_up;
+	struct kafka_queue backlog; /* to be sent when an instance works */
+	struct kafka_queue returned;    /* entries that rk failed, to be sent again */
+	int64_t log_again_us;            /* steady; for the thread only */
+	const char *_Atomic counted_topic;     /* the topic whose partitions are queried; NULL: none */
+	_Atomic int32_t partitions;      /* of counted_topic; 0: not known yet */
+	int64_t count_again_us;          /* steady; for the thread only */
+	struct metric *restarts;
+	struct metric *undelivered;
 };
 
 static struct kafka_producer *producer_of(struct kafka_client *client)
@@ -58,70 +60,76 @@ static struct kafka_producer *producer_of(struct kafka_client *client)
 }
 
 /* With the mutex held. */
-static void give_instance_up(struct kafka_producer *p)
+static void mark_broken(struct kafka_producer *p)
 {
 	p->broken = true;
-	p->diverting = true;
+	p->uses_backlog = true;
 }
 
-/* With the mutex held. A right that is missing will not be there in a moment, and each new instance logs in anew. */
-static void take_refusal(struct kafka_producer *p, rd_kafka_resp_err_t code, const char *topic)
+/*
+ * With the mutex held. A missing right does not return at once, and each new instance logs in
+ * again: so waits longer.
+ */
+static void delay_if_unauthorized(struct kafka_producer *p, rd_kafka_resp_err_t code, const char *topic)
 {
-	if (kafka_client_is_refused(&p->client, code, topic))
-		p->renew_after_us = clock_steady_us(clock_system()) + REFUSED_PAUSE_US;
+	if (kafka_client_is_unauthorized(&p->client, code, topic))
+		p->restart_after_us = clock_steady_us(clock_system()) + UNAUTHORIZED_PAUSE_US;
 }
 
-static void take_fatal(struct kafka_client *client)
+static void on_fatal(struct kafka_client *client)
 {
 	struct kafka_producer *p = producer_of(client);
 	char why[256] = "";
 	pthread_mutex_lock(&p->mutex);
 	rd_kafka_fatal_error(p->rk, why, sizeof(why));
-	give_instance_up(p);
+	mark_broken(p);
 	pthread_mutex_unlock(&p->mutex);
 	log_warning(client->log, "kafka_producer_failed", LOG_TEXT("message", why));
 }
 
-static void enter_queue(struct kafka_producer *p, const struct kafka_entry *entry)
+static void count_entry(struct kafka_producer *p, const struct kafka_queue_entry *entry)
 {
 	atomic_fetch_add(&p->queued_bytes, entry->bytes);
 	atomic_fetch_add(&p->queued, 1);
 }
 
-/* Under the mutex only where somebody may be waiting for the last one. */
-static void leave_queue(struct kafka_producer *p, const struct kafka_entry *entry)
+/* Takes the mutex only for the last entry, for which a flush may be waiting. */
+static void uncount_entry(struct kafka_producer *p, const struct kafka_queue_entry *entry)
 {
 	atomic_fetch_sub(&p->queued_bytes, entry->bytes);
 	if (atomic_fetch_sub(&p->queued, 1) != 1)
 		return;
 	pthread_mutex_lock(&p->mutex);
-	pthread_cond_broadcast(&p->idle);
+	pthread_cond_broadcast(&p->queue_empty);
 	pthread_mutex_unlock(&p->mutex);
 }
 
-/* The end of an entry. The report comes first, so that whoever waits for an empty queue has had it. */
-static void finish(struct kafka_producer *p, struct kafka_entry *entry, enum err result)
+/*
+ * Reports and frees an entry. The report comes first, so kafka_producer_flush returns after all
+ * reports.
+ */
+static void finish(struct kafka_producer *p, struct kafka_queue_entry *entry, enum err result)
 {
 	if (p->config.delivered)
 		p->config.delivered(p->config.ctx, entry->record.opaque, result);
-	leave_queue(p, entry);
+	uncount_entry(p, entry);
 	free(entry);
 }
 
-static bool is_expired(const struct kafka_producer *p, const struct kafka_entry *entry)
+static bool is_expired(const struct kafka_producer *p, const struct kafka_queue_entry *entry)
 {
 	int64_t age_us = clock_steady_us(clock_system()) - entry->accepted_us;
 	return p->config.message_timeout_ms > 0 && age_us >= p->config.message_timeout_ms * CLOCK_US_PER_MS;
 }
 
-static bool is_refused_for_good(rd_kafka_resp_err_t code)
+static bool is_rejected(rd_kafka_resp_err_t code)
 {
 	return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || code == RD_KAFKA_RESP_ERR_INVALID_RECORD ||
 	       code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE || code == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
 }
 
-/* By the thread; a full queue given up at once is one line. */
-static void log_failed(struct kafka_producer *p, const char *what, const struct kafka_entry *entry,
+/* For the thread only. Logs once a second at most, so dropping a full queue is one line. */
+static void log_failed(struct kafka_producer *p, const char *what, const struct kafka_queue_entry *entry,
                        rd_kafka_resp_err_t code)
 {
 	int64_t now_us = clock_steady_us(clock_system());
@@ -132,37 +140,37 @@ static void log_failed(struct kafka_producer *p, const char *what, const struct 
 	            LOG_TEXT("message", rd_kafka_err2str(code)));
 }
 
-/* We took it back ourselves; why is said of the one that made us. */
-static bool is_taken_back(rd_kafka_resp_err_t code)
+/* We purged the entry ourselves; the record that caused the restart has been logged. */
+static bool is_purged(rd_kafka_resp_err_t code)
 {
 	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }
 
-static void take_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
+static void on_delivery_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
 {
 	(void)rk;
 	struct kafka_producer *p = producer_of(opaque);
-	struct kafka_entry *entry = message->_private;
+	struct kafka_queue_entry *entry = message->_private;
 	if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		kafka_client_answered(&p->client);
+		kafka_client_set_reachable(&p->client);
 		finish(p, entry, OK);
 		return;
 	}
 	pthread_mutex_lock(&p->mutex);
-	take_refusal(p, message->err, entry->record.topic);
-	bool over = p->closing || is_refused_for_good(message->err) || is_expired(p, entry) ||
+	delay_if_unauthorized(p, message->err, entry->record.topic);
+	bool is_final = p->closing || is_rejected(message->err) || is_expired(p, entry) ||
 	            (message->err == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT && p->config.message_timeout_ms > 0);
-	if (!over) {
-		if (!is_taken_back(message->err))
+	if (!is_final) {
+		if (!is_purged(message->err))
 			log_failed(p, "kafka_record_refused", entry, message->err);
-		give_instance_up(p);
-		kafka_entry_append(&p->back, entry);
+		mark_broken(p);
+		kafka_queue_append(&p->returned, entry);
 	}
 	pthread_mutex_unlock(&p->mutex);
-	if (over) {
-		metrics_add(p->given_up, 1);
-		log_failed(p, "kafka_record_given_up", entry, message->err);
-		finish(p, entry, is_refused_for_good(message->err) ? ERR_INVALID : ERR_UNAVAILABLE);
+	if (is_final) {
+		metrics_add(p->undelivered, 1);
+		log_failed(p, "kafka_record_undelivered", entry, message->err);
+		finish(p, entry, is_rejected(message->err) ? ERR_INVALID : ERR_UNAVAILABLE);
 	}
 }
 
@@ -172,7 +180,7 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 	char timeout[24];
 	char messages[24];
 	char kbytes[24];
-	/* The queue's bounds are ours, below; librdkafka's only have to be wider. */
+	/* accept_entry enforces our ceilings; librdkafka's only have to be wider. */
 	size_t most = p->config.queue_max + RESEND_BATCH;
 	size_t most_kbytes = p->config.queue_bytes_max / 1024 * 2 + 1024;
 	snprintf(linger, sizeof(linger), "%lld", (long long)p->config.linger_ms);
@@ -183,10 +191,10 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 		{ "enable.idempotence", "true" },
 		{ "acks", "all" },
 		/*
-		 * A partition that its broker does not lead yet refuses a producer's first batch and, a moment later,
-		 * takes the second one, whatever its sequence. The first is then a duplicate to the broker, which
-		 * librdkafka reports as delivered: it is lost. One request at a time keeps them in order, and costs
-		 * nothing measurable.
+		 * Prevents a loss. A broker that does not lead a partition yet rejects a producer's
+		 * first batch and may accept the second a moment later, whatever its sequence. The
+		 * first then counts as a duplicate, and librdkafka reports it as delivered. One
+		 * request at a time keeps the order and has no measurable cost.
 		 */
 		{ "max.in.flight.requests.per.connection", "1" },
 		{ "compression.codec", "lz4" },
@@ -201,11 +209,11 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 		kafka_client_configure(&p->client, &p->kafka, settings, sizeof(settings) / sizeof(settings[0]), &conf);
 	if (err != OK)
 		return err;
-	rd_kafka_conf_set_dr_msg_cb(conf, take_report);
+	rd_kafka_conf_set_dr_msg_cb(conf, on_delivery_report);
 	char why[256];
 	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
 	if (!rk) {
-		log_error(p->client.log, "kafka_configuration_refused", LOG_TEXT("message", why));
+		log_error(p->client.log, "kafka_configuration_rejected", LOG_TEXT("message", why));
 		rd_kafka_conf_destroy(conf);
 		return ERR_INVALID;
 	}
@@ -213,8 +221,10 @@ static enum err new_instance(struct kafka_producer *p, rd_kafka_t **out)
 	return OK;
 }
 
-/* With the mutex held. librdkafka borrows the payload until its report; everything else it copies. */
-static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_entry *entry)
+/*
+ * With the mutex held. librdkafka borrows the payload until its report and copies everything else.
+ */
+static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_queue_entry *entry)
 {
 	const struct kafka_record *r = &entry->record;
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(r->header_count);
@@ -227,12 +237,12 @@ static rd_kafka_resp_err_t produce(struct kafka_producer *p, struct kafka_entry 
 		RD_KAFKA_V_OPAQUE(entry), RD_KAFKA_V_END);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		rd_kafka_headers_destroy(headers);
-		take_refusal(p, code, r->topic);
+		delay_if_unauthorized(p, code, r->topic);
 	}
 	return code;
 }
 
-/* Brings every entry of the instance back by its report. */
+/* Makes the instance report every entry, so that all of them return to us. */
 static void purge(rd_kafka_t *rk)
 {
 	do {
@@ -241,7 +251,7 @@ static void purge(rd_kafka_t *rk)
 	} while (rd_kafka_outq_len(rk) > 0);
 }
 
-/* Makes librdkafka ask where they are, and keep that up to date. */
+/* Makes librdkafka query the partitions and leaders of the topics, and keep them up to date. */
 static void open_topics(struct kafka_producer *p)
 {
 	for (size_t i = 0; i < KAFKA_PRODUCER_TOPICS_MAX && p->config.topics[i]; i++)
@@ -257,12 +267,12 @@ static void close_topics(struct kafka_producer *p)
 	}
 }
 
-static void renew(struct kafka_producer *p)
+static void restart_instance(struct kafka_producer *p)
 {
 	rd_kafka_t *rk = NULL;
 	purge(p->rk);
-	/* A broker that refuses everything at once must not make this a busy loop. */
-	poll(NULL, 0, RENEWAL_PAUSE_MS);
+	/* Keeps a broker that rejects everything from causing a busy loop. */
+	poll(NULL, 0, RESTART_PAUSE_MS);
 	if (new_instance(p, &rk) != OK)
 		return;
 	rd_kafka_t *old = p->rk;
@@ -270,21 +280,21 @@ static void renew(struct kafka_producer *p)
 	pthread_mutex_lock(&p->mutex);
 	p->rk = rk;
 	p->broken = false;
-	kafka_entry_merge(&p->backlog, &p->back);
+	kafka_queue_merge(&p->backlog, &p->returned);
 	pthread_mutex_unlock(&p->mutex);
 	open_topics(p);
 	rd_kafka_destroy(old);
-	metrics_add(p->renewals, 1);
-	log_info(p->client.log, "kafka_producer_renewed");
+	metrics_add(p->restarts, 1);
+	log_info(p->client.log, "kafka_producer_restarted");
 }
 
-/* With the mutex held: hands a part of the backlog to librdkafka. expired: what was too old. */
-static void resend_some(struct kafka_producer *p, struct kafka_entry_list *expired)
+/* With the mutex held. Sends a part of the backlog; entries past their timeout go to expired. */
+static void resend_some(struct kafka_producer *p, struct kafka_queue *expired)
 {
 	for (int i = 0; i < RESEND_BATCH && !p->broken; i++) {
-		struct kafka_entry *entry = p->backlog.first;
+		struct kafka_queue_entry *entry = p->backlog.first;
 		if (!entry) {
-			p->diverting = false;
+			p->uses_backlog = false;
 			return;
 		}
 		bool old = is_expired(p, entry);
@@ -292,27 +302,27 @@ static void resend_some(struct kafka_producer *p, struct kafka_entry_list *expir
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return;
 		if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-			give_instance_up(p);
+			mark_broken(p);
 			return;
 		}
-		/* Its report is told by this thread, so that nobody has freed it yet. */
-		kafka_entry_take_first(&p->backlog);
+		/* Only this thread runs reports, so the entry is still valid. */
+		kafka_queue_pop(&p->backlog);
 		if (old)
-			kafka_entry_append(expired, entry);
+			kafka_queue_append(expired, entry);
 	}
 }
 
-static void give_up_all(struct kafka_producer *p, struct kafka_entry_list *list)
+static void drop_all(struct kafka_producer *p, struct kafka_queue *list)
 {
-	struct kafka_entry *entry;
-	while ((entry = kafka_entry_take_first(list)))
+	struct kafka_queue_entry *entry;
+	while ((entry = kafka_queue_pop(list)))
 		finish(p, entry, ERR_UNAVAILABLE);
 }
 
-/* By the thread, which alone may use rk without the mutex. */
+/* For the thread, which alone may use rk without the mutex. */
 static void count_partitions(struct kafka_producer *p)
 {
-	const char *name = atomic_load(&p->counted);
+	const char *name = atomic_load(&p->counted_topic);
 	int64_t now_us = clock_steady_us(clock_system());
 	if (!name || now_us < p->count_again_us)
 		return;
@@ -327,36 +337,36 @@ static void count_partitions(struct kafka_producer *p)
 	p->count_again_us = now_us + (err == OK ? COUNT_PARTITIONS_MS : COUNT_PARTITIONS_RETRY_MS) * CLOCK_US_PER_MS;
 }
 
-static void *serve(void *arg)
+static void *run_producer(void *arg)
 {
 	struct kafka_producer *p = arg;
 	pthread_mutex_lock(&p->mutex);
 	while (!p->closing) {
-		bool is_due = p->broken && clock_steady_us(clock_system()) >= p->renew_after_us;
-		struct kafka_entry_list expired = { 0 };
-		if (p->diverting && !p->broken)
+		bool is_due = p->broken && clock_steady_us(clock_system()) >= p->restart_after_us;
+		struct kafka_queue expired = { 0 };
+		if (p->uses_backlog && !p->broken)
 			resend_some(p, &expired);
-		int wait_ms = p->diverting && p->broken == is_due ? RESEND_POLL_MS : POLL_MS;
+		int wait_ms = p->uses_backlog && p->broken == is_due ? RESEND_POLL_MS : POLL_MS;
 		pthread_mutex_unlock(&p->mutex);
-		give_up_all(p, &expired);
+		drop_all(p, &expired);
 		if (is_due)
-			renew(p);
+			restart_instance(p);
 		count_partitions(p);
 		rd_kafka_poll(p->rk, wait_ms);
 		pthread_mutex_lock(&p->mutex);
 	}
 	pthread_mutex_unlock(&p->mutex);
 	purge(p->rk);
-	give_up_all(p, &p->back);
-	give_up_all(p, &p->backlog);
+	drop_all(p, &p->returned);
+	drop_all(p, &p->backlog);
 	return NULL;
 }
 
-static void start(struct kafka_producer *p)
+static void start_thread(struct kafka_producer *p)
 {
-	deadline_cond_init(&p->idle);
+	deadline_cond_init(&p->queue_empty);
 	pthread_mutex_init(&p->mutex, NULL);
-	if (pthread_create(&p->thread, NULL, serve, p) != 0)
+	if (pthread_create(&p->thread, NULL, run_producer, p) != 0)
 		abort();
 	pthread_setname_np(p->thread, "kafka-producer");
 }
@@ -365,12 +375,12 @@ static void register_metrics(struct kafka_producer *p, struct metrics *m)
 {
 	if (!m)
 		return;
-	p->renewals = metrics_counter(m, "waymark_kafka_producer_renewals_total",
-	                              "Producers replaced after an error that librdkafka cannot recover from", NULL);
-	p->given_up =
-		metrics_counter(m, "waymark_kafka_records_given_up_total", "Records accepted and not delivered", NULL);
-	p->client.shows_reachable = metrics_gauge(m, "waymark_kafka_reachable",
-	                                          "1 while a broker is connected and answers what is sent", NULL);
+	p->restarts = metrics_counter(m, "waymark_kafka_producer_renewals_total",
+	                              "Producer restarts after an error that librdkafka cannot recover from", NULL);
+	p->undelivered =
+		metrics_counter(m, "waymark_kafka_records_given_up_total", "Records accepted but not delivered", NULL);
+	p->client.reachable_gauge = metrics_gauge(m, "waymark_kafka_reachable",
+	                                          "1 while a broker is connected and responds", NULL);
 }
 
 enum err kafka_producer_new(const struct kafka_producer_config *config, struct kafka_producer **out)
@@ -379,35 +389,38 @@ enum err kafka_producer_new(const struct kafka_producer_config *config, struct k
 	p->config = *config;
 	p->kafka = *config->kafka;
 	p->client.log = config->log;
-	p->client.fatal = take_fatal;
-	register_metrics(p, config->metrics); /* before the library can tell of a broker */
+	p->client.on_fatal = on_fatal;
+	register_metrics(p, config->metrics); /* before librdkafka can report a broker */
 	enum err err = new_instance(p, &p->rk);
 	if (err != OK) {
 		free(p);
 		return err;
 	}
 	open_topics(p);
-	start(p);
+	start_thread(p);
 	*out = p;
 	return OK;
 }
 
-/* With the mutex held. The entry is in the queue already, because its report may come before produce has returned. */
-static enum err take_in(struct kafka_producer *p, struct kafka_entry *entry)
+/*
+ * With the mutex held. The entry is counted already, because its report may run before produce
+ * returns.
+ */
+static enum err accept_entry(struct kafka_producer *p, struct kafka_queue_entry *entry)
 {
 	if (p->queued > p->config.queue_max || p->queued_bytes > p->config.queue_bytes_max)
 		return ERR_LIMIT;
-	if (!p->diverting) {
+	if (!p->uses_backlog) {
 		rd_kafka_resp_err_t code = produce(p, entry);
 		if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			return ERR_LIMIT;
-		if (is_refused_for_good(code))
+		if (is_rejected(code))
 			return ERR_INVALID;
 		if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-			give_instance_up(p);
+			mark_broken(p);
 	}
-	if (p->diverting)
-		kafka_entry_append(&p->backlog, entry);
+	if (p->uses_backlog)
+		kafka_queue_append(&p->backlog, entry);
 	return OK;
 }
 
@@ -415,16 +428,16 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 {
 	if (record->header_count > KAFKA_HEADERS_MAX)
 		return ERR_INVALID;
-	struct kafka_entry *entry = kafka_entry_new(record);
+	struct kafka_queue_entry *entry = kafka_queue_entry_new(record);
 	if (p->config.message_timeout_ms > 0)
 		entry->accepted_us = clock_steady_us(clock_system());
-	enter_queue(p, entry);
+	count_entry(p, entry);
 	pthread_mutex_lock(&p->mutex);
 	entry->sequence = ++p->sequence;
-	enum err err = take_in(p, entry);
+	enum err err = accept_entry(p, entry);
 	pthread_mutex_unlock(&p->mutex);
 	if (err != OK) {
-		leave_queue(p, entry);
+		uncount_entry(p, entry);
 		free(entry);
 	}
 	return err;
@@ -432,7 +445,7 @@ enum err kafka_producer_send(struct kafka_producer *p, const struct kafka_record
 
 int32_t kafka_producer_partitions(struct kafka_producer *p, const char *topic)
 {
-	atomic_store(&p->counted, topic);
+	atomic_store(&p->counted_topic, topic);
 	return atomic_load(&p->partitions);
 }
 
@@ -447,7 +460,7 @@ enum err kafka_producer_flush(struct kafka_producer *p, int64_t timeout_ms)
 	int rc = 0;
 	pthread_mutex_lock(&p->mutex);
 	while (p->queued > 0 && rc == 0)
-		rc = pthread_cond_timedwait(&p->idle, &p->mutex, &until);
+		rc = pthread_cond_timedwait(&p->queue_empty, &p->mutex, &until);
 	enum err err = p->queued == 0 ? OK : ERR_UNAVAILABLE;
 	pthread_mutex_unlock(&p->mutex);
 	return err;
@@ -463,7 +476,7 @@ void kafka_producer_free(struct kafka_producer *p)
 	pthread_join(p->thread, NULL);
 	close_topics(p);
 	rd_kafka_destroy(p->rk);
-	pthread_cond_destroy(&p->idle);
+	pthread_cond_destroy(&p->queue_empty);
 	pthread_mutex_destroy(&p->mutex);
 	free(p);
 }

@@ -14,10 +14,10 @@
 #define PAUSE_MS 100
 
 struct admin {
-	struct kafka_client common; /* first: librdkafka's log finds it by the address of admin */
+	struct kafka_client common; /* first: it is librdkafka's opaque */
 	const struct kafka_topics_config *config;
 	rd_kafka_t *client;
-	rd_kafka_queue_t *answers;
+	rd_kafka_queue_t *results;
 	int64_t deadline_us;
 };
 
@@ -27,26 +27,28 @@ static int left_ms(const struct admin *a)
 	return left_us > CLOCK_US_PER_MS ? (int)(left_us / CLOCK_US_PER_MS) : 1;
 }
 
-static bool is_over(const struct admin *a)
+static bool is_past_deadline(const struct admin *a)
 {
 	return clock_steady_us(clock_system()) >= a->deadline_us;
 }
 
-/* Lets a moment pass; nothing arrives on the queue between requests. */
-static void pause_a_moment(const struct admin *a)
+/* Waits PAUSE_MS. No result arrives on the queue between requests. */
+static void wait_between_requests(const struct admin *a)
 {
-	rd_kafka_event_destroy(rd_kafka_queue_poll(a->answers, PAUSE_MS));
+	rd_kafka_event_destroy(rd_kafka_queue_poll(a->results, PAUSE_MS));
 	rd_kafka_poll(a->client, 0);
 }
 
-/* Each request ends by its own time. Meanwhile it is told why the brokers do not let us in. */
-static rd_kafka_event_t *wait_for_answer(const struct admin *a)
+/*
+ * Every request has its own timeout. rd_kafka_poll runs the callbacks that log why a login fails.
+ */
+static rd_kafka_event_t *wait_for_result(const struct admin *a)
 {
-	rd_kafka_event_t *answer;
-	while ((answer = rd_kafka_queue_poll(a->answers, PAUSE_MS)) == NULL)
+	rd_kafka_event_t *event;
+	while ((event = rd_kafka_queue_poll(a->results, PAUSE_MS)) == NULL)
 		rd_kafka_poll(a->client, 0);
 	rd_kafka_poll(a->client, 0);
-	return answer;
+	return event;
 }
 
 static enum err admin_open(struct admin *a, const struct kafka_topics_config *config)
@@ -64,20 +66,20 @@ static enum err admin_open(struct admin *a, const struct kafka_topics_config *co
 	a->client = rd_kafka_new(RD_KAFKA_PRODUCER, conf, message, sizeof(message));
 	if (!a->client) {
 		rd_kafka_conf_destroy(conf);
-		log_error(config->log, "kafka_configuration_refused", LOG_TEXT("error", message));
+		log_error(config->log, "kafka_configuration_rejected", LOG_TEXT("error", message));
 		return ERR_INVALID;
 	}
-	a->answers = rd_kafka_queue_new(a->client);
+	a->results = rd_kafka_queue_new(a->client);
 	return OK;
 }
 
 static void admin_close(struct admin *a)
 {
-	rd_kafka_queue_destroy(a->answers);
+	rd_kafka_queue_destroy(a->results);
 	rd_kafka_destroy(a->client);
 }
 
-/* The options of one request, which may take what is left of the time. */
+/* The options of one request, which may use the remaining time. */
 static rd_kafka_AdminOptions_t *options_new(const struct admin *a, rd_kafka_admin_op_t operation)
 {
 	char message[MESSAGE_MAX];
@@ -98,8 +100,11 @@ static rd_kafka_NewTopic_t *new_topic(const struct admin *a, const struct kafka_
 	return wanted;
 }
 
-/* A broker that has just started is not in the cluster yet: then there is nowhere to put a copy. */
-static enum err judge_creation(const struct admin *a, const char *name, rd_kafka_resp_err_t code, const char *text)
+/*
+ * ERR_UNAVAILABLE: try again. A broker that has just started may not have joined, so replicas have
+ * no place yet.
+ */
+static enum err check_created_topic(const struct admin *a, const char *name, rd_kafka_resp_err_t code, const char *text)
 {
 	switch (code) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
@@ -112,7 +117,7 @@ static enum err judge_creation(const struct admin *a, const char *name, rd_kafka
 	case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
 	case RD_KAFKA_RESP_ERR__TIMED_OUT:
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
-		if (!is_over(a))
+		if (!is_past_deadline(a))
 			return ERR_UNAVAILABLE;
 		log_error(a->config->log, "topic_not_made", LOG_TEXT("topic", name), LOG_TEXT("error", text),
 		          LOG_TEXT("brokers", a->config->kafka->brokers));
@@ -123,18 +128,18 @@ static enum err judge_creation(const struct admin *a, const char *name, rd_kafka
 	}
 }
 
-static enum err judge_creations(const struct admin *a, rd_kafka_event_t *answer)
+static enum err check_created_topics(const struct admin *a, rd_kafka_event_t *event)
 {
 	size_t count;
-	const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(answer);
-	if (rd_kafka_event_error(answer) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return judge_creation(a, "*", rd_kafka_event_error(answer), rd_kafka_event_error_string(answer));
+	const rd_kafka_CreateTopics_result_t *result = rd_kafka_event_CreateTopics_result(event);
+	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return check_created_topic(a, "*", rd_kafka_event_error(event), rd_kafka_event_error_string(event));
 	const rd_kafka_topic_result_t **topics = rd_kafka_CreateTopics_result_topics(result, &count);
 	enum err worst = OK;
 	for (size_t i = 0; i < count; i++) {
 		rd_kafka_resp_err_t code = rd_kafka_topic_result_error(topics[i]);
 		const char *text = rd_kafka_topic_result_error_string(topics[i]);
-		enum err e = judge_creation(a, rd_kafka_topic_result_name(topics[i]), code,
+		enum err e = check_created_topic(a, rd_kafka_topic_result_name(topics[i]), code,
 		                            text ? text : rd_kafka_err2str(code));
 		if (e != OK && worst != ERR_INVALID)
 			worst = e;
@@ -145,10 +150,10 @@ static enum err judge_creations(const struct admin *a, rd_kafka_event_t *answer)
 static enum err create_once(const struct admin *a, rd_kafka_NewTopic_t **wanted, size_t count)
 {
 	rd_kafka_AdminOptions_t *options = options_new(a, RD_KAFKA_ADMIN_OP_CREATETOPICS);
-	rd_kafka_CreateTopics(a->client, wanted, count, options, a->answers);
-	rd_kafka_event_t *answer = wait_for_answer(a);
-	enum err result = judge_creations(a, answer);
-	rd_kafka_event_destroy(answer);
+	rd_kafka_CreateTopics(a->client, wanted, count, options, a->results);
+	rd_kafka_event_t *event = wait_for_result(a);
+	enum err result = check_created_topics(a, event);
+	rd_kafka_event_destroy(event);
 	rd_kafka_AdminOptions_destroy(options);
 	return result;
 }
@@ -157,17 +162,17 @@ static enum err create(const struct admin *a, const struct kafka_topic *topics, 
 {
 	enum err result = OK;
 	rd_kafka_NewTopic_t **wanted = mem_array(count, sizeof(*wanted));
-	size_t made = 0;
-	for (; made < count && result == OK; made++) {
-		wanted[made] = new_topic(a, &topics[made]);
-		if (!wanted[made])
+	size_t created = 0;
+	for (; created < count && result == OK; created++) {
+		wanted[created] = new_topic(a, &topics[created]);
+		if (!wanted[created])
 			result = ERR_INVALID;
 	}
 	if (result == OK) {
-		while ((result = create_once(a, wanted, count)) == ERR_UNAVAILABLE && !is_over(a))
-			pause_a_moment(a);
+		while ((result = create_once(a, wanted, count)) == ERR_UNAVAILABLE && !is_past_deadline(a))
+			wait_between_requests(a);
 	}
-	for (size_t i = 0; i < made; i++) {
+	for (size_t i = 0; i < created; i++) {
 		if (wanted[i])
 			rd_kafka_NewTopic_destroy(wanted[i]);
 	}
@@ -206,7 +211,7 @@ static bool all_have_leaders(const rd_kafka_metadata_t *metadata, const struct k
 static enum err wait_for_leaders(const struct admin *a, const struct kafka_topic *topics, size_t count,
                                  const rd_kafka_metadata_t **out)
 {
-	for (;; pause_a_moment(a)) {
+	for (;; wait_between_requests(a)) {
 		const rd_kafka_metadata_t *metadata = NULL;
 		rd_kafka_resp_err_t code = rd_kafka_metadata(a->client, 1, NULL, &metadata, left_ms(a));
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR && all_have_leaders(metadata, topics, count)) {
@@ -214,7 +219,7 @@ static enum err wait_for_leaders(const struct admin *a, const struct kafka_topic
 			return OK;
 		}
 		rd_kafka_metadata_destroy(metadata);
-		if (is_over(a)) {
+		if (is_past_deadline(a)) {
 			log_error(a->config->log, "topics_have_no_leaders", LOG_TEXT("error", rd_kafka_err2str(code)));
 			return ERR_UNAVAILABLE;
 		}
@@ -268,11 +273,11 @@ static enum err compare_resource(const struct admin *a, const struct kafka_topic
 	return result;
 }
 
-static enum err compare_answer(const struct admin *a, const struct kafka_topic *topic, rd_kafka_event_t *answer)
+static enum err compare_described(const struct admin *a, const struct kafka_topic *topic, rd_kafka_event_t *event)
 {
 	size_t count = 0;
-	rd_kafka_resp_err_t code = rd_kafka_event_error(answer);
-	const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(answer);
+	rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+	const rd_kafka_DescribeConfigs_result_t *result = rd_kafka_event_DescribeConfigs_result(event);
 	const rd_kafka_ConfigResource_t **resources = NULL;
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
 		resources = rd_kafka_DescribeConfigs_result_resources(result, &count);
@@ -280,7 +285,7 @@ static enum err compare_answer(const struct admin *a, const struct kafka_topic *
 		code = rd_kafka_ConfigResource_error(resources[0]);
 	if (count == 1 && code == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return compare_resource(a, topic, resources[0]);
-	log_error(a->config->log, "topic_settings_unknown", LOG_TEXT("topic", topic->name),
+	log_error(a->config->log, "topic_settings_unavailable", LOG_TEXT("topic", topic->name),
 	          LOG_TEXT("error", rd_kafka_err2str(code)));
 	return ERR_UNAVAILABLE;
 }
@@ -289,10 +294,10 @@ static enum err compare_settings(const struct admin *a, const struct kafka_topic
 {
 	rd_kafka_AdminOptions_t *options = options_new(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
 	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic->name);
-	rd_kafka_DescribeConfigs(a->client, &resource, 1, options, a->answers);
-	rd_kafka_event_t *answer = wait_for_answer(a);
-	enum err result = compare_answer(a, topic, answer);
-	rd_kafka_event_destroy(answer);
+	rd_kafka_DescribeConfigs(a->client, &resource, 1, options, a->results);
+	rd_kafka_event_t *event = wait_for_result(a);
+	enum err result = compare_described(a, topic, event);
+	rd_kafka_event_destroy(event);
 	rd_kafka_ConfigResource_destroy(resource);
 	rd_kafka_AdminOptions_destroy(options);
 	return result;

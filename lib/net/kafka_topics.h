@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Makes Kafka topics explicitly (brokers have auto.create.topics.enable=false) and compares those
- * that exist with what they should be.
+ * One thread at a time. Creates Kafka topics explicitly, because the brokers have
+ * auto.create.topics.enable=false, and compares existing topics with their configuration.
  */
 #ifndef WAYMARK_LIB_NET_KAFKA_TOPICS_H
 #define WAYMARK_LIB_NET_KAFKA_TOPICS_H
@@ -29,15 +29,16 @@ struct kafka_topic {
 
 struct kafka_topics_config {
 	const struct kafka_config *kafka;
-	int replication; /* copies of each partition; -1 = the brokers' default */
+	int replication; /* copies of each partition; -1: the brokers' default */
 	int64_t timeout_ms;
 	const struct log *log;
 };
 
 /*
- * Makes the topics that are missing, waits until every topic has its leaders, then compares partitions and settings.
- * Never changes a topic that exists. ERR_CONFLICT: a topic differs (each difference logged). ERR_UNAVAILABLE: not done
- * within timeout_ms. ERR_INVALID: the brokers refuse a topic, or librdkafka the configuration (logged).
+ * Creates missing topics, waits until every partition has a leader, then compares partitions and
+ * settings. Never changes an existing topic. ERR_CONFLICT: a topic differs (each difference
+ * logged). ERR_UNAVAILABLE: not done within timeout_ms. ERR_INVALID: the brokers reject a topic, or
+ * librdkafka rejects the configuration (logged).
  */
 enum err kafka_topics_ensure(const struct kafka_topics_config *config, const struct kafka_topic *topics,
                              size_t count) MUST_CHECK;

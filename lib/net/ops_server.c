@@ -24,14 +24,14 @@ struct ops_server {
 	_Atomic bool draining;
 };
 
-static enum http_progress answer_live(void *ctx, struct http_exchange *x)
+static enum http_progress handle_live(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
 	http_exchange_set_fixed_body(x, "application/json", "{\"status\":\"live\"}", 17);
 	return HTTP_ANSWERED;
 }
 
-/* The names of what keeps us from being ready. */
+/* The names of the checks that fail, and "draining". */
 static struct json *failing_checks(const struct ops_server *s)
 {
 	struct json *failing = json_new_array();
@@ -51,7 +51,7 @@ static bool is_ready(const struct ops_server *s)
 	return ready;
 }
 
-static enum http_progress answer_ready(void *ctx, struct http_exchange *x)
+static enum http_progress handle_ready(void *ctx, struct http_exchange *x)
 {
 	struct json *failing = failing_checks(ctx);
 	bool ready = json_count(failing) == 0;
@@ -69,7 +69,7 @@ static enum http_progress answer_ready(void *ctx, struct http_exchange *x)
 	return HTTP_ANSWERED;
 }
 
-static enum http_progress answer_metrics(void *ctx, struct http_exchange *x)
+static enum http_progress handle_metrics(void *ctx, struct http_exchange *x)
 {
 	const struct ops_server *s = ctx;
 	struct strbuf text;
@@ -79,15 +79,15 @@ static enum http_progress answer_metrics(void *ctx, struct http_exchange *x)
 	if (strbuf_status(&text) == OK)
 		http_exchange_set_body(x, "text/plain; version=0.0.4; charset=utf-8", text.data, text.len);
 	else
-		http_problem_answer(x, 500, NULL, "There are too many metrics.", NULL);
+		http_problem_answer(x, 500, NULL, "The metrics exceed 8 MiB.", NULL);
 	strbuf_clear(&text);
 	return HTTP_ANSWERED;
 }
 
 static const struct http_route routes[] = {
-	{ .method = HTTP_GET, .pattern = "/livez", .handler = answer_live },
-	{ .method = HTTP_GET, .pattern = "/readyz", .handler = answer_ready },
-	{ .method = HTTP_GET, .pattern = "/metrics", .handler = answer_metrics },
+	{ .method = HTTP_GET, .pattern = "/livez", .handler = handle_live },
+	{ .method = HTTP_GET, .pattern = "/readyz", .handler = handle_ready },
+	{ .method = HTTP_GET, .pattern = "/metrics", .handler = handle_metrics },
 };
 
 static enum http_progress handle(void *ctx, struct http_exchange *x)
@@ -99,7 +99,7 @@ static enum http_progress handle(void *ctx, struct http_exchange *x)
 	if (err == OK)
 		return match.route->handler(ctx, x);
 	if (err != ERR_CONFLICT)
-		return http_problem_answer(x, 404, NULL, "There are /livez, /readyz and /metrics.", NULL);
+		return http_problem_answer(x, 404, NULL, "This port serves /livez, /readyz and /metrics.", NULL);
 	if (http_exchange_add_header(x, "Allow", match.allow) != OK)
 		return http_problem_answer(x, 500, NULL, NULL, NULL);
 	return http_problem_answer(x, 405, NULL, NULL, NULL);
@@ -109,8 +109,11 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 {
 	struct ops_server *s = mem_zero(sizeof(*s));
 	s->config = *config;
-	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz says so", NULL);
-	/* metrics stay NULL: the public server's numbers are not to be mixed with those of probes and scrapes */
+	s->ready = metrics_gauge(config->metrics, "waymark_ready", "1 while /readyz returns 200", NULL);
+	/*
+	 * metrics stays NULL, so that probes and scrapes do not count as requests of the public
+	 * server
+	 */
 	struct http_server_config http = {
 		.name = "ops",
 		.port = config->port,
@@ -119,7 +122,7 @@ enum err ops_server_start(const struct ops_server_config *config, struct ops_ser
 		.header_deadline_ms = HEADER_DEADLINE_MS,
 		.idle_ms = IDLE_MS,
 		.handler = handle,
-		.refusal = http_problem_refusal,
+		.error_response = http_problem_refusal,
 		.ctx = s,
 		.clock = config->clock,
 		.log = config->log,

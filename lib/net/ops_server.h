@@ -1,6 +1,8 @@
 /*
- * One thread at a time. The port for operators: GET /livez (the process works), /readyz (it should get traffic: 200, or
- * 503 with the names of the failing checks as JSON), /metrics (Prometheus text 0.0.4).
+ * One thread at a time. The server for operators, on a port of its own:
+ *   GET /livez    200 while the process runs
+ *   GET /readyz   200 if the service should get traffic, else 503 with the names of the failing checks as JSON
+ *   GET /metrics  Prometheus text 0.0.4
  */
 #ifndef WAYMARK_LIB_NET_OPS_SERVER_H
 #define WAYMARK_LIB_NET_OPS_SERVER_H
@@ -17,7 +19,7 @@
 
 struct ops_server;
 
-/* Must answer at once (a stored state, no question to a server). */
+/* ready runs in the server's thread and must not block: it reads a stored state. */
 struct ops_server_check {
 	const char *name; /* "postgres" */
 	bool (*ready)(void *ctx);
@@ -33,10 +35,11 @@ struct ops_server_config {
 	const struct log *log;
 };
 
+/* ERR_UNAVAILABLE: the port is not available (logged). */
 enum err ops_server_start(const struct ops_server_config *config, struct ops_server **out) MUST_CHECK;
 uint16_t ops_server_port(const struct ops_server *s);
 
-/* From here on /readyz answers 503 with "draining"; the first step of an orderly end. */
+/* Makes /readyz return 503 with "draining". The first step of an orderly shutdown. */
 void ops_server_set_draining(struct ops_server *s);
 
 void ops_server_stop(struct ops_server *s);

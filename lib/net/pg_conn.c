@@ -11,7 +11,7 @@
 
 bool pg_conn_url_is_valid(const char *url)
 {
-	char *why = NULL; /* may quote the password: nobody gets to see it */
+	char *why = NULL; /* may quote the password, so it is dropped */
 	PQconninfoOption *options = PQconninfoParse(url, &why);
 	PQfreemem(why);
 	PQconninfoFree(options);
@@ -44,7 +44,7 @@ bool pg_conn_timed_out(const struct pg_conn *conn)
 bool pg_conn_is_alive(struct pg_conn *conn)
 {
 	struct pollfd fd = { .fd = PQsocket(conn->wire), .events = POLLIN };
-	/* Once for a farewell or a changed setting, once for the end of the stream behind it. */
+	/* Several reads: a notice or a changed setting may come before the end of the stream. */
 	for (int i = 0; i < 4 && !conn->broken && poll(&fd, 1, 0) != 0; i++) {
 		if (!PQconsumeInput(conn->wire))
 			conn->broken = true;
@@ -67,15 +67,15 @@ const char *pg_conn_message(const struct pg_conn *conn)
 	return conn->message;
 }
 
-static const char *pg_conn_field(const PGresult *answer, int field)
+static const char *pg_conn_error_field(const PGresult *result, int field)
 {
-	const char *text = PQresultErrorField(answer, field);
+	const char *text = PQresultErrorField(result, field);
 	return text ? text : "";
 }
 
 static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const char *sqlstate, const char *sql)
 {
-	/* A refused or conflicting row is the caller's business, and the message would quote it. */
+	/* The caller handles rejected and conflicting rows, and the message would quote the row. */
 	if (err == ERR_INVALID || err == ERR_CONFLICT)
 		return;
 	enum log_level level = err == ERR_INTERNAL ? LOG_ERROR : LOG_WARNING;
@@ -83,55 +83,55 @@ static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const 
 	       LOG_TEXT("message", conn->message), LOG_TEXT("statement", sql));
 }
 
-enum err pg_conn_judge(struct pg_conn *conn, const char *sql, const struct pg_result *answer)
+enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struct pg_result *result)
 {
-	const PGresult *foreign = (const PGresult *)answer;
+	const PGresult *foreign = (const PGresult *)result;
 	ExecStatusType status = PQresultStatus(foreign);
 	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
 		return OK;
 	if (status != PGRES_FATAL_ERROR) {
-		log_error(conn->log, "postgres_unexpected_answer", LOG_TEXT("status", PQresStatus(status)),
+		log_error(conn->log, "postgres_unexpected_result", LOG_TEXT("status", PQresStatus(status)),
 		          LOG_TEXT("statement", sql));
 		conn->broken = true;
 		return ERR_INTERNAL;
 	}
 	const char *sqlstate = PQresultErrorField(foreign, PG_DIAG_SQLSTATE);
 	enum err err = pg_error_of_sqlstate(sqlstate);
-	if (pg_error_spoils_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
+	if (pg_error_breaks_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
 		conn->broken = true;
-	snprintf(conn->constraint, sizeof(conn->constraint), "%s", pg_conn_field(foreign, PG_DIAG_CONSTRAINT_NAME));
-	snprintf(conn->message, sizeof(conn->message), "%s", pg_conn_field(foreign, PG_DIAG_MESSAGE_PRIMARY));
+	snprintf(conn->constraint, sizeof(conn->constraint), "%s", pg_conn_error_field(foreign, PG_DIAG_CONSTRAINT_NAME));
+	snprintf(conn->message, sizeof(conn->message), "%s", pg_conn_error_field(foreign, PG_DIAG_MESSAGE_PRIMARY));
 	pg_conn_log_failure(conn, err, sqlstate ? sqlstate : "", sql);
 	return err;
 }
 
-/* After a successful PQsend…: waits, judges, and hands the rows over. */
+/* After a successful PQsend…: waits, checks, and returns the rows. */
 static enum err pg_conn_finish(struct pg_conn *conn, const char *sql, struct pg_result **rows)
 {
-	struct pg_result *answer = NULL;
-	enum err err = pg_conn_wait_answer(conn, pg_conn_wait_deadline(conn), &answer);
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_wait_result(conn, pg_conn_wait_deadline(conn), &result);
 	if (err == OK)
-		err = pg_conn_judge(conn, sql, answer);
+		err = pg_conn_check_result(conn, sql, result);
 	if (err == OK && rows)
-		*rows = answer;
+		*rows = result;
 	else
-		pg_result_free(answer);
+		pg_result_free(result);
 	return err;
 }
 
-static enum err pg_conn_sent(struct pg_conn *conn, int sent)
+static enum err pg_conn_check_sent(struct pg_conn *conn, int sent)
 {
-	return sent ? OK : pg_conn_wait_broken(conn, "postgres_connection_broke");
+	return sent ? OK : pg_conn_set_broken(conn, "postgres_connection_lost");
 }
 
-enum err pg_conn_ready(struct pg_conn *conn, const struct pg_params *params)
+enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params)
 {
 	conn->constraint[0] = '\0';
 	conn->message[0] = '\0';
 	if (conn->broken)
 		return ERR_UNAVAILABLE;
 	if (params && params->count > PG_PARAMS_MAX) {
-		log_error(conn->log, "postgres_misused", LOG_INT("params", params->count));
+		log_error(conn->log, "postgres_too_many_params", LOG_INT("params", params->count));
 		return ERR_INTERNAL;
 	}
 	return OK;
@@ -145,7 +145,7 @@ static enum err pg_conn_prepare(struct pg_conn *conn, const char *sql, char *nam
 	snprintf(name, size, "s%zu", i);
 	if (i < conn->prepared_count)
 		return OK;
-	enum err err = pg_conn_sent(conn, PQsendPrepare(conn->wire, name, sql, 0, NULL));
+	enum err err = pg_conn_check_sent(conn, PQsendPrepare(conn->wire, name, sql, 0, NULL));
 	if (err == OK)
 		err = pg_conn_finish(conn, sql, NULL);
 	if (err == OK)
@@ -153,11 +153,11 @@ static enum err pg_conn_prepare(struct pg_conn *conn, const char *sql, char *nam
 	return err;
 }
 
-/* As if prepared: the server finds the types of the parameters. */
-static enum err pg_conn_query_whole(struct pg_conn *conn, const char *sql, const struct pg_params *p,
+/* Without preparing. The server infers the parameter types, as for a prepared statement. */
+static enum err pg_conn_query_unprepared(struct pg_conn *conn, const char *sql, const struct pg_params *p,
                                     struct pg_result **rows)
 {
-	enum err err = pg_conn_sent(
+	enum err err = pg_conn_check_sent(
 		conn, PQsendQueryParams(conn->wire, sql, p->count, NULL, p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
@@ -166,18 +166,18 @@ enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_pa
 {
 	static const struct pg_params none;
 	const struct pg_params *p = params ? params : &none;
-	enum err err = pg_conn_ready(conn, p);
+	enum err err = pg_conn_prepare_send(conn, p);
 	if (err != OK)
 		return err;
 	if (conn->is_pooled)
-		return pg_conn_query_whole(conn, sql, p, rows);
+		return pg_conn_query_unprepared(conn, sql, p, rows);
 	if (conn->prepared_count == PG_CONN_PREPARED_MAX)
 		return pg_conn_query_once(conn, sql, params, rows);
 	char name[24];
 	err = pg_conn_prepare(conn, sql, name, sizeof(name));
 	if (err != OK)
 		return err;
-	err = pg_conn_sent(conn, PQsendQueryPrepared(conn->wire, name, p->count, p->values, p->lengths, p->formats, 0));
+	err = pg_conn_check_sent(conn, PQsendQueryPrepared(conn->wire, name, p->count, p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
@@ -198,13 +198,13 @@ enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct 
 {
 	static const struct pg_params none;
 	const struct pg_params *p = params ? params : &none;
-	enum err err = pg_conn_ready(conn, p);
+	enum err err = pg_conn_prepare_send(conn, p);
 	if (err != OK)
 		return err;
 	Oid types[PG_PARAMS_MAX];
 	for (int i = 0; i < p->count; i++)
 		types[i] = p->formats[i] ? BYTEA_OID : 0;
-	err = pg_conn_sent(conn,
+	err = pg_conn_check_sent(conn,
 	                   PQsendQueryParams(conn->wire, sql, p->count, types, p->values, p->lengths, p->formats, 0));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
@@ -212,9 +212,9 @@ enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct 
 /* The simple protocol: any number of statements, no parameters. */
 static enum err pg_conn_simple(struct pg_conn *conn, const char *sql, struct pg_result **rows)
 {
-	enum err err = pg_conn_ready(conn, NULL);
+	enum err err = pg_conn_prepare_send(conn, NULL);
 	if (err == OK)
-		err = pg_conn_sent(conn, PQsendQuery(conn->wire, sql));
+		err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
 	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
 }
 
@@ -243,22 +243,22 @@ enum err pg_conn_commit(struct pg_conn *conn)
 {
 	if (!conn->in_transaction)
 		return ERR_INTERNAL;
-	struct pg_result *answer = NULL;
-	enum err err = pg_conn_simple(conn, "COMMIT", &answer);
-	/* The server answers COMMIT in a failed transaction with success and the word ROLLBACK. */
-	if (err == OK && strcmp(PQcmdStatus((PGresult *)answer), "COMMIT") != 0)
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_simple(conn, "COMMIT", &result);
+	/* COMMIT in a failed transaction succeeds with the command tag ROLLBACK. */
+	if (err == OK && strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0)
 		err = ERR_INTERNAL;
 	conn->in_transaction = false;
-	pg_result_free(answer);
+	pg_result_free(result);
 	return err;
 }
 
-/* Keeps the constraint and the message of the failure that led here. */
+/* Keeps the constraint and the message of the failure before. */
 void pg_conn_rollback(struct pg_conn *conn)
 {
 	static const char sql[] = "ROLLBACK";
 	if (conn->in_transaction && !conn->broken) {
-		enum err err = pg_conn_sent(conn, PQsendQuery(conn->wire, sql));
+		enum err err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
 		if (err != OK || pg_conn_finish(conn, sql, NULL) != OK)
 			conn->broken = true;
 	}

@@ -18,7 +18,7 @@ static PGconn *pg_conn_open_start(const char *url, const char *application_name,
 	char user_timeout[24];
 	snprintf(user_timeout, sizeof(user_timeout), "%lld",
 	         (long long)(statement_timeout_ms > 0 ? statement_timeout_ms + 1000 : USER_TIMEOUT_MS));
-	/* Of a name that comes twice, libpq takes the last that is not NULL. */
+	/* If a name appears twice, libpq uses the last value that is not NULL. */
 	const char *const names[] = { "dbname",
 		                      "application_name",
 		                      "client_encoding",
@@ -47,12 +47,12 @@ static enum err pg_conn_open_finish(struct pg_conn *conn, int64_t deadline_us)
 		if (next == PGRES_POLLING_FAILED)
 			break;
 	}
-	return pg_conn_wait_broken(conn, conn->timed_out ? "postgres_does_not_answer" : "postgres_cannot_connect");
+	return pg_conn_set_broken(conn, conn->timed_out ? "postgres_timed_out" : "postgres_cannot_connect");
 }
 
 /*
- * By a statement and not by the start-up packet's options, which connection poolers refuse. Without jit: to compile a
- * statement of milliseconds takes PostgreSQL longer than to run it.
+ * Sends the settings in a statement, because poolers reject options in the start-up packet. jit is
+ * off: compiling a statement of a few milliseconds takes longer than running it.
  */
 static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 {
@@ -65,12 +65,12 @@ static enum err pg_conn_open_settings(struct pg_conn *conn, int64_t deadline_us)
 	snprintf(timeouts[1], sizeof(timeouts[1]), "%lld", (long long)conn->statement_timeout_ms * 2);
 	const char *const values[] = { timeouts[0], timeouts[1] };
 	if (!PQsendQueryParams(conn->wire, sql, 2, NULL, values, NULL, NULL, 0))
-		return pg_conn_wait_broken(conn, "postgres_cannot_connect");
-	struct pg_result *answer = NULL;
-	enum err err = pg_conn_wait_answer(conn, deadline_us, &answer);
+		return pg_conn_set_broken(conn, "postgres_cannot_connect");
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_wait_result(conn, deadline_us, &result);
 	if (err == OK)
-		err = pg_conn_judge(conn, sql, answer);
-	pg_result_free(answer);
+		err = pg_conn_check_result(conn, sql, result);
+	pg_result_free(result);
 	return err == OK ? OK : ERR_UNAVAILABLE;
 }
 
@@ -83,7 +83,7 @@ static struct pg_conn *pg_conn_open_new(bool is_pooled, int64_t statement_timeou
 	return conn;
 }
 
-/* conn is given, or closed. */
+/* Takes conn: returns it in *out, or closes it. */
 static enum err pg_conn_open_as(struct pg_conn *conn, const char *url, const char *application_name, int64_t timeout_ms,
                                 struct pg_conn **out)
 {
@@ -96,7 +96,7 @@ static enum err pg_conn_open_as(struct pg_conn *conn, const char *url, const cha
 		goto out;
 	PQsetNoticeReceiver(conn->wire, pg_conn_open_ignore_notice, NULL);
 	if (PQsetnonblocking(conn->wire, 1) != 0) {
-		err = pg_conn_wait_broken(conn, "postgres_cannot_connect");
+		err = pg_conn_set_broken(conn, "postgres_cannot_connect");
 		goto out;
 	}
 	if (!conn->is_pooled)

@@ -6,13 +6,13 @@
 #include "lib/net/pg_conn_private.h"
 #include "lib/net/pg_libpq.h"
 
-#define ANSWER_GRACE_MS 1000
+#define RESPONSE_GRACE_MS 1000
 
 int64_t pg_conn_wait_deadline(const struct pg_conn *conn)
 {
 	if (conn->statement_timeout_ms == 0)
 		return INT64_MAX;
-	return clock_steady_us(clock_system()) + (conn->statement_timeout_ms + ANSWER_GRACE_MS) * CLOCK_US_PER_MS;
+	return clock_steady_us(clock_system()) + (conn->statement_timeout_ms + RESPONSE_GRACE_MS) * CLOCK_US_PER_MS;
 }
 
 static int pg_conn_wait_left_ms(int64_t deadline_us)
@@ -42,28 +42,28 @@ enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadlin
 	}
 }
 
-enum err pg_conn_wait_broken(struct pg_conn *conn, const char *event)
+enum err pg_conn_set_broken(struct pg_conn *conn, const char *event)
 {
-	const char *said = PQerrorMessage(conn->wire);
-	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(said, "\n"), said);
+	const char *text = PQerrorMessage(conn->wire);
+	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(text, "\n"), text);
 	conn->broken = true;
 	log_warning(conn->log, event, LOG_TEXT("message", conn->message));
 	return ERR_UNAVAILABLE;
 }
 
-/* Waits for the socket and takes in what has come. */
+/* Waits for the socket and reads what has arrived. */
 static enum err pg_conn_wait_input(struct pg_conn *conn, short events, int64_t deadline_us)
 {
 	short ready = 0;
 	enum err err = pg_conn_wait_socket(conn, events, deadline_us, &ready);
 	if (err == ERR_LIMIT) {
 		conn->timed_out = true;
-		return pg_conn_wait_broken(conn, "postgres_does_not_answer");
+		return pg_conn_set_broken(conn, "postgres_timed_out");
 	}
 	if (err != OK)
-		return pg_conn_wait_broken(conn, "postgres_connection_broke");
+		return pg_conn_set_broken(conn, "postgres_connection_lost");
 	if ((ready & ~POLLOUT) && !PQconsumeInput(conn->wire))
-		return pg_conn_wait_broken(conn, "postgres_connection_broke");
+		return pg_conn_set_broken(conn, "postgres_connection_lost");
 	return OK;
 }
 
@@ -74,30 +74,30 @@ enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us)
 		if (left == 0)
 			return OK;
 		if (left < 0)
-			return pg_conn_wait_broken(conn, "postgres_connection_broke");
-		/* The server may want to tell us something before it reads on. */
+			return pg_conn_set_broken(conn, "postgres_connection_lost");
+		/* The server may send something before it reads more. */
 		enum err err = pg_conn_wait_input(conn, POLLIN | POLLOUT, deadline_us);
 		if (err != OK)
 			return err;
 	}
 }
 
-static enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, PGresult **result)
+static enum err pg_conn_wait_next_result(struct pg_conn *conn, int64_t deadline_us, PGresult **next)
 {
 	enum err err = pg_conn_wait_flushed(conn, deadline_us);
 	while (err == OK && PQisBusy(conn->wire))
 		err = pg_conn_wait_input(conn, POLLIN, deadline_us);
 	if (err == OK)
-		*result = PQgetResult(conn->wire);
+		*next = PQgetResult(conn->wire);
 	return err;
 }
 
-enum err pg_conn_wait_answer(struct pg_conn *conn, int64_t deadline_us, struct pg_result **answer)
+enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct pg_result **result)
 {
 	PGresult *kept = NULL;
 	for (;;) {
 		PGresult *next = NULL;
-		enum err err = pg_conn_wait_result(conn, deadline_us, &next);
+		enum err err = pg_conn_wait_next_result(conn, deadline_us, &next);
 		if (err != OK) {
 			PQclear(kept);
 			return err;
@@ -107,13 +107,13 @@ enum err pg_conn_wait_answer(struct pg_conn *conn, int64_t deadline_us, struct p
 		PQclear(kept);
 		kept = next;
 		ExecStatusType status = PQresultStatus(kept);
-		/* Without our doing, libpq would give the same result for ever. */
+		/* libpq returns the same result until the COPY ends. */
 		if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH)
 			break;
 	}
 	if (!kept)
-		return pg_conn_wait_broken(conn, "postgres_connection_broke");
-	*answer = (struct pg_result *)kept;
+		return pg_conn_set_broken(conn, "postgres_connection_lost");
+	*result = (struct pg_result *)kept;
 	return OK;
 }
 
@@ -123,18 +123,18 @@ enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms)
 		return ERR_UNAVAILABLE;
 	int64_t deadline_us = clock_steady_us(clock_system()) + timeout_ms * CLOCK_US_PER_MS;
 	for (;;) {
-		bool came = false;
+		bool arrived = false;
 		for (PGnotify *n = PQnotifies(conn->wire); n; n = PQnotifies(conn->wire)) {
 			PQfreemem(n);
-			came = true;
+			arrived = true;
 		}
-		if (came)
+		if (arrived)
 			return OK;
 		short ready = 0;
 		enum err err = pg_conn_wait_socket(conn, POLLIN, deadline_us, &ready);
 		if (err == ERR_LIMIT)
 			return ERR_NOT_FOUND;
 		if (err != OK || !PQconsumeInput(conn->wire))
-			return pg_conn_wait_broken(conn, "postgres_connection_broke");
+			return pg_conn_set_broken(conn, "postgres_connection_lost");
 	}
 }

@@ -3,9 +3,9 @@
 #include <stddef.h>
 
 struct pg_error_rule {
-	const char *prefix; /* of the SQLSTATE; the first that fits decides */
+	const char *prefix; /* of the SQLSTATE; the first match applies */
 	enum err err;
-	bool spoils;
+	bool breaks_connection;
 };
 
 static const struct pg_error_rule rules[] = {
@@ -17,7 +17,7 @@ static const struct pg_error_rule rules[] = {
 	{ "23", ERR_CONFLICT, false },      /* unique, foreign key, exclusion */
 	{ "25006", ERR_UNAVAILABLE, true }, /* read-only: this server is a standby now */
 	{ "25P03", ERR_UNAVAILABLE, true }, /* idle in transaction for too long */
-	{ "26000", ERR_UNAVAILABLE, true }, /* somebody dropped our prepared statement */
+	{ "26000", ERR_UNAVAILABLE, true }, /* our prepared statement is gone */
 	{ "28", ERR_UNAVAILABLE, true },    /* the password is being changed, or is wrong */
 	{ "3D000", ERR_UNAVAILABLE, true }, /* the database does not exist, yet */
 	{ "40", ERR_CONFLICT, false },      /* serialization failure, deadlock */
@@ -45,10 +45,10 @@ enum err pg_error_of_sqlstate(const char *sqlstate)
 	return rule ? rule->err : ERR_INTERNAL;
 }
 
-bool pg_error_spoils_connection(const char *sqlstate)
+bool pg_error_breaks_connection(const char *sqlstate)
 {
 	if (!sqlstate)
 		return true;
 	const struct pg_error_rule *rule = pg_error_rule_of(sqlstate);
-	return rule && rule->spoils;
+	return rule && rule->breaks_connection;
 }

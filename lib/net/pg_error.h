@@ -1,5 +1,5 @@
 /*
- * Pure. What an SQLSTATE (PostgreSQL manual, appendix A) means to our callers.
+ * Pure. Maps an SQLSTATE (PostgreSQL manual, appendix A) to our errors.
  */
 #ifndef WAYMARK_LIB_NET_PG_ERROR_H
 #define WAYMARK_LIB_NET_PG_ERROR_H
@@ -8,10 +8,13 @@
 
 #include "lib/base/err.h"
 
-/* sqlstate: five characters, or NULL when the connection broke before the server could say anything. Never OK. */
+/*
+ * sqlstate: five characters; NULL: the connection broke before the server could report an error.
+ * Never OK.
+ */
 enum err pg_error_of_sqlstate(const char *sqlstate) MUST_CHECK;
 
-/* True when a connection that gave this error is of no further use, although it may still stand. */
-bool pg_error_spoils_connection(const char *sqlstate);
+/* Whether the connection is useless after this error, although it may still be open. */
+bool pg_error_breaks_connection(const char *sqlstate);
 
 #endif

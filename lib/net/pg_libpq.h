@@ -1,6 +1,6 @@
 /*
- * Pure. The one place that includes libpq's header. libpq calls its structs pg_conn and pg_result, as we do ours: here
- * its tags get other names, so that the compiler tells them apart. For .c files of this room only.
+ * Pure. Includes libpq's header. libpq's structs have the names of ours, pg_conn and pg_result, so
+ * its tags are renamed here. Only .c files of this room may include it.
  */
 #ifndef WAYMARK_LIB_NET_PG_LIBPQ_H
 #define WAYMARK_LIB_NET_PG_LIBPQ_H

@@ -7,7 +7,7 @@
 static const int text_format = 0;
 static const int binary_format = 1;
 
-/* The index of the next parameter, or -1 (and the statement will be refused). */
+/* The index of the next parameter; -1: there are too many. */
 static int pg_params_next(struct pg_params *p)
 {
 	if (p->count >= PG_PARAMS_MAX) {
@@ -27,8 +27,8 @@ static void pg_params_add(struct pg_params *p, const char *value, int length, in
 	p->formats[i] = format;
 }
 
-/* Where the next parameter's own text goes. */
-static char *pg_params_number(struct pg_params *p)
+/* The buffer for the text of the next parameter. */
+static char *pg_params_buffer(struct pg_params *p)
 {
 	return p->numbers[p->count < PG_PARAMS_MAX ? p->count : PG_PARAMS_MAX - 1];
 }
@@ -40,15 +40,8 @@ void pg_params_text(struct pg_params *p, const char *text)
 
 void pg_params_int(struct pg_params *p, int64_t value)
 {
-	char *number = pg_params_number(p);
+	char *number = pg_params_buffer(p);
 	snprintf(number, sizeof(p->numbers[0]), "%lld", (long long)value);
-	pg_params_add(p, number, 0, text_format);
-}
-
-void pg_params_double(struct pg_params *p, double value)
-{
-	char *number = pg_params_number(p);
-	snprintf(number, sizeof(p->numbers[0]), "%.17g", value);
 	pg_params_add(p, number, 0, text_format);
 }
 
@@ -68,7 +61,7 @@ void pg_params_bytes(struct pg_params *p, const void *bytes, size_t len)
 
 void pg_params_time(struct pg_params *p, int64_t time_us)
 {
-	char *text = pg_params_number(p);
+	char *text = pg_params_buffer(p);
 	timestamp_format_us(time_us, text);
 	pg_params_add(p, text, 0, text_format);
 }
@@ -83,7 +76,7 @@ void pg_params_time_or_null(struct pg_params *p, int64_t time_us)
 
 void pg_params_day(struct pg_params *p, int32_t day)
 {
-	char *text = pg_params_number(p);
+	char *text = pg_params_buffer(p);
 	timestamp_format_day(day, text);
 	pg_params_add(p, text, 0, text_format);
 }

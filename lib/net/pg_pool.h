@@ -1,7 +1,13 @@
 /*
- * Safe from any thread. Connections to PostgreSQL for threads that come and go: at most max at a time (and one more,
- * over which a background thread watches the server), opened when needed, waiters bounded in time, broken ones
- * replaced. The server may be away when the pool is made.
+ * Safe from any thread. A pool of connections to PostgreSQL (see conn_pool.h): at most max for
+ * callers, and one more for the health check. The server need not be reachable when the pool is
+ * created.
+ *
+ *   struct pg_conn *conn = NULL;
+ *   enum err err = pg_pool_take(pool, &conn);
+ *   if (err == OK)
+ *           err = pg_conn_query(conn, "DELETE FROM links WHERE id = $1", &params, NULL);
+ *   pg_pool_give(pool, conn);
  */
 #ifndef WAYMARK_LIB_NET_PG_POOL_H
 #define WAYMARK_LIB_NET_PG_POOL_H
@@ -20,16 +26,17 @@ struct pg_pool_config {
 	const char *url;
 	const char *application_name;
 	size_t max;
-	size_t min; /* these three as in conn_pool.h */
+	size_t min; /* min, idle_ms and waiters_max: see conn_pool.h */
 	int64_t idle_ms;
 	size_t waiters_max;
-	int64_t wait_ms; /* for a free connection */
+	int64_t wait_ms; /* how long a caller waits for a free connection */
 	int64_t connect_timeout_ms;
 	int64_t statement_timeout_ms;
-	bool is_pooled; /* url leads to a pooler in transaction mode: pg_conn_open_pooled */
+	bool is_pooled; /* url names a pooler in transaction mode: pg_conn_open_pooled */
 	/*
-	 * The first migration that will do (pg_schema.h): as long as the database has not come to it, the server counts as
-	 * one that cannot be reached. Asked per connection until it was seen once, since schemas only grow. 0 = any.
+	 * The oldest migration that the service supports (a version in schema_migrations); 0: any. While the database
+	 * is older, the server counts as unreachable. Schemas only grow, so new connections check
+	 * it until one check has succeeded.
 	 */
 	int64_t schema_version;
 	const struct clock *clock;
@@ -38,26 +45,29 @@ struct pg_pool_config {
 };
 
 struct pg_pool *pg_pool_new(const struct pg_pool_config *config);
-/* All connections must have been given back. NULL may be freed. */
+/* All connections must have been released. NULL is allowed. */
 void pg_pool_free(struct pg_pool *pool);
 
 /*
- * ERR_LIMIT: none became free within wait_ms, or too many wait for one. ERR_UNAVAILABLE: the server cannot be reached; after a failure only the
- * background thread tries again, every 250 ms, so that a dead server costs its callers nothing. A frozen one costs
- * those who are talking to it their statement's timeout, once.
+ * ERR_LIMIT: no connection became free within wait_ms, or too many callers wait. ERR_UNAVAILABLE:
+ * the server is down. After a failure only the health check tries again, every 250 ms, so a dead
+ * server costs callers nothing. A frozen server costs the callers that use it one statement
+ * timeout.
  */
 enum err pg_pool_take(struct pg_pool *pool, struct pg_conn **out) MUST_CHECK;
-/* Rolls back what is open; closes what is broken. NULL is allowed. */
+/* Rolls back an open transaction; closes a broken connection. NULL is allowed. */
 void pg_pool_give(struct pg_pool *pool, struct pg_conn *conn);
 
-/* As conn_pool_is_away: whether the server is known to be away, not just slow. */
+/* Whether the server is down, not just slow; see conn_pool_is_down. */
 bool pg_pool_is_away(struct pg_pool *pool, int64_t wait_ms);
 
-/* Whether the last attempt to reach the server succeeded. A background thread asks once a second, so it is at most
- * about a second old. For /readyz; ctx is the pool. */
+/*
+ * Whether the last attempt to reach the server succeeded. The health check runs once a second, so
+ * the result is about a second old at most. For /readyz: pool is a struct pg_pool.
+ */
 bool pg_pool_is_reachable(void *pool);
 
-/* False as long as all that the server has said of its schema is that it is too old. For /readyz; ctx is the pool. */
+/* False while the schema is known to be too old. For /readyz: pool is a struct pg_pool. */
 bool pg_pool_schema_will_do(void *pool);
 
 #endif

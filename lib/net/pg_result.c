@@ -4,39 +4,39 @@
 #include "lib/base/timestamp.h"
 #include "lib/net/pg_libpq.h"
 
-/* A pg_result is libpq's result under another name, so that the header needs none of libpq. */
-static const PGresult *pg_result_foreign(const struct pg_result *rows)
+/* A pg_result is a PGresult under another name, so the header does not include libpq. */
+static const PGresult *pg_result_libpq(const struct pg_result *rows)
 {
 	return (const PGresult *)rows;
 }
 
-static bool pg_result_has(const PGresult *result, size_t row, int column)
+static bool pg_result_has_cell(const PGresult *result, size_t row, int column)
 {
 	return result && row < (size_t)PQntuples(result) && column >= 0 && column < PQnfields(result);
 }
 
 size_t pg_result_count(const struct pg_result *rows)
 {
-	return rows ? (size_t)PQntuples(pg_result_foreign(rows)) : 0;
+	return rows ? (size_t)PQntuples(pg_result_libpq(rows)) : 0;
 }
 
 int64_t pg_result_changed(const struct pg_result *rows)
 {
 	int64_t changed = 0;
-	/* PQcmdTuples only reads; its parameter merely lacks the const. */
+	/* PQcmdTuples only reads; its parameter lacks a const. */
 	const char *text = rows ? PQcmdTuples((PGresult *)(uintptr_t)rows) : "";
 	return number_parse(text, 0, INT64_MAX, &changed) == OK ? changed : 0;
 }
 
 bool pg_result_is_null(const struct pg_result *rows, size_t row, int column)
 {
-	const PGresult *result = pg_result_foreign(rows);
-	return !pg_result_has(result, row, column) || PQgetisnull(result, (int)row, column);
+	const PGresult *result = pg_result_libpq(rows);
+	return !pg_result_has_cell(result, row, column) || PQgetisnull(result, (int)row, column);
 }
 
 const char *pg_result_text(const struct pg_result *rows, size_t row, int column)
 {
-	return pg_result_is_null(rows, row, column) ? "" : PQgetvalue(pg_result_foreign(rows), (int)row, column);
+	return pg_result_is_null(rows, row, column) ? "" : PQgetvalue(pg_result_libpq(rows), (int)row, column);
 }
 
 int64_t pg_result_int(const struct pg_result *rows, size_t row, int column)
@@ -62,7 +62,10 @@ int64_t pg_result_time(const struct pg_result *rows, size_t row, int column)
 		return INT64_MAX;
 	if (strcmp(text, "-infinity") == 0)
 		return INT64_MIN;
-	/* "2026-11-20 08:00:00.123456+00" is RFC 3339 but for the "T" and the offset's minutes. */
+	/*
+	 * "2026-11-20 08:00:00.123456+00" is RFC 3339 except for the "T" and the minutes of the
+	 * offset.
+	 */
 	char rfc3339[48];
 	int len = snprintf(rfc3339, sizeof(rfc3339), "%s:00", text);
 	if (len < 22 || (size_t)len >= sizeof(rfc3339))

@@ -1,7 +1,7 @@
 /*
- * One thread at a time. What a statement gave. Columns and rows from 0. NULL reads as 0, false, "". Everything is
- * borrowed until pg_result_free; NULL may be freed, and counts as no rows. A row or column that is not there reads as
- * NULL.
+ * One thread at a time. The result of a statement. Rows and columns count from 0. SQL NULL reads as
+ * 0, false or "", and so does a row or column that does not exist. Everything is borrowed until
+ * pg_result_free. A NULL result has no rows and may be freed.
  */
 #ifndef WAYMARK_LIB_NET_PG_RESULT_H
 #define WAYMARK_LIB_NET_PG_RESULT_H
@@ -20,9 +20,12 @@ const char *pg_result_text(const struct pg_result *rows, size_t row, int column)
 int64_t pg_result_int(const struct pg_result *rows, size_t row, int column);
 double pg_result_double(const struct pg_result *rows, size_t row, int column);
 bool pg_result_bool(const struct pg_result *rows, size_t row, int column);
-/* A timestamptz in microseconds since 1970-01-01T00:00:00Z; "infinity" reads as INT64_MAX, "-infinity" as INT64_MIN. */
+/*
+ * A timestamptz in microseconds since 1970-01-01T00:00:00Z; "infinity" reads as INT64_MAX,
+ * "-infinity" as INT64_MIN.
+ */
 int64_t pg_result_time(const struct pg_result *rows, size_t row, int column);
-/* A bytea; copies at most size bytes, gives the length of the whole. */
+/* A bytea. Copies at most size bytes; returns its full length. */
 size_t pg_result_bytes(const struct pg_result *rows, size_t row, int column, void *out, size_t size);
 void pg_result_free(struct pg_result *rows);
 

@@ -1,21 +1,24 @@
 /*
- * One thread at a time per connection. A transaction as one call: it is committed when the work in it ends with OK, and
- * rolled back when it does not.
+ * One thread at a time per connection. Runs a function in a transaction: commits if it returns OK,
+ * and rolls back if it does not.
  */
 #ifndef WAYMARK_LIB_NET_PG_TRANSACTION_H
 #define WAYMARK_LIB_NET_PG_TRANSACTION_H
 
 #include "lib/net/pg_pool.h"
 
-/* What is done in the transaction, of which it must not end any part itself. */
+/* The work of the transaction. It must not commit or roll back itself. */
 typedef enum err (*pg_transaction_work)(void *ctx, struct pg_conn *conn);
 
-/* Errors: the work's own, else pg_conn_begin's or pg_conn_commit's. The connection is in no transaction afterwards. */
+/*
+ * Errors: those of work, pg_conn_begin and pg_conn_commit. The connection is in no transaction
+ * afterwards.
+ */
 enum err pg_transaction_on(struct pg_conn *conn, pg_transaction_work work, void *ctx) MUST_CHECK;
 
 /*
- * On a connection that is taken from the pool and given back. ERR_UNAVAILABLE also: none could be had, whatever
- * pg_pool_take says, so that ERR_LIMIT is the work's.
+ * The same on a connection of the pool. ERR_UNAVAILABLE also: no connection was available, even if
+ * pg_pool_take returned ERR_LIMIT. So ERR_LIMIT always comes from the work.
  */
 enum err pg_transaction_run(struct pg_pool *pool, pg_transaction_work work, void *ctx) MUST_CHECK;
 

@@ -65,8 +65,10 @@ enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
 	return read_value(wire, out) ? OK : ERR_INVALID;
 }
 
-/* protobuf-c gives strings as C strings: what stood behind a NUL can only be seen before it unpacks. Our message types
- * are never recursive, which bounds the depth. */
+/*
+ * Runs before unpacking, because protobuf-c returns C strings, which hide everything after a NUL.
+ * Our message types are not recursive, which bounds the depth.
+ */
 static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct protobuf_wire wire, const char **problem)
 {
 	struct protobuf_field found;

@@ -1,6 +1,7 @@
 /*
- * hiredis' blocking calls have one timeout for each read and write, so that a server which trickles its reply could
- * hold a caller for ever. Here the context does not block, and one deadline holds for the whole call.
+ * hiredis' blocking calls have a timeout for each read and write, so a server that trickles its
+ * reply could block a caller forever. Here the context does not block, and one deadline covers the
+ * whole call.
  */
 #include "lib/net/redis_conn.h"
 
@@ -14,11 +15,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 
-#define SERVER_DIGITS 16
+#define RUN_ID_DIGITS 16
 
 struct redis_conn {
 	redisContext *wire;
-	uint64_t server;
+	uint64_t run_id;
 	bool broken;
 	bool timed_out;
 	char message[128];
@@ -47,7 +48,7 @@ static enum err wait_for(struct redis_conn *conn, short events, int64_t deadline
 			return OK;
 		if (n == 0) {
 			conn->timed_out = true;
-			return fail(conn, "no answer in time");
+			return fail(conn, "no reply in time");
 		}
 		if (errno != EINTR)
 			return fail(conn, strerrordesc_np(errno));
@@ -147,8 +148,8 @@ static enum err call(struct redis_conn *conn, const struct redis_arg *args, size
 	return err == OK ? receive(conn, deadline_us, reply) : err;
 }
 
-/* A command of the greeting: every answer but OK is a failure. */
-static enum err greet(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us)
+/* Runs a command of the handshake. An error reply is a failure. */
+static enum err call_checked(struct redis_conn *conn, const struct redis_arg *args, size_t count, int64_t deadline_us)
 {
 	struct redis_reply *reply = NULL;
 	enum err err = call(conn, args, count, deadline_us, &reply);
@@ -168,27 +169,27 @@ static enum err authenticate(struct redis_conn *conn, const struct redis_url *ur
 		if (url->user[0])
 			auth[n++] = REDIS_TEXT(url->user);
 		auth[n++] = REDIS_TEXT(url->password);
-		err = greet(conn, auth, n, deadline_us);
+		err = call_checked(conn, auth, n, deadline_us);
 	}
 	if (err == OK && url->db > 0) {
 		char db[8];
 		snprintf(db, sizeof(db), "%u", (unsigned)url->db);
 		const struct redis_arg select[] = { REDIS_TEXT("SELECT"), REDIS_TEXT(db) };
-		err = greet(conn, select, 2, deadline_us);
+		err = call_checked(conn, select, 2, deadline_us);
 	}
 	return err;
 }
 
-/* Of "run_id:" and 40 hexadecimal digits; 0 when there is none. */
+/* Reads "run_id:" and its 40 hexadecimal digits; 0: there is none. */
 static uint64_t read_run_id(const char *info)
 {
 	static const char name[] = "\nrun_id:";
 	const char *at = info ? strstr(info, name) : NULL;
-	char digits[SERVER_DIGITS + 1];
+	char digits[RUN_ID_DIGITS + 1];
 	if (!at)
 		return 0;
 	snprintf(digits, sizeof(digits), "%s", at + sizeof(name) - 1);
-	return strspn(digits, "0123456789abcdef") == SERVER_DIGITS ? strtoull(digits, NULL, 16) : 0;
+	return strspn(digits, "0123456789abcdef") == RUN_ID_DIGITS ? strtoull(digits, NULL, 16) : 0;
 }
 
 static enum err identify(struct redis_conn *conn, int64_t deadline_us)
@@ -197,7 +198,7 @@ static enum err identify(struct redis_conn *conn, int64_t deadline_us)
 	struct redis_reply *reply = NULL;
 	enum err err = call(conn, info, 2, deadline_us, &reply);
 	if (err == OK)
-		conn->server = read_run_id(redis_reply_bytes(reply, NULL));
+		conn->run_id = read_run_id(redis_reply_bytes(reply, NULL));
 	redis_reply_free(reply);
 	return err;
 }
@@ -242,15 +243,15 @@ enum err redis_conn_call(struct redis_conn *conn, const struct redis_arg *args, 
 
 uint64_t redis_conn_server(const struct redis_conn *conn)
 {
-	return conn->server;
+	return conn->run_id;
 }
 
-void redis_conn_spoil(struct redis_conn *conn)
+void redis_conn_invalidate(struct redis_conn *conn)
 {
 	conn->broken = true;
 }
 
-bool redis_conn_usable(const struct redis_conn *conn)
+bool redis_conn_is_usable(const struct redis_conn *conn)
 {
 	return !conn->broken;
 }
@@ -262,7 +263,7 @@ bool redis_conn_timed_out(const struct redis_conn *conn)
 
 bool redis_conn_is_alive(struct redis_conn *conn)
 {
-	/* Redis says nothing unasked: what can be read now is the end of the stream. */
+	/* Redis sends nothing unrequested, so readable input is the end of the stream. */
 	struct pollfd fd = { .fd = conn->wire->fd, .events = POLLIN };
 	return !conn->broken && poll(&fd, 1, 0) == 0;
 }

@@ -8,10 +8,10 @@
 #include "lib/base/deadline.h"
 #include "lib/base/mem.h"
 
-/* Between attempts to connect, so that a dead Redis costs nothing. */
-#define PAUSE_MS 100
+/* The pause between attempts to connect, so a dead Redis costs little. */
+#define RETRY_MS 100
 
-struct waiting {
+struct call {
 	redis_pipeline_done done;
 	void *ctx;
 	int64_t deadline_us;
@@ -20,32 +20,32 @@ struct waiting {
 struct redis_pipeline {
 	struct redis_pipeline_config config;
 	struct redis_url url;
-	struct redis_conn *conn; /* NULL: the connector is at work */
-	struct waiting *ring;    /* in the order of the calls */
+	struct redis_conn *conn; /* NULL: the connector has been asked for one */
+	struct call *calls;    /* a ring buffer of open calls, oldest at first */
 	size_t first;
 	size_t count;
 	bool has_unsent;
-	bool is_unwanted; /* another server is demanded */
+	bool must_reconnect; /* it leads to the wrong server */
 
 	pthread_t connector;
 	pthread_mutex_t mutex;
-	pthread_cond_t wanted;
-	bool wants;                       /* under the mutex: the loop has no connection */
+	pthread_cond_t request;
+	bool is_requested;                       /* under the mutex: the loop needs a connection */
 	bool stopping;                    /* under the mutex */
-	struct redis_conn *_Atomic ready; /* made, to be taken by the loop */
+	struct redis_conn *_Atomic ready; /* a new connection for the loop */
 };
 
 /* --- the connector's thread --- */
 
-static void pause_connecting(struct redis_pipeline *p)
+static void wait_before_retry(struct redis_pipeline *p)
 {
-	struct timespec until = deadline_in_ms(PAUSE_MS);
+	struct timespec until = deadline_in_ms(RETRY_MS);
 	if (!p->stopping)
-		pthread_cond_timedwait(&p->wanted, &p->mutex, &until);
+		pthread_cond_timedwait(&p->request, &p->mutex, &until);
 }
 
-/* With the mutex held, but not while it connects. */
-static void connect_once(struct redis_pipeline *p, bool *was_away)
+/* With the mutex held; releases it while connecting. */
+static void connect_once(struct redis_pipeline *p, bool *has_failed)
 {
 	struct redis_conn *conn = NULL;
 	char why[128];
@@ -53,27 +53,27 @@ static void connect_once(struct redis_pipeline *p, bool *was_away)
 	enum err err = redis_conn_open(&p->url, p->config.timeout_ms, &conn, why, sizeof(why));
 	pthread_mutex_lock(&p->mutex);
 	if (err == OK) {
-		p->wants = false;
+		p->is_requested = false;
 		atomic_store(&p->ready, conn);
-	} else if (!*was_away) {
-		log_warning(p->config.log, "redis_pipeline_away", LOG_TEXT("message", why));
+	} else if (!*has_failed) {
+		log_warning(p->config.log, "redis_pipeline_cannot_connect", LOG_TEXT("message", why));
 	}
-	*was_away = err != OK;
+	*has_failed = err != OK;
 }
 
-static void *connect_when_wanted(void *arg)
+static void *run_connector(void *arg)
 {
 	struct redis_pipeline *p = arg;
-	bool was_away = false;
+	bool has_failed = false;
 	pthread_mutex_lock(&p->mutex);
 	while (!p->stopping) {
-		if (!p->wants) {
-			pthread_cond_wait(&p->wanted, &p->mutex);
+		if (!p->is_requested) {
+			pthread_cond_wait(&p->request, &p->mutex);
 			continue;
 		}
-		connect_once(p, &was_away);
-		if (p->wants || was_away)
-			pause_connecting(p);
+		connect_once(p, &has_failed);
+		if (p->is_requested || has_failed)
+			wait_before_retry(p);
 	}
 	pthread_mutex_unlock(&p->mutex);
 	return NULL;
@@ -90,47 +90,50 @@ enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct r
 	struct redis_pipeline *p = mem_zero(sizeof(*p));
 	p->config = *config;
 	p->url = url;
-	p->ring = mem_array(config->in_flight_max, sizeof(*p->ring));
-	p->wants = true;
+	p->calls = mem_array(config->in_flight_max, sizeof(*p->calls));
+	p->is_requested = true;
 	pthread_mutex_init(&p->mutex, NULL);
-	deadline_cond_init(&p->wanted);
-	if (pthread_create(&p->connector, NULL, connect_when_wanted, p) != 0)
+	deadline_cond_init(&p->request);
+	if (pthread_create(&p->connector, NULL, run_connector, p) != 0)
 		abort();
 	pthread_setname_np(p->connector, "redis-connect");
 	*out = p;
 	return OK;
 }
 
-static void end_oldest(struct redis_pipeline *p, const struct redis_reply *reply)
+static void complete_oldest(struct redis_pipeline *p, const struct redis_reply *reply)
 {
-	struct waiting oldest = p->ring[p->first];
-	uint64_t server = reply ? redis_conn_server(p->conn) : 0;
+	struct call oldest = p->calls[p->first];
+	uint64_t run_id = reply ? redis_conn_server(p->conn) : 0;
 	p->first = (p->first + 1) % p->config.in_flight_max;
 	p->count--;
-	oldest.done(oldest.ctx, reply, server);
+	oldest.done(oldest.ctx, reply, run_id);
 }
 
-/* Nothing of this connection will be answered any more; a new one is asked for. */
-static void leave(struct redis_pipeline *p)
+/* Closes the connection, requests a new one, and ends the open calls. */
+static void close_and_reconnect(struct redis_pipeline *p)
 {
 	redis_conn_close(p->conn);
 	p->conn = NULL;
 	p->has_unsent = false;
-	p->is_unwanted = false;
+	p->must_reconnect = false;
 	pthread_mutex_lock(&p->mutex);
-	p->wants = true;
-	pthread_cond_signal(&p->wanted);
+	p->is_requested = true;
+	pthread_cond_signal(&p->request);
 	pthread_mutex_unlock(&p->mutex);
-	/* Those who are told may call again, perhaps on a new connection already. */
+	/*
+	 * A callback may make a new call, perhaps on a new connection already, so only the present
+	 * calls end.
+	 */
 	for (size_t left = p->count; left > 0; left--)
-		end_oldest(p, NULL);
+		complete_oldest(p, NULL);
 }
 
-static void give_connection_up(struct redis_pipeline *p)
+static void drop_connection(struct redis_pipeline *p)
 {
-	log_warning(p->config.log, "redis_pipeline_broken", LOG_TEXT("message", redis_conn_message(p->conn)),
+	log_warning(p->config.log, "redis_pipeline_connection_lost", LOG_TEXT("message", redis_conn_message(p->conn)),
 	            LOG_INT("waiting", p->count));
-	leave(p);
+	close_and_reconnect(p);
 }
 
 void redis_pipeline_free(struct redis_pipeline *p)
@@ -139,17 +142,17 @@ void redis_pipeline_free(struct redis_pipeline *p)
 		return;
 	pthread_mutex_lock(&p->mutex);
 	p->stopping = true;
-	pthread_cond_signal(&p->wanted);
+	pthread_cond_signal(&p->request);
 	pthread_mutex_unlock(&p->mutex);
 	pthread_join(p->connector, NULL);
 	redis_conn_close(p->conn);
 	p->conn = NULL;
 	redis_conn_close(atomic_exchange(&p->ready, NULL));
 	while (p->count > 0)
-		end_oldest(p, NULL);
-	pthread_cond_destroy(&p->wanted);
+		complete_oldest(p, NULL);
+	pthread_cond_destroy(&p->request);
 	pthread_mutex_destroy(&p->mutex);
-	free(p->ring);
+	free(p->calls);
 	free(p);
 }
 
@@ -166,15 +169,15 @@ enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *a
 	if (err != OK)
 		return err;
 	int64_t deadline_us = clock_steady_us(p->config.clock) + p->config.timeout_ms * CLOCK_US_PER_MS;
-	p->ring[(p->first + p->count++) % p->config.in_flight_max] = (struct waiting){ done, ctx, deadline_us };
+	p->calls[(p->first + p->count++) % p->config.in_flight_max] = (struct call){ done, ctx, deadline_us };
 	p->has_unsent = true;
 	return OK;
 }
 
-void redis_pipeline_demand(struct redis_pipeline *p, uint64_t server)
+void redis_pipeline_demand(struct redis_pipeline *p, uint64_t run_id)
 {
-	if (p->conn && redis_conn_server(p->conn) != server)
-		p->is_unwanted = true;
+	if (p->conn && redis_conn_server(p->conn) != run_id)
+		p->must_reconnect = true;
 }
 
 int redis_pipeline_descriptor(const struct redis_pipeline *p, short *events)
@@ -187,16 +190,16 @@ int redis_pipeline_descriptor(const struct redis_pipeline *p, short *events)
 
 int64_t redis_pipeline_deadline_us(const struct redis_pipeline *p)
 {
-	return p->count > 0 ? p->ring[p->first].deadline_us : INT64_MAX;
+	return p->count > 0 ? p->calls[p->first].deadline_us : INT64_MAX;
 }
 
-static enum err hand_out_replies(struct redis_pipeline *p)
+static enum err complete_replies(struct redis_pipeline *p)
 {
 	struct redis_reply *reply;
 	enum err err;
 	while ((err = redis_conn_pull(p->conn, &reply)) == OK) {
 		if (p->count > 0)
-			end_oldest(p, reply);
+			complete_oldest(p, reply);
 		redis_reply_free(reply);
 	}
 	return err == ERR_NOT_FOUND ? OK : err;
@@ -211,25 +214,25 @@ void redis_pipeline_receive(struct redis_pipeline *p, bool is_readable)
 	if (is_readable)
 		err = redis_conn_read(p->conn);
 	if (err == OK && is_readable)
-		err = hand_out_replies(p);
-	/* While replies come, it is the loop that is late, not Redis: there may be more of them in the socket. */
+		err = complete_replies(p);
+	/* If replies arrived, the loop is late and not Redis; the socket may hold more of them. */
 	if (err == OK && p->count == waited && redis_pipeline_deadline_us(p) <= clock_steady_us(p->config.clock))
 		err = ERR_UNAVAILABLE;
 	if (err != OK)
-		give_connection_up(p);
+		drop_connection(p);
 }
 
 void redis_pipeline_send(struct redis_pipeline *p)
 {
-	if (p->conn && p->is_unwanted) {
-		log_info(p->config.log, "redis_pipeline_leaves_server", LOG_INT("waiting", p->count));
-		leave(p);
+	if (p->conn && p->must_reconnect) {
+		log_info(p->config.log, "redis_pipeline_changes_server", LOG_INT("waiting", p->count));
+		close_and_reconnect(p);
 	}
 	if (!p->conn || !p->has_unsent)
 		return;
 	bool is_done = false;
 	if (redis_conn_write(p->conn, &is_done) != OK)
-		give_connection_up(p);
+		drop_connection(p);
 	else
 		p->has_unsent = !is_done;
 }

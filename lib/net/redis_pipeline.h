@@ -1,10 +1,13 @@
 /*
- * One thread at a time: that of the loop which owns it. Commands to Redis that nobody waits for: what is asked during a
- * turn of the loop goes out in one write, replies are handed out as they come, in order. One connection, made by a
- * thread of its own (resolving a name and connecting may block); while there is none, calls are refused at once.
+ * Non-blocking commands to Redis for an event loop. All calls of one turn of the loop leave in one
+ * write, and their callbacks run in order as the replies arrive. It has one connection. A thread of
+ * its own connects, because name resolution and connecting may block; without a connection, calls
+ * fail at once.
  *
- *   receive  takes the replies that have come and ends what is late     before the turn's work
- *   send     writes what was asked                                      after it
+ *   receive  reads replies and runs their callbacks; ends calls that are late    before the turn's work
+ *   send     writes the calls of the turn                                        after it
+ *
+ * One thread at a time: the thread of the loop that owns the pipeline.
  */
 #ifndef WAYMARK_LIB_NET_REDIS_PIPELINE_H
 #define WAYMARK_LIB_NET_REDIS_PIPELINE_H
@@ -28,36 +31,37 @@ struct redis_pipeline_config {
 	const struct log *log;
 };
 
-/* ERR_INVALID: url is not redis://…. The server may be away. */
+/* Succeeds without a reachable server. ERR_INVALID: url is malformed (redis_url.h). */
 enum err redis_pipeline_new(const struct redis_pipeline_config *config, struct redis_pipeline **out) MUST_CHECK;
-/* Ends what waits (reply NULL). */
+/* Ends open calls with a NULL reply. */
 void redis_pipeline_free(struct redis_pipeline *p);
 
 /*
- * reply is borrowed; NULL: Redis is away or too slow, and nobody knows whether the command ran. server: who gave the
- * reply (redis_conn_server).
+ * reply is borrowed; NULL: Redis is down or too slow, and the command may or may not have run.
+ * run_id: the server that replied (redis_conn_server).
  */
-typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply, uint64_t server);
+typedef void (*redis_pipeline_done)(void *ctx, const struct redis_reply *reply, uint64_t run_id);
 
 /*
- * Copies. done is told once, from receive, send or free. ERR_UNAVAILABLE: there is no connection; ERR_LIMIT:
- * in_flight_max calls wait; done is not told.
+ * Queues a command; copies it. done runs exactly once, in receive, send or free. ERR_UNAVAILABLE:
+ * there is no connection. ERR_LIMIT: in_flight_max calls are open. After an error done does not
+ * run.
  */
 enum err redis_pipeline_call(struct redis_pipeline *p, const struct redis_arg *args, size_t count,
                              redis_pipeline_done done, void *ctx) MUST_CHECK;
 
 /*
- * Leaves a connection to another server than this one (redis_conn_server) at the next send: what waits is ended as if
- * Redis were away, and a new connection is made, perhaps to the server that has taken its place.
+ * If the connection leads to another server than run_id (redis_conn_server), the next send closes
+ * it and connects again, perhaps to the server that took over. Open calls end with a NULL reply.
  */
-void redis_pipeline_demand(struct redis_pipeline *p, uint64_t server);
+void redis_pipeline_demand(struct redis_pipeline *p, uint64_t run_id);
 
-/* What poll should wait for; -1: nothing. */
+/* The descriptor and events for poll; -1: nothing to wait for. */
 int redis_pipeline_descriptor(const struct redis_pipeline *p, short *events);
-/* Steady time at which the oldest call is late; INT64_MAX: none waits. */
+/* The steady time at which the oldest call times out; INT64_MAX: no call is open. */
 int64_t redis_pipeline_deadline_us(const struct redis_pipeline *p);
 
-/* is_readable: poll said that the descriptor can be read, or has failed. */
+/* is_readable: poll reports that the descriptor is readable or has failed. */
 void redis_pipeline_receive(struct redis_pipeline *p, bool is_readable);
 void redis_pipeline_send(struct redis_pipeline *p);
 

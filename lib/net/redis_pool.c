@@ -7,8 +7,8 @@
 #include "lib/net/conn_pool.h"
 #include "lib/net/redis_conn.h"
 
-#define WATCH_MS 1000
-#define WATCH_FAILING_MS 100
+#define CHECK_MS 1000
+#define CHECK_FAILING_MS 100
 #define SHA1_TEXT_SIZE 41
 
 struct script {
@@ -20,23 +20,23 @@ struct redis_pool {
 	struct redis_pool_config config;
 	struct redis_url url;
 	struct conn_pool *conns;
-	pthread_mutex_t mutex; /* of scripts */
+	pthread_mutex_t mutex; /* protects scripts */
 	size_t script_count;
 	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
-	_Atomic int64_t error_logged_us; /* steady; the last time */
-	_Atomic uint64_t server;
+	_Atomic int64_t error_logged_us; /* steady */
+	_Atomic uint64_t run_id; /* of the server that the newest connection leads to */
 };
 
-static enum err open_conn(void *ctx, bool quiet, bool for_watch, void **out)
+static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **out)
 {
-	(void)for_watch;
+	(void)for_health_check;
 	struct redis_pool *pool = ctx;
 	struct redis_conn *conn = NULL;
 	char why[128] = "";
 	enum err err = redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
 	if (err == OK) {
 		*out = conn;
-		atomic_store(&pool->server, redis_conn_server(conn));
+		atomic_store(&pool->run_id, redis_conn_server(conn));
 	} else if (!quiet) {
 		log_warning(pool->config.log, "redis_cannot_connect", LOG_TEXT("message", why));
 	}
@@ -65,12 +65,12 @@ static enum err probe(void *ctx, void *conn)
 	return err;
 }
 
-static bool usable(const void *conn)
+static bool is_usable(const void *conn)
 {
-	return redis_conn_usable(conn);
+	return redis_conn_is_usable(conn);
 }
 
-static bool hung(const void *conn)
+static bool timed_out(const void *conn)
 {
 	return redis_conn_timed_out(conn);
 }
@@ -80,10 +80,10 @@ static const struct conn_pool_kind kind = {
 	.close = close_conn,
 	.is_alive = is_alive,
 	.probe = probe,
-	.usable = usable,
-	.hung = hung,
-	.watch_name = "redis-watch",
-	.event_back = "redis_reachable_again",
+	.is_usable = is_usable,
+	.timed_out = timed_out,
+	.thread_name = "redis-health",
+	.event_reachable = "redis_reachable_again",
 	.busy_metric = "waymark_redis_connections_busy",
 	.max_metric = "waymark_redis_connections_max",
 	.reachable_metric = "waymark_redis_reachable",
@@ -107,8 +107,8 @@ enum err redis_pool_new(const struct redis_pool_config *config, struct redis_poo
 		.max = config->max,
 		.wait_ms = config->timeout_ms,
 		.connect_timeout_ms = config->timeout_ms,
-		.watch_ms = WATCH_MS,
-		.watch_failing_ms = WATCH_FAILING_MS,
+		.check_ms = CHECK_MS,
+		.check_failing_ms = CHECK_FAILING_MS,
 		.clock = config->clock,
 		.log = config->log,
 		.metrics = config->metrics,
@@ -128,12 +128,12 @@ void redis_pool_free(struct redis_pool *pool)
 
 uint64_t redis_pool_server(const struct redis_pool *pool)
 {
-	return atomic_load(&pool->server);
+	return atomic_load(&pool->run_id);
 }
 
 void redis_pool_renew(struct redis_pool *pool)
 {
-	atomic_store(&pool->server, 0);
+	atomic_store(&pool->run_id, 0);
 }
 
 bool redis_pool_is_reachable(void *ctx)
@@ -142,19 +142,19 @@ bool redis_pool_is_reachable(void *ctx)
 	return conn_pool_is_reachable(pool->conns);
 }
 
-static bool begins_with_word(const char *text, const char *word)
+static bool has_code(const char *text, const char *word)
 {
 	size_t len = strlen(word);
 	return strncmp(text, word, len) == 0 && (text[len] == ' ' || text[len] == '\0');
 }
 
-/* What an error reply means; each begins with a word in capitals. */
-static enum err judge_error(const char *error)
+/* Maps an error reply, which begins with its code in capitals. */
+static enum err error_of_reply(const char *error)
 {
-	static const char *const passing[] = { "LOADING",    "READONLY", "MASTERDOWN", "OOM",      "BUSY",
+	static const char *const transient[] = { "LOADING",    "READONLY", "MASTERDOWN", "OOM",      "BUSY",
 		                               "NOREPLICAS", "MISCONF",  "NOAUTH",     "TRYAGAIN", "CLUSTERDOWN" };
-	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
-		if (begins_with_word(error, passing[i]))
+	for (size_t i = 0; i < sizeof(transient) / sizeof(transient[0]); i++) {
+		if (has_code(error, transient[i]))
 			return ERR_UNAVAILABLE;
 	}
 	return ERR_INTERNAL;
@@ -169,13 +169,13 @@ static void log_error_reply(struct redis_pool *pool, const char *error)
 		log_error(pool->config.log, "redis_error_reply", LOG_TEXT("message", error));
 }
 
-/* Hands the reply over, or turns an error reply into an error. Frees what nobody wants. */
+/* Returns the reply, or maps an error reply to an error. Frees a reply that is not returned. */
 static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct redis_reply **reply)
 {
 	const char *error = redis_reply_error(got);
 	enum err err = OK;
 	if (error) {
-		err = judge_error(error);
+		err = error_of_reply(error);
 		log_error_reply(pool, error);
 	}
 	if (err == OK && reply)
@@ -185,39 +185,42 @@ static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct 
 	return err;
 }
 
-/* One exchange on a connection; what breaks is logged here. */
+/* Runs a command on a connection, and logs a failure. */
 static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, const struct redis_arg *args, size_t count,
                          struct redis_reply **got)
 {
 	enum err err = redis_conn_call(conn, args, count, pool->config.timeout_ms, got);
 	if (err != OK && conn_pool_is_reachable(pool->conns))
 		log_warning(pool->config.log, "redis_call_failed", LOG_TEXT("message", redis_conn_message(conn)));
-	/* A master that became a replica keeps its clients: a new connection may find the new master. */
+	/*
+	 * A master that became a replica keeps its clients connected; a new connection may reach
+	 * the new master.
+	 */
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
-	if ((error && begins_with_word(error, "READONLY")) || redis_conn_server(conn) != atomic_load(&pool->server))
-		redis_conn_spoil(conn);
+	if ((error && has_code(error, "READONLY")) || redis_conn_server(conn) != atomic_load(&pool->run_id))
+		redis_conn_invalidate(conn);
 	return err;
 }
 
 enum err redis_pool_call_at(struct redis_pool *pool, const struct redis_arg *args, size_t count,
-                            struct redis_reply **reply, uint64_t *server)
+                            struct redis_reply **reply, uint64_t *run_id)
 {
 	void *conn = NULL;
-	enum err err = conn_pool_take(pool->conns, &conn);
+	enum err err = conn_pool_acquire(pool->conns, &conn);
 	if (err != OK)
 		return err;
 	struct redis_reply *got = NULL;
 	err = exchange(pool, conn, args, count, &got);
-	*server = redis_conn_server(conn);
-	conn_pool_give(pool->conns, conn);
+	*run_id = redis_conn_server(conn);
+	conn_pool_release(pool->conns, conn);
 	return err == OK ? finish(pool, got, reply) : err;
 }
 
 enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
                          struct redis_reply **reply)
 {
-	uint64_t server;
-	return redis_pool_call_at(pool, args, count, reply, &server);
+	uint64_t run_id;
+	return redis_pool_call_at(pool, args, count, reply, &run_id);
 }
 
 static bool find_script(struct redis_pool *pool, const char *script, char sha1[static SHA1_TEXT_SIZE])
@@ -233,7 +236,7 @@ static bool find_script(struct redis_pool *pool, const char *script, char sha1[s
 	return found;
 }
 
-static enum err keep_script(struct redis_pool *pool, const char *script, const char sha1[static SHA1_TEXT_SIZE])
+static enum err store_script(struct redis_pool *pool, const char *script, const char sha1[static SHA1_TEXT_SIZE])
 {
 	enum err err = OK;
 	pthread_mutex_lock(&pool->mutex);
@@ -251,7 +254,7 @@ static enum err keep_script(struct redis_pool *pool, const char *script, const c
 	return err;
 }
 
-/* Has Redis compile the script, which tells its hash. */
+/* Loads the script into Redis, which returns its hash. */
 static enum err load_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
                             char sha1[static SHA1_TEXT_SIZE])
 {
@@ -268,13 +271,13 @@ static enum err load_script(struct redis_pool *pool, struct redis_conn *conn, co
 		err = ERR_INTERNAL;
 	if (err == OK) {
 		memcpy(sha1, text, SHA1_TEXT_SIZE);
-		err = keep_script(pool, script, sha1);
+		err = store_script(pool, script, sha1);
 	}
 	redis_reply_free(got);
 	return err;
 }
 
-/* command: the three first arguments are filled in here. */
+/* Fills in the first two arguments of command. */
 static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
                            struct redis_arg *command, size_t count, struct redis_reply **got)
 {
@@ -286,7 +289,7 @@ static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, con
 	command[1] = REDIS_TEXT(sha1);
 	err = exchange(pool, conn, command, count, got);
 	const char *error = err == OK ? redis_reply_error(*got) : NULL;
-	if (!error || !begins_with_word(error, "NOSCRIPT"))
+	if (!error || !has_code(error, "NOSCRIPT"))
 		return err;
 	redis_reply_free(*got);
 	*got = NULL;
@@ -296,10 +299,10 @@ static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, con
 }
 
 enum err redis_pool_script_at(struct redis_pool *pool, const char *script, size_t key_count,
-                              const struct redis_arg *args, size_t count, struct redis_reply **reply, uint64_t *server)
+                              const struct redis_arg *args, size_t count, struct redis_reply **reply, uint64_t *run_id)
 {
 	void *conn = NULL;
-	enum err err = conn_pool_take(pool->conns, &conn);
+	enum err err = conn_pool_acquire(pool->conns, &conn);
 	if (err != OK)
 		return err;
 	struct redis_arg *command = mem_array(count + 3, sizeof(*command));
@@ -310,8 +313,8 @@ enum err redis_pool_script_at(struct redis_pool *pool, const char *script, size_
 		command[i + 3] = args[i];
 	struct redis_reply *got = NULL;
 	err = run_script(pool, conn, script, command, count + 3, &got);
-	*server = redis_conn_server(conn);
-	conn_pool_give(pool->conns, conn);
+	*run_id = redis_conn_server(conn);
+	conn_pool_release(pool->conns, conn);
 	free(command);
 	return err == OK ? finish(pool, got, reply) : err;
 }
@@ -319,6 +322,6 @@ enum err redis_pool_script_at(struct redis_pool *pool, const char *script, size_
 enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
                            size_t count, struct redis_reply **reply)
 {
-	uint64_t server;
-	return redis_pool_script_at(pool, script, key_count, args, count, reply, &server);
+	uint64_t run_id;
+	return redis_pool_script_at(pool, script, key_count, args, count, reply, &run_id);
 }

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What Redis answered. Everything is borrowed until redis_reply_free; NULL reads as nil and may
- * be freed.
+ * One thread at a time. A reply of Redis. Everything is borrowed until redis_reply_free. NULL reads
+ * as nil and may be freed.
  */
 #ifndef WAYMARK_LIB_NET_REDIS_REPLY_H
 #define WAYMARK_LIB_NET_REDIS_REPLY_H

@@ -1,6 +1,6 @@
 /*
- * Pure. Where Redis is: redis://[[user]:password@]host[:port][/db]. User and password may be percent-encoded; an IPv6
- * host stands in brackets.
+ * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db]. User and password
+ * may be percent-encoded; an IPv6 host has brackets.
  */
 #ifndef WAYMARK_LIB_NET_REDIS_URL_H
 #define WAYMARK_LIB_NET_REDIS_URL_H
@@ -11,7 +11,7 @@
 
 struct redis_url {
 	char host[256];
-	uint16_t port; /* 6379 if the URL names none */
+	uint16_t port; /* default 6379 */
 	char user[128];
 	char password[256];
 	uint16_t db;

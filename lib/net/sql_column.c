@@ -9,7 +9,10 @@
 /* PostgreSQL counts from 2000-01-01. */
 #define EPOCH_DAYS 10957
 
-/* array_recv: dimensions, flags (no NULL in it), type, then length and lower bound of the one dimension. */
+/*
+ * array_recv: dimensions, flags (no NULL in it), type, then length and lower bound of the one
+ * dimension.
+ */
 enum { HEADER_WORDS = 5, HEADER_LENGTH_WORD = 3 };
 
 static void write_header(struct sql_column *column)
@@ -51,11 +54,6 @@ void sql_column_add_int(struct sql_column *column, int64_t value)
 	uint64_t wide = htobe64((uint64_t)value);
 	size_t len = column->type == SQL_COLUMN_INT8 ? 8 : column->type == SQL_COLUMN_INT4 ? 4 : 2;
 	add(column, (const char *)&wide + sizeof(wide) - len, len);
-}
-
-void sql_column_add_bool(struct sql_column *column, bool value)
-{
-	add(column, value ? "\1" : "\0", 1);
 }
 
 void sql_column_add_text(struct sql_column *column, const char *text)

@@ -1,24 +1,22 @@
 /*
- * One thread at a time. One column of many rows, as an array parameter in PostgreSQL's binary form: nothing to quote,
- * and thousands of rows travel in one message. That matters beyond speed: a process frozen in the middle of a COPY
- * keeps its locks until it wakes; one frozen between messages is cut off by the server's
- * idle_in_transaction_session_timeout.
+ * One thread at a time. One column of many rows as an array parameter in PostgreSQL's binary
+ * format. Nothing needs quoting, and thousands of rows travel in one message. That also limits
+ * locks: a process that freezes in the middle of a COPY keeps its locks until it wakes, but one
+ * that freezes between messages is ended by idle_in_transaction_session_timeout.
  *
  *   INSERT INTO t (a, b) SELECT unnest($1::bigint[]), unnest($2::text[])
  */
 #ifndef WAYMARK_LIB_NET_SQL_COLUMN_H
 #define WAYMARK_LIB_NET_SQL_COLUMN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/strbuf.h"
 #include "lib/net/pg_params.h"
 
-/* The numbers are the types' oids, which never change (pg_type.dat). */
+/* The values are the oids of the types, which never change (pg_type.dat). */
 enum sql_column_type {
-	SQL_COLUMN_BOOL = 16,
 	SQL_COLUMN_BYTES = 17,
 	SQL_COLUMN_INT8 = 20,
 	SQL_COLUMN_INT2 = 21,
@@ -35,7 +33,7 @@ struct sql_column {
 	struct strbuf bytes;
 };
 
-/* Keeps its memory until clear; bytes_max bounds it. */
+/* bytes_max bounds its memory, which it keeps until clear. */
 void sql_column_init(struct sql_column *column, enum sql_column_type type, size_t bytes_max);
 void sql_column_clear(struct sql_column *column);
 /* Empties it. */
@@ -43,7 +41,6 @@ void sql_column_reset(struct sql_column *column);
 
 /* INT2, INT4, INT8 (the value must fit). */
 void sql_column_add_int(struct sql_column *column, int64_t value);
-void sql_column_add_bool(struct sql_column *column, bool value);
 void sql_column_add_text(struct sql_column *column, const char *text);
 /* BYTES, and UUID (16 bytes). */
 void sql_column_add_bytes(struct sql_column *column, const void *bytes, size_t len);
@@ -52,7 +49,10 @@ void sql_column_add_day(struct sql_column *column, int32_t day);
 /* TIME (timestamptz): microseconds since 1970-01-01T00:00:00Z. */
 void sql_column_add_time(struct sql_column *column, int64_t time_us);
 
-/* Adds the column as the next parameter; borrowed until the statement has run. ERR_LIMIT: bytes_max was passed. */
+/*
+ * Adds the column as the next parameter; borrowed until the statement has run. ERR_LIMIT: larger
+ * than bytes_max.
+ */
 enum err sql_column_param(struct sql_column *column, struct pg_params *params) MUST_CHECK;
 
 #endif

@@ -35,7 +35,7 @@ void sql_copy_reset(struct sql_copy *copy)
 	copy->len = HEADER_LEN;
 }
 
-/* What does not fit is counted all the same, so that the end can tell. */
+/* Bytes that do not fit still count, so sql_copy_finish sees the overflow. */
 static void put(struct sql_copy *copy, const void *bytes, size_t len)
 {
 	if (copy->len <= copy->room && len <= copy->room - copy->len)

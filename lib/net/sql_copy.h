@@ -1,7 +1,7 @@
 /*
- * One thread at a time. Rows for COPY … FROM STDIN (FORMAT binary), side by side as PostgreSQL takes them: nothing to
- * quote, and less work for the server than with arrays of columns (sql_column.h). For pg_conn_copy, which says what it
- * costs besides. Each row is begun, and then gets its columns in the order of the statement.
+ * One thread at a time. Rows for COPY … FROM STDIN (FORMAT binary). Nothing needs quoting, and the
+ * server has less work than with arrays of columns (sql_column.h). See pg_conn_copy for the price.
+ * Begin each row, then add its columns in the order of the statement.
  *
  *   sql_copy_begin_row(&copy, 2);
  *   sql_copy_add_int8(&copy, id);
@@ -22,7 +22,7 @@ struct sql_copy {
 	size_t room;
 };
 
-/* Takes its memory at once: bytes_max for all rows together. */
+/* Allocates bytes_max at once, for all rows together. */
 void sql_copy_init(struct sql_copy *copy, size_t bytes_max);
 void sql_copy_clear(struct sql_copy *copy);
 /* Empties it. */
@@ -41,7 +41,7 @@ void sql_copy_add_day(struct sql_copy *copy, int32_t day);
 /* timestamptz: microseconds since 1970-01-01T00:00:00Z. */
 void sql_copy_add_time(struct sql_copy *copy, int64_t time_us);
 
-/* Ends the rows: bytes and len are what is sent. ERR_LIMIT: bytes_max was passed. */
+/* Ends the rows; bytes and len are ready to send. ERR_LIMIT: larger than bytes_max. */
 enum err sql_copy_finish(struct sql_copy *copy) MUST_CHECK;
 
 #endif

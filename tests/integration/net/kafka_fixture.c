@@ -4,25 +4,25 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 
 #include "lib/net/kafka_topics.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 
 void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions)
 {
 	const char *broker = getenv("BROKER");
 	if (broker && strcmp(broker, "embedded") == 0) {
-		print_message("skipped: the embedded broker cannot make topics, this test needs Apache Kafka\n");
+		print_message("skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
 		skip();
 	}
 	struct kafka_topic topic = { .partitions = partitions };
 	snprintf(topic.name, sizeof(topic.name), "%s", f->unique);
 	const struct kafka_topics_config config = {
-		.kafka = &f->kafka, .replication = -1, .timeout_ms = PATIENCE_MS, .log = f->log
+		.kafka = &f->kafka, .replication = -1, .timeout_ms = TIMEOUT_MS, .log = f->log
 	};
 	assert_int_equal(kafka_topics_ensure(&config, &topic, 1), OK);
 }
@@ -42,11 +42,11 @@ void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int cou
 		};
 		assert_int_equal(kafka_producer_send(p, &record), OK);
 	}
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 }
 
-static enum err begin_at_the_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+static enum err start_at_beginning(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
 {
 	(void)ctx;
 	(void)partitions;
@@ -61,14 +61,14 @@ static void ignore_revoked(void *ctx, bool lost)
 	(void)lost;
 }
 
-static void fail_stranded(void *ctx, int32_t partition, int64_t offset)
+static void fail_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	(void)ctx;
-	fail_msg("stranded in partition %d at %lld", (int)partition, (long long)offset);
+	fail_msg("partition %d has no offset %lld", (int)partition, (long long)offset);
 }
 
-const struct kafka_consumer_events kafka_fixture_from_the_beginning = { begin_at_the_beginning, ignore_revoked,
-	                                                                fail_stranded };
+const struct kafka_consumer_events kafka_fixture_from_the_beginning = { start_at_beginning, ignore_revoked,
+	                                                                fail_out_of_range };
 
 static void copy_headers(const rd_kafka_message_t *m, struct kafka_fixture_record *out)
 {
@@ -104,7 +104,7 @@ static size_t read_partition(rd_kafka_t *rk, const char *topic, int32_t partitio
 	rd_kafka_topic_t *t = rd_kafka_topic_new(rk, topic, NULL);
 	assert_int_equal(rd_kafka_consume_start(t, partition, RD_KAFKA_OFFSET_BEGINNING), 0);
 	size_t count = 0;
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	for (bool end = false; !end && count < max;) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		rd_kafka_message_t *m = rd_kafka_consume(t, partition, 100);
@@ -149,7 +149,7 @@ void kafka_fixture_delete_before(const struct net_fixture *f, const char *topic,
 	rd_kafka_DeleteRecords_t *deletion = rd_kafka_DeleteRecords_new(offsets);
 	rd_kafka_queue_t *queue = rd_kafka_queue_new(client);
 	rd_kafka_DeleteRecords(client, &deletion, 1, NULL, queue);
-	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE_MS);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
 	assert_non_null(event);
 	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
 	const rd_kafka_topic_partition_list_t *deleted =

@@ -1,5 +1,6 @@
 /*
- * One thread at a time. For the tests of the Kafka wrappers: topics of their own, and what a topic holds.
+ * One thread at a time. For tests with Kafka: creates topics, and reads their records without the
+ * code under test.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_KAFKA_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_NET_KAFKA_FIXTURE_H
@@ -11,16 +12,22 @@
 #include "lib/net/kafka_producer.h"
 #include "tests/integration/net/net_fixture.h"
 
-/* Makes a topic whose name is the fixture's unique one. Skips the test, and says so, where the broker makes none. */
+/*
+ * Creates a topic with the fixture's unique name. Skips the test, with a message, if the broker
+ * cannot create topics.
+ */
 void kafka_fixture_make_topic(const struct net_fixture *f, int32_t partitions);
 
-/* Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are acked. */
+/*
+ * Sends count records with the keys and values "<prefix>0", "<prefix>1", … and waits until they are
+ * acked.
+ */
 void kafka_fixture_fill(const struct net_fixture *f, const char *prefix, int count);
 
-/* For a consumer that reads whatever the topic still has, and all of it each time. */
+/* For a consumer that reads everything the topic still has, each time. */
 extern const struct kafka_consumer_events kafka_fixture_from_the_beginning;
 
-/* A record as it lies in a partition. */
+/* A record of a partition. */
 struct kafka_fixture_record {
 	int32_t partition;
 	int64_t offset;
@@ -34,13 +41,13 @@ struct kafka_fixture_record {
 };
 
 /*
- * Reads the topic from its beginning, with none of the code under test: the records of each partition in their order,
- * one partition after the other. Gives their number, at most max.
+ * Reads the topic from its beginning with librdkafka alone, one partition after the other, each in
+ * order. Returns the number of records, at most max.
  */
 size_t kafka_fixture_read(const char *brokers, const char *topic, int32_t partitions, struct kafka_fixture_record *out,
                           size_t max);
 
-/* What retention does: the partition begins with that offset from then on. */
+/* Deletes the records before offset, as retention does. */
 void kafka_fixture_delete_before(const struct net_fixture *f, const char *topic, int32_t partition, int64_t offset);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <poll.h>
 #include <signal.h>
@@ -65,7 +65,7 @@ int net_fixture_logged(const struct net_fixture *f, const char *text)
 	return count;
 }
 
-/* Where the port stands in url, and how many digits it has. */
+/* The offset of the port in url, and its number of digits. */
 static size_t find_port(const char *url, size_t *digits)
 {
 	static const char host[] = "127.0.0.1:";
@@ -113,7 +113,7 @@ void net_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_ms)
 	int64_t until_ms = net_fixture_now_ms() + timeout_ms;
 	while (!holds(ctx)) {
 		if (net_fixture_now_ms() > until_ms)
-			fail_msg("what the test waited for did not happen within %lld ms", (long long)timeout_ms);
+			fail_msg("the condition did not hold within %lld ms", (long long)timeout_ms);
 		poll(NULL, 0, 5);
 	}
 }

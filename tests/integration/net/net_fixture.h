@@ -1,6 +1,6 @@
 /*
- * One thread at a time. What the integration tests of lib/net share: the servers' addresses, a log that can be read,
- * waiting for conditions, and addresses that lead through a tcp_proxy.
+ * One thread at a time. Shared by integration tests: the addresses of PostgreSQL, Redis and Kafka,
+ * a readable log, waits for conditions, and addresses that lead through a tcp_proxy.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
 #define WAYMARK_TESTS_INTEGRATION_NET_NET_FIXTURE_H
@@ -24,32 +24,34 @@ struct net_fixture {
 	struct kafka_config kafka;
 };
 
-/* cmocka's set-up and tear-down; *state is the fixture. */
+/* Set-up and tear-down for cmocka; *state is the fixture. */
 int net_fixture_set_up(void **state);
 int net_fixture_tear_down(void **state);
 
-/* How many lines of the log have text in them. */
+/* The number of log lines that contain text. */
 int net_fixture_logged(const struct net_fixture *f, const char *text);
 
 /* The port in a url (pg_url or redis_url) at 127.0.0.1. */
 uint16_t net_fixture_port(const char *url);
 void net_fixture_set_port(char *url, size_t size, uint16_t port);
 
-/* Puts a proxy before the server that url (pg_url or redis_url) names, and changes url to lead through it. */
+/*
+ * Starts a proxy for the server of url (pg_url or redis_url), and changes url to lead through it.
+ */
 struct tcp_proxy *net_fixture_proxy(char *url, size_t size);
 
-/* Looks every few milliseconds until the condition holds; fails the test after timeout_ms. */
+/* Checks every few milliseconds until the condition holds. Fails the test after timeout_ms. */
 void net_fixture_wait(bool (*holds)(void *ctx), void *ctx, int64_t timeout_ms);
 
 int64_t net_fixture_now_ms(void);
 
-/* The value of a metric without labels, as the scrape shows it. */
+/* The value of a metric without labels, as a scrape shows it. */
 int64_t net_fixture_metric(struct metrics *metrics, const char *name);
 
 /* A connection to the shared database with a statement timeout of 5 s. */
 struct pg_conn *net_fixture_pg(const struct net_fixture *f);
 
-/* Runs a statement that gives one number. */
+/* Runs a statement that returns one number. */
 int64_t net_fixture_ask(struct pg_conn *conn, const char *sql, const struct pg_params *params);
 
 #endif

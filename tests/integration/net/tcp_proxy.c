@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <poll.h>
@@ -17,9 +17,9 @@
 #include "lib/base/mem.h"
 
 #define PAIRS_MAX 64
-#define TURN_MS 5
+#define POLL_MS 5
 
-/* end[0] is the client's socket, end[1] the server's. */
+/* end[0]: the client's socket; end[1]: the server's. */
 struct pair {
 	int end[2];
 };
@@ -27,11 +27,11 @@ struct pair {
 struct tcp_proxy {
 	pthread_t thread;
 	pthread_mutex_t mutex;
-	pthread_cond_t obeyed;
-	enum tcp_proxy_mode mode; /* wanted */
-	bool cut;                 /* wanted */
+	pthread_cond_t applied;
+	enum tcp_proxy_mode mode; /* requested */
+	bool cut;                 /* requested */
 	bool closing;
-	uint64_t asked, done; /* orders */
+	uint64_t requested, done; /* commands */
 	_Atomic uint16_t server_port;
 	uint16_t port;
 	int listener;
@@ -83,8 +83,8 @@ static void end_pair(struct tcp_proxy *p, size_t i)
 	p->pairs[i] = p->pairs[--p->count];
 }
 
-/* False when one side has ended. */
-static bool pass_on(int from, int to)
+/* False: one side has closed. */
+static bool forward_bytes(int from, int to)
 {
 	char bytes[16384];
 	ssize_t n = recv(from, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -100,18 +100,18 @@ static bool pass_on(int from, int to)
 static void forward(struct tcp_proxy *p, const struct pollfd *fds)
 {
 	for (size_t i = p->count; i-- > 0;) {
-		bool stands = true;
-		for (size_t e = 0; e < 2 && stands; e++) {
+		bool is_open = true;
+		for (size_t e = 0; e < 2 && is_open; e++) {
 			if (fds[1 + 2 * i + e].revents)
-				stands = pass_on(p->pairs[i].end[e], p->pairs[i].end[1 - e]);
+				is_open = forward_bytes(p->pairs[i].end[e], p->pairs[i].end[1 - e]);
 		}
-		if (!stands)
+		if (!is_open)
 			end_pair(p, i);
 	}
 }
 
 /* With the mutex held. */
-static void obey(struct tcp_proxy *p)
+static void apply_commands(struct tcp_proxy *p)
 {
 	if (p->mode == TCP_PROXY_REFUSE && p->listener >= 0) {
 		close(p->listener);
@@ -122,16 +122,16 @@ static void obey(struct tcp_proxy *p)
 	while (p->count > 0 && (p->cut || p->mode == TCP_PROXY_REFUSE))
 		end_pair(p, 0);
 	p->cut = false;
-	p->done = p->asked;
-	pthread_cond_broadcast(&p->obeyed);
+	p->done = p->requested;
+	pthread_cond_broadcast(&p->applied);
 }
 
-static void *serve(void *arg)
+static void *run_proxy(void *arg)
 {
 	struct tcp_proxy *p = arg;
 	for (;;) {
 		pthread_mutex_lock(&p->mutex);
-		obey(p);
+		apply_commands(p);
 		bool frozen = p->mode == TCP_PROXY_FREEZE;
 		bool closing = p->closing;
 		pthread_mutex_unlock(&p->mutex);
@@ -142,7 +142,7 @@ static void *serve(void *arg)
 			for (size_t e = 0; e < 2; e++)
 				fds[1 + 2 * i + e] = (struct pollfd){ .fd = p->pairs[i].end[e], .events = POLLIN };
 		}
-		if (poll(fds, frozen ? 1 : 1 + 2 * p->count, TURN_MS) <= 0)
+		if (poll(fds, frozen ? 1 : 1 + 2 * p->count, POLL_MS) <= 0)
 			continue;
 		if (!frozen)
 			forward(p, fds);
@@ -162,24 +162,24 @@ struct tcp_proxy *tcp_proxy_new(uint16_t port)
 	assert_int_equal(getsockname(p->listener, (struct sockaddr *)&at, &len), 0);
 	p->port = ntohs(at.sin_port);
 	pthread_mutex_init(&p->mutex, NULL);
-	pthread_cond_init(&p->obeyed, NULL);
-	assert_int_equal(pthread_create(&p->thread, NULL, serve, p), 0);
+	pthread_cond_init(&p->applied, NULL);
+	assert_int_equal(pthread_create(&p->thread, NULL, run_proxy, p), 0);
 	return p;
 }
 
 /* With the mutex held. */
-static void wait_until_obeyed(struct tcp_proxy *p)
+static void wait_until_applied(struct tcp_proxy *p)
 {
-	uint64_t mine = ++p->asked;
+	uint64_t mine = ++p->requested;
 	while (p->done < mine)
-		pthread_cond_wait(&p->obeyed, &p->mutex);
+		pthread_cond_wait(&p->applied, &p->mutex);
 }
 
 void tcp_proxy_set(struct tcp_proxy *p, enum tcp_proxy_mode mode)
 {
 	pthread_mutex_lock(&p->mutex);
 	p->mode = mode;
-	wait_until_obeyed(p);
+	wait_until_applied(p);
 	pthread_mutex_unlock(&p->mutex);
 }
 
@@ -187,7 +187,7 @@ void tcp_proxy_cut(struct tcp_proxy *p)
 {
 	pthread_mutex_lock(&p->mutex);
 	p->cut = true;
-	wait_until_obeyed(p);
+	wait_until_applied(p);
 	pthread_mutex_unlock(&p->mutex);
 }
 
@@ -198,7 +198,7 @@ void tcp_proxy_free(struct tcp_proxy *p)
 	p->closing = true;
 	pthread_mutex_unlock(&p->mutex);
 	pthread_join(p->thread, NULL);
-	pthread_cond_destroy(&p->obeyed);
+	pthread_cond_destroy(&p->applied);
 	pthread_mutex_destroy(&p->mutex);
 	free(p);
 }

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. A TCP proxy between a test and a server that the tests share: it can freeze (the server accepts
- * and says nothing more), cut (every connection ends) and refuse (nobody listens), without the server noticing.
+ * One thread at a time. A TCP proxy between a test and a server that tests share. It can freeze
+ * (connections are accepted but nothing is forwarded), cut (every connection ends) and refuse
+ * (nothing listens), without affecting the server.
  */
 #ifndef WAYMARK_TESTS_INTEGRATION_NET_TCP_PROXY_H
 #define WAYMARK_TESTS_INTEGRATION_NET_TCP_PROXY_H
@@ -11,17 +12,17 @@ struct tcp_proxy;
 
 enum tcp_proxy_mode { TCP_PROXY_FORWARD, TCP_PROXY_FREEZE, TCP_PROXY_REFUSE };
 
-/* In front of 127.0.0.1:port. Fails the test when it cannot be had. */
+/* Starts a proxy for 127.0.0.1:port, or fails the test. */
 struct tcp_proxy *tcp_proxy_new(uint16_t port);
 void tcp_proxy_free(struct tcp_proxy *p);
 
 uint16_t tcp_proxy_port(const struct tcp_proxy *p);
 
-/* In force when it returns. TCP_PROXY_REFUSE also cuts. */
+/* Takes effect before it returns. TCP_PROXY_REFUSE also cuts. */
 void tcp_proxy_set(struct tcp_proxy *p, enum tcp_proxy_mode mode);
-/* Ends every connection that stands now. */
+/* Ends every open connection. */
 void tcp_proxy_cut(struct tcp_proxy *p);
-/* New connections go to 127.0.0.1:port from now on; those that stand are left alone. */
+/* Sends new connections to 127.0.0.1:port from now on. Open connections do not change. */
 void tcp_proxy_aim(struct tcp_proxy *p, uint16_t port);
 /* Connections accepted so far. */
 uint64_t tcp_proxy_accepted(const struct tcp_proxy *p);

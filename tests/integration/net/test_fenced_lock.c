@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,14 +35,14 @@ static bool acquires(void *ctx)
 	return err == OK;
 }
 
-/* Waits until the lock has run out and is ours. */
-static void acquire_patiently(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
+/* Waits until the lock has expired, and acquires it. */
+static void acquire_when_expired(struct fenced_lock *lock, struct pg_conn *conn, int64_t at_most_ms)
 {
 	struct attempt a = { lock, conn, at_most_ms };
 	net_fixture_wait(acquires, &a, 5000);
 }
 
-static void is_held_by_one_at_a_time(void **state)
+static void has_one_holder_at_a_time(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -51,7 +51,7 @@ static void is_held_by_one_at_a_time(void **state)
 	assert_int_equal(a.fence, 1);
 	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_CONFLICT);
 	assert_int_equal(b.fence, 0);
-	/* Nor by the same name twice: another process may have it. */
+	/* The same holder name does not help, because it may belong to another process. */
 	struct fenced_lock again = new_lock(*state, "a");
 	assert_int_equal(fenced_lock_acquire(&again, conn, LONG_MS), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
@@ -61,26 +61,26 @@ static void is_held_by_one_at_a_time(void **state)
 	pg_conn_close(conn);
 }
 
-static void can_be_taken_when_it_has_run_out(void **state)
+static void can_be_acquired_after_it_expires(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
 	struct fenced_lock b = new_lock(*state, "b");
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	acquire_patiently(&b, conn, LONG_MS);
+	acquire_when_expired(&b, conn, LONG_MS);
 	assert_true(b.fence > a.fence);
 	pg_conn_close(conn);
 }
 
-static void leaves_a_taken_lock_alone(void **state)
+static void a_stale_holder_cannot_extend_or_release(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
-	/* The same holder's name: only the fence tells them apart. */
+	/* Same holder name: only the fencing token distinguishes them. */
 	struct fenced_lock stale = new_lock(*state, "twin");
 	struct fenced_lock owner = new_lock(*state, "twin");
 	struct fenced_lock third = new_lock(*state, "third");
 	assert_int_equal(fenced_lock_acquire(&stale, conn, SHORT_MS), OK);
-	acquire_patiently(&owner, conn, LONG_MS);
+	acquire_when_expired(&owner, conn, LONG_MS);
 	assert_int_equal(fenced_lock_extend(&stale, conn, LONG_MS), ERR_CONFLICT);
 	assert_int_equal(fenced_lock_release(&stale, conn, 0), OK);
 	assert_int_equal(fenced_lock_acquire(&third, conn, LONG_MS), ERR_CONFLICT);
@@ -88,7 +88,7 @@ static void leaves_a_taken_lock_alone(void **state)
 	pg_conn_close(conn);
 }
 
-static bool has_run_out(void *ctx)
+static bool has_expired(void *ctx)
 {
 	const struct attempt *a = ctx;
 	struct pg_params p = { 0 };
@@ -97,20 +97,20 @@ static bool has_run_out(void *ctx)
 	                       &p) == 1;
 }
 
-static void cannot_be_extended_after_it_has_run_out(void **state)
+static void cannot_be_extended_after_it_expires(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
 	struct attempt attempt = { &a, conn, 0 };
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	net_fixture_wait(has_run_out, &attempt, 5000);
+	net_fixture_wait(has_expired, &attempt, 5000);
 	assert_int_equal(fenced_lock_extend(&a, conn, LONG_MS), ERR_CONFLICT);
 	struct fenced_lock b = new_lock(*state, "b");
 	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), OK);
 	pg_conn_close(conn);
 }
 
-static void lasts_longer_when_it_is_extended(void **state)
+static void expires_later_when_extended(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -126,7 +126,7 @@ static void lasts_longer_when_it_is_extended(void **state)
 	pg_conn_close(conn);
 }
 
-static void is_kept_for_as_long_as_it_must_be(void **state)
+static void is_held_for_at_least_the_minimum(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -135,32 +135,32 @@ static void is_kept_for_as_long_as_it_must_be(void **state)
 	assert_int_equal(fenced_lock_acquire(&a, conn, LONG_MS), OK);
 	assert_int_equal(fenced_lock_release(&a, conn, 300), OK);
 	assert_int_equal(fenced_lock_acquire(&b, conn, LONG_MS), ERR_CONFLICT);
-	acquire_patiently(&b, conn, LONG_MS);
+	acquire_when_expired(&b, conn, LONG_MS);
 	assert_in_range(net_fixture_now_ms() - begun_ms, 290, 3000);
 	pg_conn_close(conn);
 }
 
-static void is_never_kept_longer_than_it_was_asked_for(void **state)
+static void is_never_held_longer_than_the_maximum(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
 	struct fenced_lock b = new_lock(*state, "b");
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
 	assert_int_equal(fenced_lock_release(&a, conn, LONG_MS), OK);
-	acquire_patiently(&b, conn, LONG_MS);
+	acquire_when_expired(&b, conn, LONG_MS);
 	pg_conn_close(conn);
 }
 
-struct taker {
+struct contender {
 	struct fenced_lock *lock;
 	struct pg_conn *conn;
 	enum err err;
 	atomic_bool done;
 };
 
-static void *take(void *arg)
+static void *acquire_in_thread(void *arg)
 {
-	struct taker *t = arg;
+	struct contender *t = arg;
 	t->err = fenced_lock_acquire(t->lock, t->conn, LONG_MS);
 	atomic_store(&t->done, true);
 	return NULL;
@@ -169,59 +169,59 @@ static void *take(void *arg)
 static bool waits_for_a_lock(void *ctx)
 {
 	struct pg_params p = { 0 };
-	pg_params_text(&p, "lock-taker");
+	pg_params_text(&p, "lock-contender");
 	return net_fixture_ask(ctx,
 	                       "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 "
 	                       "AND wait_event_type = 'Lock'",
 	                       &p) > 0;
 }
 
-static void keeps_takers_out_until_the_checked_batch_is_committed(void **state)
+static void blocks_contenders_until_the_checked_batch_commits(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_conn *conn = net_fixture_pg(f);
 	struct pg_conn *observer = net_fixture_pg(f);
 	struct fenced_lock a = new_lock(f, "a");
 	struct fenced_lock b = new_lock(f, "b");
-	struct taker taker = { .lock = &b };
-	assert_int_equal(pg_conn_open(f->pg_url, "lock-taker", 5000, 10000, f->log, &taker.conn), OK);
+	struct contender contender = { .lock = &b };
+	assert_int_equal(pg_conn_open(f->pg_url, "lock-contender", 5000, 10000, f->log, &contender.conn), OK);
 	assert_int_equal(fenced_lock_acquire(&a, conn, 200), OK);
 	assert_int_equal(pg_conn_begin(conn), OK);
 	assert_int_equal(fenced_lock_check(&a, conn), OK);
 	struct attempt attempt = { &a, observer, 0 };
-	net_fixture_wait(has_run_out, &attempt, 5000);
-	/* It has run out, but the batch is under way: whoever wants it waits for the batch's end. */
+	net_fixture_wait(has_expired, &attempt, 5000);
+	/* The lock has expired, but the batch runs: a contender waits for its commit. */
 	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, take, &taker), 0);
+	assert_int_equal(pthread_create(&thread, NULL, acquire_in_thread, &contender), 0);
 	net_fixture_wait(waits_for_a_lock, observer, 5000);
-	assert_false(atomic_load(&taker.done));
+	assert_false(atomic_load(&contender.done));
 	assert_int_equal(pg_conn_commit(conn), OK);
 	pthread_join(thread, NULL);
-	assert_int_equal(taker.err, OK);
+	assert_int_equal(contender.err, OK);
 	assert_int_equal(b.fence, 2);
-	pg_conn_close(taker.conn);
+	pg_conn_close(contender.conn);
 	pg_conn_close(observer);
 	pg_conn_close(conn);
 }
 
-static void refuses_the_batch_of_a_stale_holder(void **state)
+static void rejects_the_batch_of_a_stale_holder(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
 	struct fenced_lock b = new_lock(*state, "b");
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	acquire_patiently(&b, conn, LONG_MS);
+	acquire_when_expired(&b, conn, LONG_MS);
 	assert_int_equal(pg_conn_begin(conn), OK);
 	assert_int_equal(fenced_lock_check(&a, conn), ERR_CONFLICT);
 	pg_conn_rollback(conn);
 	pg_conn_close(conn);
 }
 
-static void does_nothing_with_a_lock_that_was_never_held(void **state)
+static void ignores_a_lock_that_was_never_held(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
-	/* A row as other users of ShedLock write it: without a fence. */
+	/* A row as ShedLock writes it: without a fencing token. */
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a.name);
 	assert_int_equal(pg_conn_query(conn,
@@ -236,8 +236,8 @@ static void does_nothing_with_a_lock_that_was_never_held(void **state)
 	pg_conn_close(conn);
 }
 
-/* As ShedLock's JDBC provider takes a lock that has run out: it knows nothing of fences. */
-static void is_lost_when_another_user_of_shedlock_has_taken_it(void **state)
+/* Acquires an expired lock as ShedLock's JDBC provider does, which ignores fencing tokens. */
+static void is_lost_when_shedlock_acquires_it(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -245,7 +245,7 @@ static void is_lost_when_another_user_of_shedlock_has_taken_it(void **state)
 	struct pg_params p = { 0 };
 	pg_params_text(&p, a.name);
 	assert_int_equal(fenced_lock_acquire(&a, conn, SHORT_MS), OK);
-	net_fixture_wait(has_run_out, &attempt, 5000);
+	net_fixture_wait(has_expired, &attempt, 5000);
 	assert_int_equal(pg_conn_query(conn,
 	                               "UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) + "
 	                               "interval '1 hour', locked_at = timezone('utc', CURRENT_TIMESTAMP), "
@@ -263,7 +263,7 @@ static void is_lost_when_another_user_of_shedlock_has_taken_it(void **state)
 	pg_conn_close(conn);
 }
 
-static void is_not_taken_extended_or_released_inside_a_transaction(void **state)
+static void is_not_acquired_extended_or_released_inside_a_transaction(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct pg_conn *other = net_fixture_pg(*state);
@@ -281,7 +281,7 @@ static void is_not_taken_extended_or_released_inside_a_transaction(void **state)
 	pg_conn_close(conn);
 }
 
-static void tells_everybody_how_it_stands(void **state)
+static void shows_its_state_to_any_process(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct fenced_lock a = new_lock(*state, "a");
@@ -293,7 +293,7 @@ static void tells_everybody_how_it_stands(void **state)
 	assert_in_range(how.left_ms, LONG_MS - 5000, LONG_MS);
 	assert_in_range(how.since_ms, 0, 5000);
 	assert_in_range(how.left_ms + how.since_ms, LONG_MS, LONG_MS + 2);
-	/* Also while somebody has the row: it only looks. */
+	/* Also while another transaction has locked the row. */
 	struct pg_conn *other = net_fixture_pg(*state);
 	assert_int_equal(fenced_lock_release(&a, conn, 0), OK);
 	assert_int_equal(pg_conn_begin(other), OK);
@@ -333,7 +333,7 @@ static void *compete(void *arg)
 	return NULL;
 }
 
-static void lets_one_of_many_rivals_in(void **state)
+static void admits_one_of_many_rivals(void **state)
 {
 	atomic_int inside = 0, entered = 0, most = 0;
 	struct rival rival = { *state, &inside, &entered, &most };
@@ -345,7 +345,7 @@ static void lets_one_of_many_rivals_in(void **state)
 	assert_int_equal(atomic_load(&most), 1);
 }
 
-static void refuses_names_that_do_not_fit(void **state)
+static void rejects_names_that_are_too_long(void **state)
 {
 	(void)state;
 	struct fenced_lock lock;
@@ -363,21 +363,21 @@ static void refuses_names_that_do_not_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(is_held_by_one_at_a_time),
-		WITH_FIXTURE(can_be_taken_when_it_has_run_out),
-		WITH_FIXTURE(leaves_a_taken_lock_alone),
-		WITH_FIXTURE(cannot_be_extended_after_it_has_run_out),
-		WITH_FIXTURE(lasts_longer_when_it_is_extended),
-		WITH_FIXTURE(is_kept_for_as_long_as_it_must_be),
-		WITH_FIXTURE(is_never_kept_longer_than_it_was_asked_for),
-		WITH_FIXTURE(keeps_takers_out_until_the_checked_batch_is_committed),
-		WITH_FIXTURE(refuses_the_batch_of_a_stale_holder),
-		WITH_FIXTURE(does_nothing_with_a_lock_that_was_never_held),
-		WITH_FIXTURE(is_lost_when_another_user_of_shedlock_has_taken_it),
-		WITH_FIXTURE(is_not_taken_extended_or_released_inside_a_transaction),
-		WITH_FIXTURE(tells_everybody_how_it_stands),
-		WITH_FIXTURE(lets_one_of_many_rivals_in),
-		cmocka_unit_test(refuses_names_that_do_not_fit),
+		WITH_FIXTURE(has_one_holder_at_a_time),
+		WITH_FIXTURE(can_be_acquired_after_it_expires),
+		WITH_FIXTURE(a_stale_holder_cannot_extend_or_release),
+		WITH_FIXTURE(cannot_be_extended_after_it_expires),
+		WITH_FIXTURE(expires_later_when_extended),
+		WITH_FIXTURE(is_held_for_at_least_the_minimum),
+		WITH_FIXTURE(is_never_held_longer_than_the_maximum),
+		WITH_FIXTURE(blocks_contenders_until_the_checked_batch_commits),
+		WITH_FIXTURE(rejects_the_batch_of_a_stale_holder),
+		WITH_FIXTURE(ignores_a_lock_that_was_never_held),
+		WITH_FIXTURE(is_lost_when_shedlock_acquires_it),
+		WITH_FIXTURE(is_not_acquired_extended_or_released_inside_a_transaction),
+		WITH_FIXTURE(shows_its_state_to_any_process),
+		WITH_FIXTURE(admits_one_of_many_rivals),
+		cmocka_unit_test(rejects_names_that_are_too_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

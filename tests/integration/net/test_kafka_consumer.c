@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -11,30 +11,30 @@
 #include "lib/net/kafka_consumer.h"
 #include "tests/integration/net/kafka_fixture.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 #define PARTITIONS_MAX 8
 #define RECORDS_MAX 1000
 
-/* A consumer, the store of offsets that it asks, and what it was told. */
+/* A consumer, its start offsets, and what its callbacks recorded. */
 struct member {
 	struct kafka_consumer *consumer;
-	int64_t start[PARTITIONS_MAX]; /* what assigned answers */
-	int refusals;                  /* how often assigned fails before that */
+	int64_t start[PARTITIONS_MAX]; /* the offsets that assigned returns */
+	int failures;                  /* how often assigned fails first */
 	int asked, revoked, lost;
 	bool has[PARTITIONS_MAX];
-	int32_t stranded_partition;
-	int64_t stranded_offset;
-	int stranded;
-	int got[PARTITIONS_MAX];      /* records polled of each partition */
-	int64_t last[PARTITIONS_MAX]; /* the offset of the last one */
+	int32_t failed_partition;
+	int64_t failed_offset;
+	int out_of_range;
+	int received[PARTITIONS_MAX];      /* records polled of each partition */
+	int64_t last[PARTITIONS_MAX]; /* the offset of the last record */
 };
 
-static enum err take_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
+static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, int64_t *offsets)
 {
 	struct member *m = ctx;
 	m->asked++;
-	if (m->refusals > 0) {
-		m->refusals--;
+	if (m->failures > 0) {
+		m->failures--;
 		return ERR_UNAVAILABLE;
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -44,7 +44,7 @@ static enum err take_assigned(void *ctx, const int32_t *partitions, size_t count
 	return OK;
 }
 
-static void take_revoked(void *ctx, bool lost)
+static void on_revoked(void *ctx, bool lost)
 {
 	struct member *m = ctx;
 	m->revoked++;
@@ -52,12 +52,12 @@ static void take_revoked(void *ctx, bool lost)
 	memset(m->has, 0, sizeof(m->has));
 }
 
-static void take_stranded(void *ctx, int32_t partition, int64_t offset)
+static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	struct member *m = ctx;
-	m->stranded++;
-	m->stranded_partition = partition;
-	m->stranded_offset = offset;
+	m->out_of_range++;
+	m->failed_partition = partition;
+	m->failed_offset = offset;
 }
 
 static void join(const struct net_fixture *f, struct member *m)
@@ -68,7 +68,7 @@ static void join(const struct net_fixture *f, struct member *m)
 					 .group = f->unique,
 					 .topic = f->unique,
 					 .session_timeout_ms = 6000,
-					 .events = { take_assigned, take_revoked, take_stranded },
+					 .events = { on_assigned, on_revoked, on_out_of_range },
 					 .ctx = m,
 					 .log = f->log,
 				 },
@@ -76,7 +76,7 @@ static void join(const struct net_fixture *f, struct member *m)
 	                 OK);
 }
 
-/* Polls once; a record is counted. */
+/* Polls once and counts a record. */
 static bool poll_once(struct member *m, int64_t timeout_ms)
 {
 	struct kafka_message message;
@@ -85,7 +85,7 @@ static bool poll_once(struct member *m, int64_t timeout_ms)
 		assert_true(err == ERR_NOT_FOUND || err == ERR_UNAVAILABLE);
 		return false;
 	}
-	m->got[message.partition]++;
+	m->received[message.partition]++;
 	m->last[message.partition] = message.offset;
 	return true;
 }
@@ -94,7 +94,7 @@ static int total(const struct member *m)
 {
 	int sum = 0;
 	for (int i = 0; i < PARTITIONS_MAX; i++)
-		sum += m->got[i];
+		sum += m->received[i];
 	return sum;
 }
 
@@ -106,10 +106,10 @@ static int partitions_of(const struct member *m)
 	return sum;
 }
 
-/* Polls until count records came, then makes sure that no further one is there. */
+/* Polls until count records have arrived, then checks that there are no more. */
 static void poll_exactly(struct member *m, int count)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (total(m) < count) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(m, 100);
@@ -133,8 +133,8 @@ static void starts_at_the_offsets_it_is_given(void **state)
 	struct member m = { .start = { 10, KAFKA_CONSUMER_BEGINNING } };
 	join(f, &m);
 	poll_exactly(&m, 90);
-	assert_int_equal(m.got[0], in_first - 10);
-	assert_int_equal(m.got[1], 100 - in_first);
+	assert_int_equal(m.received[0], in_first - 10);
+	assert_int_equal(m.received[1], 100 - in_first);
 	assert_int_equal(kafka_consumer_lag(m.consumer), 0);
 	assert_true(kafka_consumer_is_reachable(m.consumer));
 	kafka_consumer_free(m.consumer);
@@ -142,7 +142,7 @@ static void starts_at_the_offsets_it_is_given(void **state)
 	assert_int_equal(m.lost, 0);
 }
 
-static void hands_over_key_value_and_time(void **state)
+static void returns_key_value_and_time(void **state)
 {
 	const struct net_fixture *f = *state;
 	kafka_fixture_make_topic(f, 1);
@@ -150,7 +150,7 @@ static void hands_over_key_value_and_time(void **state)
 	struct member m = { .start = { 0 } };
 	join(f, &m);
 	struct kafka_message message;
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (kafka_consumer_poll(m.consumer, 100, &message) != OK)
 		assert_true(net_fixture_now_ms() < until_ms);
 	assert_int_equal(message.partition, 0);
@@ -163,12 +163,12 @@ static void hands_over_key_value_and_time(void **state)
 	kafka_consumer_free(m.consumer);
 }
 
-static void asks_again_for_offsets_that_could_not_be_had(void **state)
+static void retries_until_it_gets_start_offsets(void **state)
 {
 	const struct net_fixture *f = *state;
 	kafka_fixture_make_topic(f, 1);
 	kafka_fixture_fill(f, "k", 5);
-	struct member m = { .start = { 2 }, .refusals = 2 };
+	struct member m = { .start = { 2 }, .failures = 2 };
 	join(f, &m);
 	poll_exactly(&m, 3);
 	assert_int_equal(m.asked, 3);
@@ -176,13 +176,13 @@ static void asks_again_for_offsets_that_could_not_be_had(void **state)
 	assert_int_equal(m.revoked, 1);
 }
 
-static void takes_no_revocation_for_what_was_never_read(void **state)
+static void calls_no_revoked_for_partitions_it_never_read(void **state)
 {
 	const struct net_fixture *f = *state;
 	kafka_fixture_make_topic(f, 1);
-	struct member m = { .refusals = 1000 };
+	struct member m = { .failures = 1000 };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (m.asked < 2) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 100);
@@ -191,10 +191,10 @@ static void takes_no_revocation_for_what_was_never_read(void **state)
 	assert_int_equal(m.revoked, 0);
 }
 
-static void poll_until_stranded(struct member *m)
+static void poll_until_out_of_range(struct member *m)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
-	while (m->stranded == 0) {
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
+	while (m->out_of_range == 0) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(m, 100);
 	}
@@ -207,31 +207,34 @@ static void reports_an_offset_beyond_the_end_instead_of_skipping(void **state)
 	kafka_fixture_fill(f, "k", 5);
 	struct member m = { .start = { 1000 } };
 	join(f, &m);
-	poll_until_stranded(&m);
-	assert_int_equal(m.stranded_partition, 0);
-	assert_int_equal(m.stranded_offset, 1000);
+	poll_until_out_of_range(&m);
+	assert_int_equal(m.failed_partition, 0);
+	assert_int_equal(m.failed_offset, 1000);
 	assert_int_equal(total(&m), 0);
-	/* Nothing is read until somebody decides where to go on. */
+	/* Nothing is read until a seek. */
 	assert_false(poll_once(&m, 500));
-	assert_int_equal(m.stranded, 1);
+	assert_int_equal(m.out_of_range, 1);
 	assert_int_equal(kafka_consumer_seek(m.consumer, 0, 3), OK);
 	poll_exactly(&m, 2);
 	kafka_consumer_free(m.consumer);
 }
 
-static void reads_again_from_where_it_is_sent_back_to(void **state)
+static void reads_again_from_the_offset_of_a_seek(void **state)
 {
 	const struct net_fixture *f = *state;
 	kafka_fixture_make_topic(f, 1);
 	kafka_fixture_fill(f, "k", 500);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (total(&m) < 200) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 100);
 	}
-	/* Much lies fetched already: none of it may come before what was asked for. */
+	/*
+	 * librdkafka has fetched many records already; none of them may come before the offset of
+	 * the seek.
+	 */
 	for (int round = 0; round < 5; round++) {
 		assert_int_equal(kafka_consumer_seek(m.consumer, 0, 100 + round), OK);
 		int64_t before = total(&m);
@@ -253,7 +256,7 @@ static void reads_again_from_where_it_is_sent_back_to(void **state)
 	kafka_consumer_free(m.consumer);
 }
 
-static void gives_everything_back_and_gets_it_again(void **state)
+static void revokes_all_partitions_and_gets_them_again(void **state)
 {
 	const struct net_fixture *f = *state;
 	kafka_fixture_make_topic(f, 2);
@@ -276,7 +279,7 @@ static void shares_the_partitions_with_a_second_member(void **state)
 	struct member a = { .start = { 0 } };
 	struct member b = { .start = { 0 } };
 	join(f, &a);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (partitions_of(&a) < 4) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&a, 50);
@@ -299,14 +302,14 @@ static void shares_the_partitions_with_a_second_member(void **state)
 	assert_int_equal(a.lost + b.lost, 0);
 }
 
-static void shows_how_far_behind_it_is(void **state)
+static void reports_its_lag(void **state)
 {
 	const struct net_fixture *f = *state;
 	kafka_fixture_make_topic(f, 1);
 	kafka_fixture_fill(f, "k", 50);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (total(&m) < 20) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 100);
@@ -323,7 +326,7 @@ static void shows_how_far_behind_it_is(void **state)
 
 static void poll_until_lag_is(struct member *m, int64_t wanted, int64_t meanwhile)
 {
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	int64_t lag;
 	while ((lag = kafka_consumer_partition_lag(m->consumer, 0)) != wanted) {
 		assert_int_equal(lag, meanwhile);
@@ -332,8 +335,8 @@ static void poll_until_lag_is(struct member *m, int64_t wanted, int64_t meanwhil
 	}
 }
 
-/* With a broker of librdkafka's own, which can be told to be slow. */
-static void does_not_know_its_lag_while_a_broker_is_silent(void **state)
+/* Uses librdkafka's mock cluster, which can delay responses. */
+static void reports_no_lag_while_a_broker_is_overdue(void **state)
 {
 	enum { FETCH = 1, SILENT_MS = 2000, NEVER_MS = 600000 };
 	struct net_fixture *f = *state;
@@ -346,15 +349,15 @@ static void does_not_know_its_lag_while_a_broker_is_silent(void **state)
 	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, SILENT_MS);
 	struct member m = { .start = { 0 } };
 	join(f, &m);
-	int64_t until_ms = net_fixture_now_ms() + PATIENCE_MS;
+	int64_t until_ms = net_fixture_now_ms() + TIMEOUT_MS;
 	while (!m.has[0]) {
 		assert_true(net_fixture_now_ms() < until_ms);
 		poll_once(&m, 20);
 	}
 	int64_t begun_ms = net_fixture_now_ms();
 	poll_until_lag_is(&m, 0, KAFKA_CONSUMER_LAG_UNKNOWN);
-	assert_in_range(net_fixture_now_ms() - begun_ms, SILENT_MS / 2, PATIENCE_MS);
-	/* What was told once may be old by now. */
+	assert_in_range(net_fixture_now_ms() - begun_ms, SILENT_MS / 2, TIMEOUT_MS);
+	/* The end known before may be out of date. */
 	rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, FETCH, 1, RD_KAFKA_RESP_ERR_NO_ERROR, NEVER_MS);
 	poll_until_lag_is(&m, KAFKA_CONSUMER_LAG_UNKNOWN, 0);
 	assert_true(m.has[0]);
@@ -363,7 +366,7 @@ static void does_not_know_its_lag_while_a_broker_is_silent(void **state)
 	rd_kafka_destroy(rk);
 }
 
-static void waits_for_brokers_that_are_away_and_ends_without_them(void **state)
+static void waits_for_unreachable_brokers_and_closes_without_them(void **state)
 {
 	struct net_fixture *f = *state;
 	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "127.0.0.1:1");
@@ -384,16 +387,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(starts_at_the_offsets_it_is_given),
-		WITH_FIXTURE(hands_over_key_value_and_time),
-		WITH_FIXTURE(asks_again_for_offsets_that_could_not_be_had),
-		WITH_FIXTURE(takes_no_revocation_for_what_was_never_read),
+		WITH_FIXTURE(returns_key_value_and_time),
+		WITH_FIXTURE(retries_until_it_gets_start_offsets),
+		WITH_FIXTURE(calls_no_revoked_for_partitions_it_never_read),
 		WITH_FIXTURE(reports_an_offset_beyond_the_end_instead_of_skipping),
-		WITH_FIXTURE(reads_again_from_where_it_is_sent_back_to),
-		WITH_FIXTURE(gives_everything_back_and_gets_it_again),
+		WITH_FIXTURE(reads_again_from_the_offset_of_a_seek),
+		WITH_FIXTURE(revokes_all_partitions_and_gets_them_again),
 		WITH_FIXTURE(shares_the_partitions_with_a_second_member),
-		WITH_FIXTURE(shows_how_far_behind_it_is),
-		WITH_FIXTURE(does_not_know_its_lag_while_a_broker_is_silent),
-		WITH_FIXTURE(waits_for_brokers_that_are_away_and_ends_without_them),
+		WITH_FIXTURE(reports_its_lag),
+		WITH_FIXTURE(reports_no_lag_while_a_broker_is_overdue),
+		WITH_FIXTURE(waits_for_unreachable_brokers_and_closes_without_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -13,10 +13,10 @@
 #include "lib/net/cloud_event.h"
 #include "tests/integration/net/kafka_fixture.h"
 
-#define PATIENCE_MS 30000
+#define TIMEOUT_MS 30000
 #define RECORDS_MAX 5000
 
-/* What delivered was told. */
+/* The delivery reports of a producer. */
 struct reports {
 	atomic_int ok;
 	atomic_int unavailable;
@@ -78,7 +78,7 @@ static void delivers_key_value_and_headers(void **state)
 	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc", &record);
 	assert_int_equal(kafka_producer_send(p, &record), OK);
 	assert_int_equal(send_text(p, f->unique, "gone", NULL, 0), OK);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(kafka_producer_queued(p), 0);
 	assert_int_equal(atomic_load(&reports.ok), 2);
 	kafka_producer_free(p);
@@ -96,8 +96,8 @@ static void delivers_key_value_and_headers(void **state)
 	assert_string_equal(got[1].value, "(tombstone)");
 }
 
-/* librdkafka looks for topics that it has just heard of once a second. */
-static void knows_its_topics_before_the_first_record(void **state)
+/* librdkafka looks for unknown topics only once a second. */
+static void queries_its_topics_before_the_first_record(void **state)
 {
 	enum { PRODUCERS = 4 };
 	const struct net_fixture *f = *state;
@@ -108,17 +108,17 @@ static void knows_its_topics_before_the_first_record(void **state)
 		struct kafka_producer_config config = config_of(f, &reports);
 		config.topics[0] = f->unique;
 		struct kafka_producer *p = new_producer(&config);
-		net_fixture_wait(kafka_producer_is_reachable, p, PATIENCE_MS);
+		net_fixture_wait(kafka_producer_is_reachable, p, TIMEOUT_MS);
 		int64_t began_us = clock_steady_us(clock_system());
 		assert_int_equal(send_text(p, f->unique, "first", "record", 0), OK);
-		assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+		assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 		waited_us += clock_steady_us(clock_system()) - began_us;
 		kafka_producer_free(p);
 	}
 	assert_true(waited_us < CLOCK_US_PER_S);
 }
 
-/* Keys and their hashes as org.apache.kafka.common.utils.UtilsTest has them. */
+/* Keys and their hashes from org.apache.kafka.common.utils.UtilsTest. */
 static const struct {
 	const char *key;
 	int32_t murmur2;
@@ -141,7 +141,7 @@ static void chooses_the_partition_that_java_chooses(void **state)
 	struct kafka_producer *p = new_producer(&config);
 	for (size_t i = 0; i < JAVA_HASHES; i++)
 		assert_int_equal(send_text(p, f->unique, java_hashes[i].key, "x", 0), OK);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	struct kafka_fixture_record got[JAVA_HASHES + 1];
 	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 7, got, JAVA_HASHES + 1), JAVA_HASHES);
@@ -153,7 +153,7 @@ static void chooses_the_partition_that_java_chooses(void **state)
 	}
 }
 
-static void refuses_what_does_not_fit_into_the_queue(void **state)
+static void rejects_records_beyond_the_queue_limit(void **state)
 {
 	struct net_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -170,7 +170,7 @@ static void refuses_what_does_not_fit_into_the_queue(void **state)
 	assert_int_equal(kafka_producer_queued(p), 10);
 	assert_int_equal(kafka_producer_flush(p, 50), ERR_UNAVAILABLE);
 	kafka_producer_free(p);
-	/* Each accepted record has its report, also at the end. */
+	/* Each accepted record gets a report, also when the producer is freed. */
 	assert_int_equal(atomic_load(&reports.unavailable), 10);
 }
 
@@ -192,7 +192,7 @@ static void bounds_the_bytes_of_the_queue(void **state)
 	assert_int_equal(atomic_load(&reports.unavailable), 2);
 }
 
-static void refuses_a_record_that_kafka_would_not_take(void **state)
+static void rejects_a_record_that_is_too_large_for_kafka(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -206,7 +206,7 @@ static void refuses_a_record_that_kafka_would_not_take(void **state)
 	kafka_producer_free(p);
 }
 
-static void gives_a_record_up_after_its_time(void **state)
+static void drops_a_record_after_its_timeout(void **state)
 {
 	struct net_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -215,12 +215,12 @@ static void gives_a_record_up_after_its_time(void **state)
 	config.message_timeout_ms = 300;
 	struct kafka_producer *p = new_producer(&config);
 	assert_int_equal(send_text(p, "t", "k", "v", 0), OK);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&reports.unavailable), 1);
 	kafka_producer_free(p);
 }
 
-static void refuses_settings_that_make_no_sense_without_showing_them(void **state)
+static void rejects_invalid_settings_without_logging_their_values(void **state)
 {
 	struct net_fixture *f = *state;
 	struct reports reports = { 0 };
@@ -238,13 +238,13 @@ static bool is_unreachable(void *p)
 	return !kafka_producer_is_reachable(p);
 }
 
-static void knows_whether_a_broker_is_connected(void **state)
+static void reports_whether_a_broker_is_connected(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct reports reports = { 0 };
 	struct kafka_producer_config config = config_of(f, &reports);
 	struct kafka_producer *p = new_producer(&config);
-	net_fixture_wait(kafka_producer_is_reachable, p, PATIENCE_MS);
+	net_fixture_wait(kafka_producer_is_reachable, p, TIMEOUT_MS);
 	kafka_producer_free(p);
 	struct kafka_config nowhere = { .brokers = "127.0.0.1:1" };
 	config.kafka = &nowhere;
@@ -253,7 +253,7 @@ static void knows_whether_a_broker_is_connected(void **state)
 	kafka_producer_free(p);
 }
 
-/* --- with a broker of librdkafka's own, which can be told to fail --- */
+/* --- with librdkafka's mock cluster, which fails on demand --- */
 
 struct mock {
 	rd_kafka_t *rk;
@@ -289,7 +289,7 @@ static void send_numbered(struct kafka_producer *p, const char *topic, int from,
 	}
 }
 
-/* Every number came, and each came first after all smaller ones. */
+/* Checks that every number arrived, and that the first copies are in order. */
 static void expect_all_in_order(const struct mock *m, int count)
 {
 	struct kafka_fixture_record *got = mem_array(RECORDS_MAX * 4, sizeof(*got));
@@ -312,23 +312,23 @@ static void expect_one_report_each(const struct reports *reports, int count)
 		assert_int_equal(atomic_load(&reports->by_record[i]), 1);
 }
 
-static void sends_again_in_order_after_a_fatal_error(void **state)
+static void resends_in_order_after_a_fatal_error(void **state)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
 	send_numbered(p, m.net->unique, 0, 100);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
-	/* A sequence that the broker does not expect is what librdkafka cannot recover from. */
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	/* librdkafka cannot recover from a sequence number that the broker does not expect. */
 	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
 	                                  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 	send_numbered(p, m.net->unique, 100, 3000);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_in_range(net_fixture_logged(m.net, "kafka_producer_failed"), 1, 10);
-	assert_in_range(net_fixture_logged(m.net, "kafka_producer_renewed"), 1, 10);
+	assert_in_range(net_fixture_logged(m.net, "kafka_producer_restarted"), 1, 10);
 	send_numbered(p, m.net->unique, 3000, 3100);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	expect_one_report_each(reports, 3100);
 	expect_all_in_order(&m, 3100);
@@ -336,7 +336,7 @@ static void sends_again_in_order_after_a_fatal_error(void **state)
 	free_mock(&m);
 }
 
-static void sends_again_what_a_broker_refuses_for_the_moment(void **state)
+static void resends_what_a_broker_rejects_temporarily(void **state)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -345,7 +345,7 @@ static void sends_again_what_a_broker_refuses_for_the_moment(void **state)
 	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 2, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 	                                  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	send_numbered(p, m.net->unique, 0, 500);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	expect_one_report_each(reports, 500);
 	expect_all_in_order(&m, 500);
@@ -353,7 +353,7 @@ static void sends_again_what_a_broker_refuses_for_the_moment(void **state)
 	free_mock(&m);
 }
 
-static void reports_what_a_broker_refuses_for_good(void **state)
+static void reports_what_a_broker_rejects_permanently(void **state)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -361,21 +361,21 @@ static void reports_what_a_broker_refuses_for_good(void **state)
 	struct kafka_producer *p = new_producer(&config);
 	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
 	send_numbered(p, m.net->unique, 0, 1);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_int_equal(atomic_load(&reports->other), 1);
 	kafka_producer_free(p);
 	free(reports);
 	free_mock(&m);
 }
 
-static void notices_a_broker_that_is_frozen(void **state)
+static void detects_a_frozen_broker(void **state)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
 	const struct kafka_producer_config config = config_of(m.net, reports);
 	struct kafka_producer *p = new_producer(&config);
 	send_numbered(p, m.net->unique, 0, 1);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	assert_true(kafka_producer_is_reachable(p));
 	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 20000);
 	send_numbered(p, m.net->unique, 1, 2);
@@ -386,7 +386,7 @@ static void notices_a_broker_that_is_frozen(void **state)
 	free_mock(&m);
 }
 
-static void loses_nothing_while_the_broker_is_away(void **state)
+static void loses_nothing_while_the_broker_is_down(void **state)
 {
 	struct mock m = new_mock(*state, 1);
 	struct reports *reports = mem_zero(sizeof(*reports));
@@ -395,10 +395,10 @@ static void loses_nothing_while_the_broker_is_away(void **state)
 	send_numbered(p, m.net->unique, 0, 100);
 	rd_kafka_mock_broker_set_down(m.cluster, 1);
 	send_numbered(p, m.net->unique, 100, 1000);
-	net_fixture_wait(is_unreachable, p, PATIENCE_MS);
+	net_fixture_wait(is_unreachable, p, TIMEOUT_MS);
 	assert_in_range(kafka_producer_queued(p), 900, 1000);
 	rd_kafka_mock_broker_set_up(m.cluster, 1);
-	assert_int_equal(kafka_producer_flush(p, PATIENCE_MS), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
 	kafka_producer_free(p);
 	expect_one_report_each(reports, 1000);
 	expect_all_in_order(&m, 1000);
@@ -412,19 +412,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(delivers_key_value_and_headers),
-		WITH_FIXTURE(knows_its_topics_before_the_first_record),
+		WITH_FIXTURE(queries_its_topics_before_the_first_record),
 		WITH_FIXTURE(chooses_the_partition_that_java_chooses),
-		WITH_FIXTURE(refuses_what_does_not_fit_into_the_queue),
+		WITH_FIXTURE(rejects_records_beyond_the_queue_limit),
 		WITH_FIXTURE(bounds_the_bytes_of_the_queue),
-		WITH_FIXTURE(refuses_a_record_that_kafka_would_not_take),
-		WITH_FIXTURE(gives_a_record_up_after_its_time),
-		WITH_FIXTURE(refuses_settings_that_make_no_sense_without_showing_them),
-		WITH_FIXTURE(knows_whether_a_broker_is_connected),
-		WITH_FIXTURE(sends_again_in_order_after_a_fatal_error),
-		WITH_FIXTURE(sends_again_what_a_broker_refuses_for_the_moment),
-		WITH_FIXTURE(reports_what_a_broker_refuses_for_good),
-		WITH_FIXTURE(notices_a_broker_that_is_frozen),
-		WITH_FIXTURE(loses_nothing_while_the_broker_is_away),
+		WITH_FIXTURE(rejects_a_record_that_is_too_large_for_kafka),
+		WITH_FIXTURE(drops_a_record_after_its_timeout),
+		WITH_FIXTURE(rejects_invalid_settings_without_logging_their_values),
+		WITH_FIXTURE(reports_whether_a_broker_is_connected),
+		WITH_FIXTURE(resends_in_order_after_a_fatal_error),
+		WITH_FIXTURE(resends_what_a_broker_rejects_temporarily),
+		WITH_FIXTURE(reports_what_a_broker_rejects_permanently),
+		WITH_FIXTURE(detects_a_frozen_broker),
+		WITH_FIXTURE(loses_nothing_while_the_broker_is_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

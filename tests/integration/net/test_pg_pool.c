@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 #define STATEMENT_TIMEOUT_MS 300
 #define CONNECT_TIMEOUT_MS 3000
 #define WAIT_MS 200
-/* What a busy machine may add. */
+/* The allowance for a busy machine. */
 #define SLACK_MS 3000
 
 static struct pg_pool *new_pool(const struct net_fixture *f, size_t max, int64_t wait_ms, struct metrics *metrics)
@@ -42,8 +42,8 @@ static bool is_unreachable(void *pool)
 	return !pg_pool_is_reachable(pool);
 }
 
-/* Takes a connection and asks something over it. */
-static enum err use(struct pg_pool *pool)
+/* Acquires a connection and runs a query. */
+static enum err use_connection(struct pg_pool *pool)
 {
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(pool, &conn);
@@ -56,10 +56,10 @@ static enum err use(struct pg_pool *pool)
 
 static bool works(void *pool)
 {
-	return use(pool) == OK;
+	return use_connection(pool) == OK;
 }
 
-static void lends_one_connection_again_and_again(void **state)
+static void reuses_one_connection(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 4, WAIT_MS, NULL);
@@ -67,16 +67,16 @@ static void lends_one_connection_again_and_again(void **state)
 	struct pg_params p = { 0 };
 	pg_params_text(&p, f->unique);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(use(pool), OK);
+		assert_int_equal(use_connection(pool), OK);
 	net_fixture_wait(is_reachable, pool, 5000);
-	/* The second is the watch's. */
+	/* The second connection belongs to the health check. */
 	assert_in_range(net_fixture_ask(other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p),
 	                1, 2);
 	pg_conn_close(other);
 	pg_pool_free(pool);
 }
 
-static void lets_waiters_wait_no_longer_than_allowed(void **state)
+static void bounds_the_time_of_waiters(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct metrics *metrics = metrics_new();
@@ -97,7 +97,7 @@ static void lets_waiters_wait_no_longer_than_allowed(void **state)
 	metrics_free(metrics);
 }
 
-/* A pool, and who looks at it from outside. */
+/* A pool, and a connection that observes it from outside. */
 struct elastic {
 	struct pg_pool *pool;
 	struct pg_conn *other;
@@ -105,17 +105,17 @@ struct elastic {
 	int64_t wanted;
 };
 
-static bool has_so_many(void *ctx)
+static bool has_connections(void *ctx)
 {
 	const struct elastic *e = ctx;
 	struct pg_params p = { 0 };
 	pg_params_text(&p, e->name);
-	/* One more is the watch's. */
+	/* One more belongs to the health check. */
 	return net_fixture_ask(e->other, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", &p) ==
 	       e->wanted + 1;
 }
 
-static void keeps_a_few_open_and_ends_those_that_nobody_needs(void **state)
+static void keeps_the_minimum_open_and_closes_idle_connections(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct elastic e = { .other = net_fixture_pg(f), .name = f->unique, .wanted = 2 };
@@ -131,57 +131,57 @@ static void keeps_a_few_open_and_ends_those_that_nobody_needs(void **state)
 		.clock = clock_system(),
 		.log = f->log,
 	});
-	net_fixture_wait(has_so_many, &e, 10000);
+	net_fixture_wait(has_connections, &e, 10000);
 	struct pg_conn *conns[4] = { NULL };
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pg_pool_take(e.pool, &conns[i]), OK);
 	e.wanted = 4;
-	assert_true(has_so_many(&e));
+	assert_true(has_connections(&e));
 	for (int i = 0; i < 4; i++)
 		pg_pool_give(e.pool, conns[i]);
 	e.wanted = 2;
-	net_fixture_wait(has_so_many, &e, 10000);
-	assert_int_equal(use(e.pool), OK);
-	/* One that the server ends is replaced, whether or not anybody asks for it. */
+	net_fixture_wait(has_connections, &e, 10000);
+	assert_int_equal(use_connection(e.pool), OK);
+	/* A connection that the server closes is replaced even without a caller. */
 	struct pg_params p = { 0 };
 	pg_params_text(&p, e.name);
 	net_fixture_ask(e.other,
 	                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1",
 	                &p);
 	net_fixture_wait(works, e.pool, 10000);
-	net_fixture_wait(has_so_many, &e, 10000);
+	net_fixture_wait(has_connections, &e, 10000);
 	pg_pool_free(e.pool);
 	pg_conn_close(e.other);
 }
 
-/* Many who all ask at once for the one connection. */
-struct crowd {
+/* Many threads that all need the only connection. */
+struct waiters {
 	struct pg_pool *pool;
 	_Atomic int refused, served;
 };
 
-static void *ask_for_the_one(void *arg)
+static void *acquire_only_connection(void *arg)
 {
-	struct crowd *crowd = arg;
+	struct waiters *waiters = arg;
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(crowd->pool, &conn);
+	enum err err = pg_pool_take(waiters->pool, &conn);
 	if (err == OK)
-		pg_pool_give(crowd->pool, conn);
-	crowd->served += err == OK;
-	crowd->refused += err == ERR_LIMIT;
+		pg_pool_give(waiters->pool, conn);
+	waiters->served += err == OK;
+	waiters->refused += err == ERR_LIMIT;
 	return NULL;
 }
 
-static bool all_but_two_are_refused(void *ctx)
+static bool all_but_two_are_rejected(void *ctx)
 {
-	return ((struct crowd *)ctx)->refused == 6;
+	return ((struct waiters *)ctx)->refused == 6;
 }
 
-static void refuses_at_once_who_would_be_one_waiter_too_many(void **state)
+static void rejects_a_waiter_beyond_the_maximum_at_once(void **state)
 {
 	const struct net_fixture *f = *state;
-	struct crowd crowd = { 0 };
-	crowd.pool = pg_pool_new(&(struct pg_pool_config){
+	struct waiters waiters = { 0 };
+	waiters.pool = pg_pool_new(&(struct pg_pool_config){
 		.url = f->pg_url,
 		.application_name = f->unique,
 		.max = 1,
@@ -194,39 +194,39 @@ static void refuses_at_once_who_would_be_one_waiter_too_many(void **state)
 	});
 	struct pg_conn *conn = NULL;
 	pthread_t threads[8];
-	assert_int_equal(pg_pool_take(crowd.pool, &conn), OK);
+	assert_int_equal(pg_pool_take(waiters.pool, &conn), OK);
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, ask_for_the_one, &crowd), 0);
-	net_fixture_wait(all_but_two_are_refused, &crowd, 10000);
-	pg_pool_give(crowd.pool, conn);
+		assert_int_equal(pthread_create(&threads[i], NULL, acquire_only_connection, &waiters), 0);
+	net_fixture_wait(all_but_two_are_rejected, &waiters, 10000);
+	pg_pool_give(waiters.pool, conn);
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
-	assert_int_equal(crowd.served, 2);
-	assert_int_equal(crowd.refused, 6);
-	pg_pool_free(crowd.pool);
+	assert_int_equal(waiters.served, 2);
+	assert_int_equal(waiters.refused, 6);
+	pg_pool_free(waiters.pool);
 }
 
 struct user {
 	struct pg_pool *pool;
-	enum err err; /* the first that is not OK */
+	enum err err; /* the first error */
 };
 
-static void *use_often(void *arg)
+static void *use_repeatedly(void *arg)
 {
 	struct user *u = arg;
 	for (int i = 0; i < 50 && u->err == OK; i++)
-		u->err = use(u->pool);
+		u->err = use_connection(u->pool);
 	return NULL;
 }
 
-static void hands_freed_connections_to_waiters(void **state)
+static void gives_released_connections_to_waiters(void **state)
 {
 	struct pg_pool *pool = new_pool(*state, 2, 20000, NULL);
 	struct user users[8];
 	pthread_t threads[8];
 	for (int i = 0; i < 8; i++) {
 		users[i] = (struct user){ pool, OK };
-		assert_int_equal(pthread_create(&threads[i], NULL, use_often, &users[i]), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, use_repeatedly, &users[i]), 0);
 	}
 	for (int i = 0; i < 8; i++) {
 		pthread_join(threads[i], NULL);
@@ -235,7 +235,7 @@ static void hands_freed_connections_to_waiters(void **state)
 	pg_pool_free(pool);
 }
 
-static void rolls_back_what_was_left_open(void **state)
+static void rolls_back_an_open_transaction(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 1, WAIT_MS, NULL);
@@ -252,7 +252,7 @@ static void rolls_back_what_was_left_open(void **state)
 	pg_pool_free(pool);
 }
 
-static void replaces_connections_that_the_server_ended(void **state)
+static void replaces_connections_that_the_server_closed(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 3, WAIT_MS, NULL);
@@ -270,12 +270,12 @@ static void replaces_connections_that_the_server_ended(void **state)
 	                               &p, NULL),
 	                 OK);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(use(pool), OK);
+		assert_int_equal(use_connection(pool), OK);
 	pg_conn_close(other);
 	pg_pool_free(pool);
 }
 
-static void tells_the_user_of_a_connection_that_it_broke_and_goes_on(void **state)
+static void reports_a_broken_connection_and_continues(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_pool *pool = new_pool(f, 1, WAIT_MS, NULL);
@@ -287,18 +287,18 @@ static void tells_the_user_of_a_connection_that_it_broke_and_goes_on(void **stat
 	assert_int_equal(pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
 	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
 	pg_pool_give(pool, conn);
-	assert_int_equal(use(pool), OK);
+	assert_int_equal(use_connection(pool), OK);
 	pg_conn_close(other);
 	pg_pool_free(pool);
 }
 
-static void starts_without_a_server_and_finds_it_later(void **state)
+static void starts_without_a_server_and_connects_later(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
 	struct pg_pool *pool = new_pool(f, 2, WAIT_MS, NULL);
-	assert_int_equal(use(pool), ERR_UNAVAILABLE);
+	assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
 	assert_false(pg_pool_is_reachable(pool));
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
 	net_fixture_wait(works, pool, 5000);
@@ -313,14 +313,14 @@ static void survives_a_restart_of_the_server(void **state)
 	struct metrics *metrics = metrics_new();
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
 	struct pg_pool *pool = new_pool(f, 2, WAIT_MS, metrics);
-	assert_int_equal(use(pool), OK);
+	assert_int_equal(use_connection(pool), OK);
 	net_fixture_wait(is_reachable, pool, 5000);
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
-	assert_int_equal(use(pool), ERR_UNAVAILABLE);
+	assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
 	net_fixture_wait(is_unreachable, pool, 3000);
-	/* During an outage the callers do not try, and the log is not flooded. */
+	/* During an outage callers do not connect, and the log stays short. */
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(use(pool), ERR_UNAVAILABLE);
+		assert_int_equal(use_connection(pool), ERR_UNAVAILABLE);
 	assert_in_range(net_fixture_metric(metrics, "waymark_postgres_connect_failures_total"), 1, 50);
 	assert_in_range(net_fixture_logged(f, "postgres_cannot_connect"), 0, 3);
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
@@ -331,19 +331,19 @@ static void survives_a_restart_of_the_server(void **state)
 	metrics_free(metrics);
 }
 
-struct sufferer {
+struct caller {
 	struct pg_pool *pool;
 	int64_t longest_ms;
-	int64_t waited_ms; /* over all calls */
+	int64_t waited_ms; /* sum over all calls */
 	int succeeded;
 };
 
-static void *suffer(void *arg)
+static void *call_during_freeze(void *arg)
 {
-	struct sufferer *s = arg;
+	struct caller *s = arg;
 	for (int i = 0; i < 2000; i++) {
 		int64_t begun_ms = net_fixture_now_ms();
-		s->succeeded += use(s->pool) == OK;
+		s->succeeded += use_connection(s->pool) == OK;
 		int64_t took_ms = net_fixture_now_ms() - begun_ms;
 		s->waited_ms += took_ms;
 		if (took_ms > s->longest_ms)
@@ -352,7 +352,7 @@ static void *suffer(void *arg)
 	return NULL;
 }
 
-static void costs_its_callers_one_timeout_when_the_server_freezes(void **state)
+static void costs_callers_one_timeout_when_the_server_freezes(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -364,11 +364,11 @@ static void costs_its_callers_one_timeout_when_the_server_freezes(void **state)
 		pg_pool_give(pool, conns[i]);
 	net_fixture_wait(is_reachable, pool, 5000);
 	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
-	struct sufferer sufferers[4];
+	struct caller sufferers[4];
 	pthread_t threads[4];
 	for (int i = 0; i < 4; i++) {
-		sufferers[i] = (struct sufferer){ .pool = pool };
-		assert_int_equal(pthread_create(&threads[i], NULL, suffer, &sufferers[i]), 0);
+		sufferers[i] = (struct caller){ .pool = pool };
+		assert_int_equal(pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
 	}
 	for (int i = 0; i < 4; i++) {
 		pthread_join(threads[i], NULL);
@@ -383,7 +383,7 @@ static void costs_its_callers_one_timeout_when_the_server_freezes(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void notices_within_seconds_that_nobody_needs_the_server_that_left(void **state)
+static void detects_a_dead_server_within_seconds_without_callers(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -402,18 +402,18 @@ static void notices_within_seconds_that_nobody_needs_the_server_that_left(void *
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(lends_one_connection_again_and_again),
-		WITH_FIXTURE(lets_waiters_wait_no_longer_than_allowed),
-		WITH_FIXTURE(keeps_a_few_open_and_ends_those_that_nobody_needs),
-		WITH_FIXTURE(refuses_at_once_who_would_be_one_waiter_too_many),
-		WITH_FIXTURE(hands_freed_connections_to_waiters),
-		WITH_FIXTURE(rolls_back_what_was_left_open),
-		WITH_FIXTURE(replaces_connections_that_the_server_ended),
-		WITH_FIXTURE(tells_the_user_of_a_connection_that_it_broke_and_goes_on),
-		WITH_FIXTURE(starts_without_a_server_and_finds_it_later),
+		WITH_FIXTURE(reuses_one_connection),
+		WITH_FIXTURE(bounds_the_time_of_waiters),
+		WITH_FIXTURE(keeps_the_minimum_open_and_closes_idle_connections),
+		WITH_FIXTURE(rejects_a_waiter_beyond_the_maximum_at_once),
+		WITH_FIXTURE(gives_released_connections_to_waiters),
+		WITH_FIXTURE(rolls_back_an_open_transaction),
+		WITH_FIXTURE(replaces_connections_that_the_server_closed),
+		WITH_FIXTURE(reports_a_broken_connection_and_continues),
+		WITH_FIXTURE(starts_without_a_server_and_connects_later),
 		WITH_FIXTURE(survives_a_restart_of_the_server),
-		WITH_FIXTURE(costs_its_callers_one_timeout_when_the_server_freezes),
-		WITH_FIXTURE(notices_within_seconds_that_nobody_needs_the_server_that_left),
+		WITH_FIXTURE(costs_callers_one_timeout_when_the_server_freezes),
+		WITH_FIXTURE(detects_a_dead_server_within_seconds_without_callers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

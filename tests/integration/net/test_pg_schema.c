@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define STATEMENT_TIMEOUT_MS 5000
 #define CONNECT_TIMEOUT_MS 5000
 #define WAIT_MS 5000
-#define PATIENCE_MS 20000
+#define TIMEOUT_MS 20000
 
 static bool works(void *pool)
 {
@@ -27,7 +27,7 @@ static bool works(void *pool)
 
 #define SCHEMA_URL_SIZE 640
 
-/* That needs version 3 of the schema. */
+/* A pool that needs schema version 3. */
 static struct pg_pool *new_pool(const struct net_fixture *f, const char *url)
 {
 	return pg_pool_new(&(struct pg_pool_config){
@@ -43,7 +43,7 @@ static struct pg_pool *new_pool(const struct net_fixture *f, const char *url)
 	});
 }
 
-/* The same, of a schema that is this test's own; that stands at before, or has no table at 0. */
+/* The same for a schema of this test alone, at version before; 0: without the table. */
 static struct pg_pool *new_pool_for_schema(const struct net_fixture *f, struct pg_conn *owner, int64_t before,
                                            char *url)
 {
@@ -58,30 +58,30 @@ static struct pg_pool *new_pool_for_schema(const struct net_fixture *f, struct p
 	return new_pool(f, url);
 }
 
-static bool schema_will_not_do(void *pool)
+static bool schema_is_unsupported(void *pool)
 {
 	return !pg_pool_schema_will_do(pool);
 }
 
-static void takes_a_server_whose_schema_is_too_old_for_one_that_is_away(void **state)
+static void treats_an_old_schema_as_an_unreachable_server(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_conn *owner = net_fixture_pg(f);
 	char url[SCHEMA_URL_SIZE];
 	struct pg_pool *pool = new_pool_for_schema(f, owner, 2, url);
 	assert_false(works(pool));
-	net_fixture_wait(schema_will_not_do, pool, PATIENCE_MS);
+	net_fixture_wait(schema_is_unsupported, pool, TIMEOUT_MS);
 	assert_false(pg_pool_is_reachable(pool));
 	for (int i = 0; i < 1000; i++)
 		assert_false(works(pool));
 	assert_in_range(net_fixture_logged(f, "postgres_schema_is_too_old"), 1, 3);
-	/* The migration comes. */
+	/* The migration runs. */
 	char sql[256];
 	snprintf(sql, sizeof(sql), "INSERT INTO %s.schema_migrations VALUES (3)", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
-	net_fixture_wait(works, pool, PATIENCE_MS);
+	net_fixture_wait(works, pool, TIMEOUT_MS);
 	assert_true(pg_pool_schema_will_do(pool));
-	/* Nobody asks again. */
+	/* The version is not queried again. */
 	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
 	struct pg_conn *conns[2];
@@ -93,25 +93,25 @@ static void takes_a_server_whose_schema_is_too_old_for_one_that_is_away(void **s
 	pg_conn_close(owner);
 }
 
-static void waits_for_a_schema_that_is_not_there_at_all(void **state)
+static void waits_for_a_missing_schema(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct pg_conn *owner = net_fixture_pg(f);
 	char url[SCHEMA_URL_SIZE];
 	struct pg_pool *pool = new_pool_for_schema(f, owner, 0, url);
 	assert_false(works(pool));
-	net_fixture_wait(schema_will_not_do, pool, PATIENCE_MS);
+	net_fixture_wait(schema_is_unsupported, pool, TIMEOUT_MS);
 	char sql[256];
 	snprintf(sql, sizeof(sql), "CREATE TABLE %s.schema_migrations AS SELECT 4 AS version", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
-	net_fixture_wait(works, pool, PATIENCE_MS);
+	net_fixture_wait(works, pool, TIMEOUT_MS);
 	snprintf(sql, sizeof(sql), "DROP SCHEMA %s CASCADE", f->unique);
 	assert_int_equal(pg_conn_script(owner, sql), OK);
 	pg_pool_free(pool);
 	pg_conn_close(owner);
 }
 
-static void does_not_call_a_schema_too_old_that_it_has_not_seen(void **state)
+static void does_not_call_an_unseen_schema_too_old(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->pg_url, sizeof(f->pg_url));
@@ -128,9 +128,9 @@ static void does_not_call_a_schema_too_old_that_it_has_not_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(takes_a_server_whose_schema_is_too_old_for_one_that_is_away),
-		WITH_FIXTURE(waits_for_a_schema_that_is_not_there_at_all),
-		WITH_FIXTURE(does_not_call_a_schema_too_old_that_it_has_not_seen),
+		WITH_FIXTURE(treats_an_old_schema_as_an_unreachable_server),
+		WITH_FIXTURE(waits_for_a_missing_schema),
+		WITH_FIXTURE(does_not_call_an_unseen_schema_too_old),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

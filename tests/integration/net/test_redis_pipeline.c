@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <poll.h>
 
@@ -12,13 +12,13 @@
 #define TIMEOUT_MS 100
 #define CALLS 5000
 
-/* What was told of the calls of one test, in the order of telling. */
-struct told {
+/* The results of the calls of one test. */
+struct results {
 	struct redis_pipeline *pipeline;
-	size_t answered;
-	size_t away;
+	size_t replied;
+	size_t failed;
 	bool is_in_order;
-	uint64_t server;
+	uint64_t run_id;
 };
 
 static struct redis_pipeline *new_pipeline(const struct net_fixture *f, size_t in_flight_max)
@@ -34,8 +34,8 @@ static struct redis_pipeline *new_pipeline(const struct net_fixture *f, size_t i
 	return p;
 }
 
-/* One turn of a loop that has nothing else to do. */
-static void take_turn(struct redis_pipeline *p)
+/* One turn of a loop without other work. */
+static void run_turn(struct redis_pipeline *p)
 {
 	struct pollfd entry = { .fd = -1 };
 	entry.fd = redis_pipeline_descriptor(p, &entry.events);
@@ -44,131 +44,131 @@ static void take_turn(struct redis_pipeline *p)
 	redis_pipeline_send(p);
 }
 
-static void take_echo(void *ctx, const struct redis_reply *reply, uint64_t server)
+static void on_echo(void *ctx, const struct redis_reply *reply, uint64_t run_id)
 {
-	struct told *told = ctx;
-	assert_int_equal(server != 0, reply != NULL);
-	told->server = server;
+	struct results *results = ctx;
+	assert_int_equal(run_id != 0, reply != NULL);
+	results->run_id = run_id;
 	size_t len = 0;
 	const char *bytes = redis_reply_bytes(reply, &len);
 	if (!reply)
-		told->away++;
+		results->failed++;
 	else
-		told->is_in_order = told->is_in_order && bytes && strtoull(bytes, NULL, 10) == told->answered++;
+		results->is_in_order = results->is_in_order && bytes && strtoull(bytes, NULL, 10) == results->replied++;
 }
 
-static enum err echo(struct redis_pipeline *p, size_t number, struct told *told)
+static enum err echo(struct redis_pipeline *p, size_t number, struct results *results)
 {
 	char text[24];
 	snprintf(text, sizeof(text), "%zu", number);
 	const struct redis_arg args[] = { REDIS_TEXT("ECHO"), REDIS_TEXT(text) };
-	return redis_pipeline_call(p, args, 2, take_echo, told);
+	return redis_pipeline_call(p, args, 2, on_echo, results);
 }
 
 static bool is_connected(void *ctx)
 {
-	struct told *told = ctx;
-	size_t before = told->answered + told->away;
-	if (echo(told->pipeline, told->answered, told) != OK)
+	struct results *results = ctx;
+	size_t before = results->replied + results->failed;
+	if (echo(results->pipeline, results->replied, results) != OK)
 		return false;
-	while (told->answered + told->away == before)
-		take_turn(told->pipeline);
-	return told->away == 0;
+	while (results->replied + results->failed == before)
+		run_turn(results->pipeline);
+	return results->failed == 0;
 }
 
-static void hands_replies_out_in_the_order_of_the_calls(void **state)
+static void completes_calls_in_order(void **state)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS);
-	struct told told = { .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
-	size_t first = told.answered;
+	struct results results = { .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
+	size_t first = results.replied;
 	for (size_t i = 0; i < CALLS; i++)
-		assert_int_equal(echo(p, first + i, &told), OK);
-	assert_int_equal(echo(p, 0, &told), ERR_LIMIT);
-	while (told.answered < first + CALLS && told.away == 0)
-		take_turn(p);
-	assert_int_equal(told.away, 0);
-	assert_true(told.is_in_order);
+		assert_int_equal(echo(p, first + i, &results), OK);
+	assert_int_equal(echo(p, 0, &results), ERR_LIMIT);
+	while (results.replied < first + CALLS && results.failed == 0)
+		run_turn(p);
+	assert_int_equal(results.failed, 0);
+	assert_true(results.is_in_order);
 	assert_int_equal(redis_pipeline_deadline_us(p), INT64_MAX);
 	redis_pipeline_free(p);
 }
 
-static void ends_every_call_in_time_when_redis_freezes_and_comes_back(void **state)
+static void ends_every_call_in_time_when_redis_freezes_and_recovers(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
 	struct redis_pipeline *p = new_pipeline(f, CALLS);
-	struct told told = { .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
+	struct results results = { .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
 	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
 	int64_t begun_ms = net_fixture_now_ms();
 	for (size_t i = 0; i < 10; i++)
-		assert_int_equal(echo(p, i, &told), OK);
-	while (told.away < 10)
-		take_turn(p);
+		assert_int_equal(echo(p, i, &results), OK);
+	while (results.failed < 10)
+		run_turn(p);
 	assert_in_range(net_fixture_now_ms() - begun_ms, TIMEOUT_MS - 1, TIMEOUT_MS + 3000);
-	assert_int_equal(echo(p, 0, &told), ERR_UNAVAILABLE);
+	assert_int_equal(echo(p, 0, &results), ERR_UNAVAILABLE);
 	assert_int_equal(redis_pipeline_descriptor(p, &(short){ 0 }), -1);
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
-	told = (struct told){ .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
-	assert_true(told.is_in_order);
+	results = (struct results){ .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
+	assert_true(results.is_in_order);
 	redis_pipeline_free(p);
 	tcp_proxy_free(proxy);
 }
 
-static void ends_what_waits_when_the_connection_is_cut(void **state)
+static void ends_open_calls_when_the_connection_is_cut(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
 	struct redis_pipeline *p = new_pipeline(f, CALLS);
-	struct told told = { .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
+	struct results results = { .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
-	enum err err = echo(p, told.answered, &told);
-	for (int64_t begun_ms = net_fixture_now_ms(); err == OK && told.away == 0;) {
-		take_turn(p);
+	enum err err = echo(p, results.replied, &results);
+	for (int64_t begun_ms = net_fixture_now_ms(); err == OK && results.failed == 0;) {
+		run_turn(p);
 		assert_in_range(net_fixture_now_ms() - begun_ms, 0, 3000);
 	}
-	assert_int_equal(echo(p, 0, &told), ERR_UNAVAILABLE);
+	assert_int_equal(echo(p, 0, &results), ERR_UNAVAILABLE);
 	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
-	told = (struct told){ .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
+	results = (struct results){ .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
 	redis_pipeline_free(p);
 	tcp_proxy_free(proxy);
 }
 
-static void ends_what_waits_when_it_is_freed(void **state)
+static void ends_open_calls_when_freed(void **state)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS);
-	struct told told = { .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
+	struct results results = { .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(echo(p, i, &told), OK);
+		assert_int_equal(echo(p, i, &results), OK);
 	redis_pipeline_free(p);
-	assert_int_equal(told.away, 3);
+	assert_int_equal(results.failed, 3);
 }
 
-static void leaves_a_server_that_is_not_the_one_demanded(void **state)
+static void reconnects_when_another_run_id_is_required(void **state)
 {
 	struct redis_pipeline *p = new_pipeline(*state, CALLS);
-	struct told told = { .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
-	redis_pipeline_demand(p, told.server);
-	assert_int_equal(echo(p, told.answered, &told), OK);
-	while (told.answered < 2)
-		take_turn(p);
-	redis_pipeline_demand(p, told.server + 1);
-	assert_int_equal(echo(p, told.answered, &told), OK);
-	take_turn(p);
-	assert_int_equal(told.away, 1);
+	struct results results = { .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
+	redis_pipeline_demand(p, results.run_id);
+	assert_int_equal(echo(p, results.replied, &results), OK);
+	while (results.replied < 2)
+		run_turn(p);
+	redis_pipeline_demand(p, results.run_id + 1);
+	assert_int_equal(echo(p, results.replied, &results), OK);
+	run_turn(p);
+	assert_int_equal(results.failed, 1);
 	assert_int_equal(redis_pipeline_descriptor(p, &(short){ 0 }), -1);
-	told = (struct told){ .pipeline = p, .is_in_order = true };
-	net_fixture_wait(is_connected, &told, 5000);
+	results = (struct results){ .pipeline = p, .is_in_order = true };
+	net_fixture_wait(is_connected, &results, 5000);
 	redis_pipeline_free(p);
 }
 
-static void refuses_a_url_of_another_form(void **state)
+static void rejects_a_malformed_url(void **state)
 {
 	struct net_fixture *f = *state;
 	struct redis_pipeline *p = NULL;
@@ -181,12 +181,12 @@ static void refuses_a_url_of_another_form(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(hands_replies_out_in_the_order_of_the_calls),
-		WITH_FIXTURE(ends_every_call_in_time_when_redis_freezes_and_comes_back),
-		WITH_FIXTURE(ends_what_waits_when_the_connection_is_cut),
-		WITH_FIXTURE(ends_what_waits_when_it_is_freed),
-		WITH_FIXTURE(leaves_a_server_that_is_not_the_one_demanded),
-		WITH_FIXTURE(refuses_a_url_of_another_form),
+		WITH_FIXTURE(completes_calls_in_order),
+		WITH_FIXTURE(ends_every_call_in_time_when_redis_freezes_and_recovers),
+		WITH_FIXTURE(ends_open_calls_when_the_connection_is_cut),
+		WITH_FIXTURE(ends_open_calls_when_freed),
+		WITH_FIXTURE(reconnects_when_another_run_id_is_required),
+		WITH_FIXTURE(rejects_a_malformed_url),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

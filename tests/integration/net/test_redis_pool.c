@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <pthread.h>
 
@@ -11,11 +11,11 @@
 #include "tests/integration/net/net_fixture.h"
 #include "tests/support/test_redis.h"
 
-/* Long enough for a Redis that answers on a busy machine. */
+/* Long enough for a responding Redis on a busy machine. */
 #define TIMEOUT_MS 5000
-/* For one that does not answer. */
+/* For a Redis that does not respond. */
 #define SHORT_TIMEOUT_MS 200
-/* What a busy machine may add. */
+/* The allowance for a busy machine. */
 #define SLACK_MS 3000
 
 static struct redis_pool *new_pool_with(const struct net_fixture *f, size_t max, int64_t timeout_ms,
@@ -54,7 +54,7 @@ static bool works(void *pool)
 	return ping(pool) == OK;
 }
 
-static void stores_and_finds_any_bytes(void **state)
+static void stores_and_reads_any_bytes(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 2);
@@ -79,7 +79,7 @@ static void stores_and_finds_any_bytes(void **state)
 	redis_pool_free(pool);
 }
 
-static void tells_the_types_of_replies_apart(void **state)
+static void distinguishes_the_types_of_replies(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 2);
@@ -104,7 +104,7 @@ static void tells_the_types_of_replies_apart(void **state)
 	redis_pool_free(pool);
 }
 
-static void reports_an_error_reply_and_goes_on(void **state)
+static void reports_an_error_reply_and_continues(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 1);
@@ -122,7 +122,7 @@ static const char set_if_newer[] = "local old = tonumber(redis.call('GET', KEYS[
 				   "if tonumber(ARGV[1]) <= old then return 0 end "
 				   "redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
 
-static void runs_a_script_that_redis_does_not_know(void **state)
+static void runs_a_script_that_redis_has_not_loaded(void **state)
 {
 	const struct net_fixture *f = *state;
 	struct redis_pool *pool = new_pool(f, 1);
@@ -146,7 +146,7 @@ static void runs_a_script_that_redis_does_not_know(void **state)
 	redis_pool_free(pool);
 }
 
-static void reports_what_is_wrong_with_a_script(void **state)
+static void reports_an_error_in_a_script(void **state)
 {
 	struct redis_pool *pool = new_pool(*state, 1);
 	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL), ERR_INTERNAL);
@@ -155,7 +155,7 @@ static void reports_what_is_wrong_with_a_script(void **state)
 	redis_pool_free(pool);
 }
 
-static void refuses_a_url_of_another_form(void **state)
+static void rejects_a_malformed_url(void **state)
 {
 	(void)state;
 	struct redis_pool *pool = NULL;
@@ -194,7 +194,7 @@ static void does_not_connect_with_a_wrong_password(void **state)
 	redis_pool_free(pool);
 }
 
-static void starts_without_redis_and_finds_it_later(void **state)
+static void starts_without_redis_and_connects_later(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -210,7 +210,7 @@ static void starts_without_redis_and_finds_it_later(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void replaces_a_connection_that_redis_closed_while_it_was_idle(void **state)
+static void replaces_an_idle_connection_that_redis_closed(void **state)
 {
 	struct redis_pool *pool = new_pool(*state, 1);
 	struct redis_pool *other = new_pool(*state, 1);
@@ -241,7 +241,7 @@ static void survives_a_restart_of_redis(void **state)
 	net_fixture_wait(works, pool, 5000);
 	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
 	assert_int_equal(ping(pool), ERR_UNAVAILABLE);
-	/* During an outage the callers do not try. */
+	/* During an outage callers do not connect. */
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(ping(pool), ERR_UNAVAILABLE);
 	assert_in_range(net_fixture_metric(metrics, "waymark_redis_connect_failures_total"), 1, 50);
@@ -252,16 +252,16 @@ static void survives_a_restart_of_redis(void **state)
 	metrics_free(metrics);
 }
 
-struct sufferer {
+struct caller {
 	struct redis_pool *pool;
 	int64_t longest_ms;
-	int64_t waited_ms; /* over all calls */
+	int64_t waited_ms; /* sum over all calls */
 	int succeeded;
 };
 
-static void *suffer(void *arg)
+static void *call_during_freeze(void *arg)
 {
-	struct sufferer *s = arg;
+	struct caller *s = arg;
 	for (int i = 0; i < 20000; i++) {
 		int64_t begun_ms = net_fixture_now_ms();
 		s->succeeded += ping(s->pool) == OK;
@@ -273,18 +273,18 @@ static void *suffer(void *arg)
 	return NULL;
 }
 
-static void costs_its_callers_one_timeout_when_redis_freezes(void **state)
+static void costs_callers_one_timeout_when_redis_freezes(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
 	struct redis_pool *pool = new_pool_with(f, 4, SHORT_TIMEOUT_MS, NULL);
 	net_fixture_wait(works, pool, 5000);
 	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
-	struct sufferer sufferers[8];
+	struct caller sufferers[8];
 	pthread_t threads[8];
 	for (int i = 0; i < 8; i++) {
-		sufferers[i] = (struct sufferer){ .pool = pool };
-		assert_int_equal(pthread_create(&threads[i], NULL, suffer, &sufferers[i]), 0);
+		sufferers[i] = (struct caller){ .pool = pool };
+		assert_int_equal(pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
 	}
 	for (int i = 0; i < 8; i++) {
 		pthread_join(threads[i], NULL);
@@ -299,7 +299,7 @@ static void costs_its_callers_one_timeout_when_redis_freezes(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static void notices_that_nobody_needs_the_redis_that_left(void **state)
+static void detects_a_dead_redis_without_callers(void **state)
 {
 	struct net_fixture *f = *state;
 	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
@@ -315,7 +315,7 @@ static void notices_that_nobody_needs_the_redis_that_left(void **state)
 	tcp_proxy_free(proxy);
 }
 
-static uint64_t server_of(struct redis_pool *pool)
+static uint64_t run_id_of(struct redis_pool *pool)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("PING") };
 	uint64_t server = 0;
@@ -327,40 +327,40 @@ static uint64_t server_of(struct redis_pool *pool)
 	return server;
 }
 
-static void tells_a_server_from_its_next_run(void **state)
+static void distinguishes_a_server_from_its_next_run(void **state)
 {
 	struct net_fixture *f = *state;
 	struct test_redis *redis = test_redis_new();
 	test_redis_url(redis, f->redis_url);
 	struct redis_pool *pool = new_pool(f, 2);
-	uint64_t first = server_of(pool);
+	uint64_t first = run_id_of(pool);
 	assert_int_not_equal(first, 0);
-	assert_int_equal(server_of(pool), first);
+	assert_int_equal(run_id_of(pool), first);
 	assert_int_equal(redis_pool_server(pool), first);
 	test_redis_restart(redis);
-	assert_int_not_equal(server_of(pool), first);
-	assert_int_equal(redis_pool_server(pool), server_of(pool));
+	assert_int_not_equal(run_id_of(pool), first);
+	assert_int_equal(redis_pool_server(pool), run_id_of(pool));
 	redis_pool_free(pool);
 	test_redis_free(redis);
 }
 
-/* A failover: the old server still answers on the connections that it has. */
-static void goes_over_to_the_server_that_the_newest_connection_found(void **state)
+/* A failover: the old server still responds on its open connections. */
+static void switches_to_the_server_of_the_newest_connection(void **state)
 {
 	struct net_fixture *f = *state;
 	struct test_redis *old = test_redis_new(), *new = test_redis_new();
 	test_redis_url(old, f->redis_url);
 	struct tcp_proxy *proxy = net_fixture_proxy(f->redis_url, sizeof(f->redis_url));
 	struct redis_pool *pool = new_pool(f, 2);
-	uint64_t first = server_of(pool);
+	uint64_t first = run_id_of(pool);
 	tcp_proxy_aim(proxy, test_redis_port(new));
-	assert_int_equal(server_of(pool), first);
+	assert_int_equal(run_id_of(pool), first);
 	redis_pool_renew(pool);
-	assert_int_equal(server_of(pool), first); /* the last use of that connection */
-	uint64_t second = server_of(pool);
+	assert_int_equal(run_id_of(pool), first); /* the last use of that connection */
+	uint64_t second = run_id_of(pool);
 	assert_int_not_equal(second, first);
 	for (int i = 0; i < 5; i++)
-		assert_int_equal(server_of(pool), second);
+		assert_int_equal(run_id_of(pool), second);
 	redis_pool_free(pool);
 	tcp_proxy_free(proxy);
 	test_redis_free(old);
@@ -372,21 +372,21 @@ static void goes_over_to_the_server_that_the_newest_connection_found(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(stores_and_finds_any_bytes),
-		WITH_FIXTURE(tells_the_types_of_replies_apart),
-		WITH_FIXTURE(reports_an_error_reply_and_goes_on),
-		WITH_FIXTURE(runs_a_script_that_redis_does_not_know),
-		WITH_FIXTURE(reports_what_is_wrong_with_a_script),
-		WITH_FIXTURE(refuses_a_url_of_another_form),
+		WITH_FIXTURE(stores_and_reads_any_bytes),
+		WITH_FIXTURE(distinguishes_the_types_of_replies),
+		WITH_FIXTURE(reports_an_error_reply_and_continues),
+		WITH_FIXTURE(runs_a_script_that_redis_has_not_loaded),
+		WITH_FIXTURE(reports_an_error_in_a_script),
+		WITH_FIXTURE(rejects_a_malformed_url),
 		WITH_FIXTURE(selects_the_database_of_the_url),
 		WITH_FIXTURE(does_not_connect_with_a_wrong_password),
-		WITH_FIXTURE(starts_without_redis_and_finds_it_later),
-		WITH_FIXTURE(replaces_a_connection_that_redis_closed_while_it_was_idle),
+		WITH_FIXTURE(starts_without_redis_and_connects_later),
+		WITH_FIXTURE(replaces_an_idle_connection_that_redis_closed),
 		WITH_FIXTURE(survives_a_restart_of_redis),
-		WITH_FIXTURE(costs_its_callers_one_timeout_when_redis_freezes),
-		WITH_FIXTURE(notices_that_nobody_needs_the_redis_that_left),
-		WITH_FIXTURE(tells_a_server_from_its_next_run),
-		WITH_FIXTURE(goes_over_to_the_server_that_the_newest_connection_found),
+		WITH_FIXTURE(costs_callers_one_timeout_when_redis_freezes),
+		WITH_FIXTURE(detects_a_dead_redis_without_callers),
+		WITH_FIXTURE(distinguishes_a_server_from_its_next_run),
+		WITH_FIXTURE(switches_to_the_server_of_the_newest_connection),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static const char *const any_methods[] = { "GET", "POST", "HEAD", "PUT", "DELETE
 
 static const char *const spaces[] = { " ", "", "\t", " \t " };
 
-/* What else stands in a request. */
+/* Other headers of a request. */
 static const char *const fillers[] = {
 	"",
 	"X-Filler: y\r\n",
@@ -21,14 +21,14 @@ static const char *const fillers[] = {
 	"Accept-Language: en;q=0.8, de\r\nContent-Type: text/plain\r\nX-Empty:\r\n",
 };
 
-/* What an attacker wants to have executed behind the first request. */
+/* The requests that an attacker smuggles behind the first request. */
 static const char *const hidden[] = {
 	"GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n",
 	"POST /hidden HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
 	"\r\nGET /hidden HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
 };
 
-enum spelling { AS_WRITTEN, SMALL, CAPITALS, MIXED, SPELLINGS };
+enum spelling { AS_WRITTEN, LOWER_CASE, UPPER_CASE, MIXED_CASE, SPELLINGS };
 
 /* The order of the lines: Host, the rule's head and tail, and the filler. */
 static const char *const orders[] = { "Hhtf", "htHf", "hHft", "fHht", "hftH", "Hfht" };
@@ -38,8 +38,8 @@ struct choice {
 	enum spelling spelling;
 };
 
-/* Takes one of count choices out of the variant's number. */
-static size_t take(size_t *number, size_t count)
+/* Extracts one of count choices from the variant's number. */
+static size_t take_digit(size_t *number, size_t count)
 {
 	size_t taken = *number % count;
 	*number /= count;
@@ -49,27 +49,30 @@ static size_t take(size_t *number, size_t count)
 static struct choice choose(const struct framing_rule *rule, size_t variant)
 {
 	struct choice choice = { .version = "1.1", .order = "Hhtf" };
-	/* an odd factor, so that all numbers come once; near the golden ratio, so that neighbours differ */
+	/*
+	 * An odd factor makes this a bijection; a factor near the golden ratio separates
+	 * neighbours.
+	 */
 	size_t number = (variant * 40503U) & 0xffffU;
 	switch (rule->methods) {
 	case FRAMING_ANY_METHOD:
-		choice.method = any_methods[take(&number, COUNT(any_methods))];
+		choice.method = any_methods[take_digit(&number, COUNT(any_methods))];
 		break;
 	case FRAMING_BODILESS:
-		choice.method = bodiless_methods[take(&number, COUNT(bodiless_methods))];
+		choice.method = bodiless_methods[take_digit(&number, COUNT(bodiless_methods))];
 		break;
 	case FRAMING_BODIED:
-		choice.method = bodied_methods[take(&number, COUNT(bodied_methods))];
+		choice.method = bodied_methods[take_digit(&number, COUNT(bodied_methods))];
 		break;
 	}
-	if (rule->versions == FRAMING_1_0 || (rule->versions == FRAMING_ANY_VERSION && take(&number, 2) == 1))
+	if (rule->versions == FRAMING_1_0 || (rule->versions == FRAMING_ANY_VERSION && take_digit(&number, 2) == 1))
 		choice.version = "1.0";
-	choice.spelling = rule->keeps_spelling ? AS_WRITTEN : (enum spelling)take(&number, SPELLINGS);
-	choice.space = spaces[take(&number, COUNT(spaces))];
-	choice.filler = fillers[take(&number, COUNT(fillers))];
-	choice.hidden = hidden[take(&number, COUNT(hidden))];
+	choice.spelling = rule->keeps_spelling ? AS_WRITTEN : (enum spelling)take_digit(&number, SPELLINGS);
+	choice.space = spaces[take_digit(&number, COUNT(spaces))];
+	choice.filler = fillers[take_digit(&number, COUNT(fillers))];
+	choice.hidden = hidden[take_digit(&number, COUNT(hidden))];
 	if (rule->place == FRAMING_ANYWHERE)
-		choice.order = orders[take(&number, COUNT(orders))];
+		choice.order = orders[take_digit(&number, COUNT(orders))];
 	else
 		choice.order = rule->place == FRAMING_FIRST ? "hHtf" : "Hfth";
 	return choice;
@@ -77,14 +80,14 @@ static struct choice choose(const struct framing_rule *rule, size_t variant)
 
 static char spell(enum spelling spelling, char c, size_t at)
 {
-	if (spelling == SMALL || (spelling == MIXED && at % 2 == 0))
+	if (spelling == LOWER_CASE || (spelling == MIXED_CASE && at % 2 == 0))
 		return (char)tolower((unsigned char)c);
-	if (spelling == CAPITALS || spelling == MIXED)
+	if (spelling == UPPER_CASE || spelling == MIXED_CASE)
 		return (char)toupper((unsigned char)c);
 	return c;
 }
 
-/* Adds header lines as the choice spells their names. */
+/* Adds header lines with their names in the chosen spelling. */
 static void add_lines(struct strbuf *out, const char *lines, size_t len, enum spelling spelling)
 {
 	bool in_name = true;
@@ -156,7 +159,7 @@ static void add_headers(struct strbuf *out, const struct framing_rule *rule, con
 		for (size_t i = 0; *what == 'h' && i < (rule->head_times > 0 ? rule->head_times : 1); i++)
 			add_spelled(out, &rule->head, choice, n);
 	}
-	/* without it nothing behind a request of HTTP/1.0 would be read at all */
+	/* without keep-alive the server reads nothing after an HTTP/1.0 request */
 	if (choice->version[2] == '0' && rule->place != FRAMING_LAST)
 		strbuf_add_text(out, "Connection: keep-alive\r\n");
 }

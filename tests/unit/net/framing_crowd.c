@@ -14,12 +14,12 @@
 
 #define BARRIER_REQUEST "GET " FRAMING_CROWD_BARRIER " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define CASES_MAX 50000
-/* Beyond that many a long request is cut in every n-th interesting place. */
+/* A request with more cut offsets than this is cut only at every n-th of them. */
 #define CUTS_MAX 120
-/* After so many wrong ones there is nothing to learn from waiting for the others. */
+/* The run ends after this many wrong cases. */
 #define WRONG_MAX 3
 
-struct crowd {
+struct runner {
 	const struct http_fixture *server;
 	bool needs_length;
 	struct framing_report *report;
@@ -30,17 +30,17 @@ struct crowd {
 		struct framing_case c;
 		int fd;
 		size_t sent;
-		bool refused; /* the server takes no more */
+		bool closed; /* the server has closed the connection */
 	} members[FRAMING_CROWD_SIZE];
 };
 
-static void wait_until_read(struct crowd *crowd)
+static void wait_until_read(struct runner *runner)
 {
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	for (int i = 0; i < 2; i++) {
-		assert_true(http_fixture_send_text(crowd->barrier, BARRIER_REQUEST));
-		http_fixture_read_answer(crowd->barrier, true, &answer);
-		assert_int_equal(answer.status, 200);
+		assert_true(http_fixture_send_text(runner->barrier, BARRIER_REQUEST));
+		http_fixture_read_answer(runner->barrier, true, &response);
+		assert_int_equal(response.status, 200);
 	}
 }
 
@@ -51,120 +51,120 @@ static size_t next_piece(const struct framing_case *c, size_t sent)
 	return c->first_piece > 0 && sent == 0 ? c->first_piece : c->bytes.len - sent;
 }
 
-/* False: everybody has sent everything. */
-static bool send_a_round(struct crowd *crowd)
+/* False: all members have sent everything. */
+static bool send_round(struct runner *runner)
 {
 	bool is_left = false;
-	for (size_t i = 0; i < crowd->count; i++) {
-		const struct framing_case *c = &crowd->members[i].c;
-		size_t sent = crowd->members[i].sent;
-		if (crowd->members[i].refused || sent == c->bytes.len)
+	for (size_t i = 0; i < runner->count; i++) {
+		const struct framing_case *c = &runner->members[i].c;
+		size_t sent = runner->members[i].sent;
+		if (runner->members[i].closed || sent == c->bytes.len)
 			continue;
 		size_t piece = next_piece(c, sent);
-		crowd->members[i].refused = !http_fixture_send(crowd->members[i].fd, c->bytes.data + sent, piece);
-		crowd->members[i].sent += piece;
-		is_left = is_left || crowd->members[i].sent < c->bytes.len;
+		runner->members[i].closed = !http_fixture_send(runner->members[i].fd, c->bytes.data + sent, piece);
+		runner->members[i].sent += piece;
+		is_left = is_left || runner->members[i].sent < c->bytes.len;
 	}
 	return is_left;
 }
 
-static void note_wrong(struct framing_report *report, const struct framing_case *c, const char *why, const char *answer)
+static void report_wrong(struct framing_report *report, const struct framing_case *c, const char *why, const char *response)
 {
 	if (report->wrong++ > 0)
 		return;
 	char pieces[32];
 	snprintf(pieces, sizeof(pieces), "%zu", c->first_piece);
 	snprintf(report->first_wrong, sizeof(report->first_wrong),
-	         "%s (first piece %s): %s\n--- request\n%.700s\n--- answer\n%.700s", c->rule->name,
-	         c->first_piece == FRAMING_BYTE_BY_BYTE ? "a byte" : pieces, why, c->bytes.data, answer);
+	         "%s (first piece %s): %s\n--- request\n%.700s\n--- response\n%.700s", c->rule->name,
+	         c->first_piece == FRAMING_BYTE_BY_BYTE ? "a byte" : pieces, why, c->bytes.data, response);
 }
 
-static void check_bad(struct crowd *crowd, const struct framing_case *c, int fd)
+static void check_bad(struct runner *runner, const struct framing_case *c, int fd)
 {
-	struct framing_report *report = crowd->report;
-	unsigned status = crowd->needs_length && c->rule->is_chunked ? 411 : c->rule->status;
-	char answer[16384], expected[16];
+	struct framing_report *report = runner->report;
+	unsigned status = runner->needs_length && c->rule->is_chunked ? 411 : c->rule->status;
+	char response[16384], expected[16];
 	snprintf(expected, sizeof(expected), "HTTP/1.1 %u ", status);
-	bool ended = http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS);
-	size_t answers = http_fixture_count(answer, "HTTP/1.1 ");
-	report->smuggled += answers > 1;
-	report->crashed += answers == 0;
+	bool ended = http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS);
+	size_t responses = http_fixture_count(response, "HTTP/1.1 ");
+	report->smuggled += responses > 1;
+	report->crashed += responses == 0;
 	if (!ended)
-		note_wrong(report, c, "the connection stays open", answer);
-	else if (strncmp(answer, expected, strlen(expected)) != 0)
-		note_wrong(report, c, "another answer was due", answer);
-	else if (answers != 1)
-		note_wrong(report, c, "there is more than one answer", answer);
-	else if (strstr(answer, "\r\nConnection: close\r\n") == NULL)
-		note_wrong(report, c, "it does not say that it closes", answer);
-	else if (status == 413 && strcmp(c->method, "HEAD") == 0 && strstr(answer, "\r\n\r\n")[4] != '\0')
-		note_wrong(report, c, "HEAD gets a body", answer);
+		report_wrong(report, c, "the connection stays open", response);
+	else if (strncmp(response, expected, strlen(expected)) != 0)
+		report_wrong(report, c, "the status is not the expected one", response);
+	else if (responses != 1)
+		report_wrong(report, c, "there is more than one response", response);
+	else if (strstr(response, "\r\nConnection: close\r\n") == NULL)
+		report_wrong(report, c, "Connection: close is missing", response);
+	else if (status == 413 && strcmp(c->method, "HEAD") == 0 && strstr(response, "\r\n\r\n")[4] != '\0')
+		report_wrong(report, c, "HEAD gets a body", response);
 }
 
 static void check_good(struct framing_report *report, const struct framing_case *c, int fd)
 {
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char expected[64], value[32];
 	bool has_body = strcmp(c->method, "HEAD") != 0;
 	snprintf(expected, sizeof(expected), "%s %zu", c->method, c->rule->takes);
-	http_fixture_read_answer(fd, has_body, &answer);
-	report->crashed += answer.status == 0;
-	if (answer.status != 200 || (has_body && strcmp(answer.body, expected) != 0)) {
-		note_wrong(report, c, "it was not answered as it should be", answer.body);
+	http_fixture_read_answer(fd, has_body, &response);
+	report->crashed += response.status == 0;
+	if (response.status != 200 || (has_body && strcmp(response.body, expected) != 0)) {
+		report_wrong(report, c, "the response is not the expected one", response.body);
 		return;
 	}
-	http_fixture_header(&answer, "Connection", value, sizeof(value));
+	http_fixture_header(&response, "Connection", value, sizeof(value));
 	bool kept = strcasecmp(value, "close") != 0 && http_fixture_send_text(fd, BARRIER_REQUEST);
 	if (kept)
-		http_fixture_read_answer(fd, true, &answer);
-	if (!kept || answer.status != 200)
-		note_wrong(report, c, "the connection was not kept", answer.head);
+		http_fixture_read_answer(fd, true, &response);
+	if (!kept || response.status != 200)
+		report_wrong(report, c, "the connection was not kept", response.head);
 }
 
-static void try_all(struct crowd *crowd)
+static void run_members(struct runner *runner)
 {
-	for (size_t i = 0; i < crowd->count; i++)
-		crowd->members[i].fd = http_fixture_connect(crowd->server);
-	while (send_a_round(crowd))
-		wait_until_read(crowd);
-	for (size_t i = 0; i < crowd->count; i++) {
-		struct framing_case *c = &crowd->members[i].c;
-		if (crowd->report->wrong >= WRONG_MAX)
-			crowd->report->cases--;
+	for (size_t i = 0; i < runner->count; i++)
+		runner->members[i].fd = http_fixture_connect(runner->server);
+	while (send_round(runner))
+		wait_until_read(runner);
+	for (size_t i = 0; i < runner->count; i++) {
+		struct framing_case *c = &runner->members[i].c;
+		if (runner->report->wrong >= WRONG_MAX)
+			runner->report->cases--;
 		else if (c->rule->status == 200)
-			check_good(crowd->report, c, crowd->members[i].fd);
+			check_good(runner->report, c, runner->members[i].fd);
 		else
-			check_bad(crowd, c, crowd->members[i].fd);
-		close(crowd->members[i].fd);
+			check_bad(runner, c, runner->members[i].fd);
+		close(runner->members[i].fd);
 		framing_case_clear(c);
-		memset(&crowd->members[i], 0, sizeof(crowd->members[i]));
+		memset(&runner->members[i], 0, sizeof(runner->members[i]));
 	}
-	crowd->count = 0;
+	runner->count = 0;
 }
 
-static void count(struct crowd *crowd, const struct framing_case *c)
+static void count(struct runner *runner, const struct framing_case *c)
 {
-	struct framing_report *report = crowd->report;
+	struct framing_report *report = runner->report;
 	assert_true(report->cases < CASES_MAX);
 	assert_int_equal(strbuf_status(&c->bytes), OK);
-	crowd->hashes[report->cases++] = framing_case_hash(c);
+	runner->hashes[report->cases++] = framing_case_hash(c);
 	report->whole += c->first_piece == FRAMING_WHOLE;
 	report->byte_by_byte += c->first_piece == FRAMING_BYTE_BY_BYTE;
 	report->in_two += c->first_piece != FRAMING_WHOLE && c->first_piece != FRAMING_BYTE_BY_BYTE;
 }
 
-static void join(struct crowd *crowd, const struct framing_rule *rule, size_t variant, size_t first_piece)
+static void add_case(struct runner *runner, const struct framing_rule *rule, size_t variant, size_t first_piece)
 {
-	if (crowd->report->wrong >= WRONG_MAX)
+	if (runner->report->wrong >= WRONG_MAX)
 		return;
-	struct framing_case *c = &crowd->members[crowd->count++].c;
+	struct framing_case *c = &runner->members[runner->count++].c;
 	framing_case_make(c, rule, variant, first_piece);
-	count(crowd, c);
-	if (crowd->count == FRAMING_CROWD_SIZE)
-		try_all(crowd);
+	count(runner, c);
+	if (runner->count == FRAMING_CROWD_SIZE)
+		run_members(runner);
 }
 
-static void join_cut_everywhere(struct crowd *crowd, const struct framing_rule *rule, size_t variant)
+static void add_cut_cases(struct runner *runner, const struct framing_rule *rule, size_t variant)
 {
 	struct framing_case c;
 	size_t cuts = 0, every = 1, i = 0;
@@ -175,7 +175,7 @@ static void join_cut_everywhere(struct crowd *crowd, const struct framing_rule *
 		every++;
 	for (size_t at = 0; (at = framing_case_next_cut(&c, at)) > 0; i++)
 		if (i % every == 0)
-			join(crowd, rule, variant, at);
+			add_case(runner, rule, variant, at);
 	framing_case_clear(&c);
 }
 
@@ -196,7 +196,7 @@ static size_t count_distinct(uint64_t *hashes, size_t count)
 	return distinct;
 }
 
-/* Long requests would take most of the time byte by byte, and have little in them that is new. */
+/* Long requests are not sent byte by byte: that takes most of the time and adds few new cases. */
 static bool is_long(const struct framing_rule *rule)
 {
 	return rule->target_len > 0 || rule->head_times > 1 || rule->body.len > 1000;
@@ -205,25 +205,25 @@ static bool is_long(const struct framing_rule *rule)
 void framing_crowd_try(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,
                        size_t rule_count, size_t variants, struct framing_report *report)
 {
-	struct crowd *crowd = mem_zero(sizeof(*crowd));
+	struct runner *runner = mem_zero(sizeof(*runner));
 	*report = (struct framing_report){ 0 };
-	crowd->server = server;
-	crowd->needs_length = needs_length;
-	crowd->report = report;
-	crowd->hashes = mem_array(CASES_MAX, sizeof(*crowd->hashes));
-	crowd->barrier = http_fixture_connect(server);
+	runner->server = server;
+	runner->needs_length = needs_length;
+	runner->report = report;
+	runner->hashes = mem_array(CASES_MAX, sizeof(*runner->hashes));
+	runner->barrier = http_fixture_connect(server);
 	for (size_t i = 0; i < rule_count; i++) {
 		for (size_t variant = 0; variant < variants; variant++)
-			join(crowd, &rules[i], variant, FRAMING_WHOLE);
-		join_cut_everywhere(crowd, &rules[i], variants + i);
+			add_case(runner, &rules[i], variant, FRAMING_WHOLE);
+		add_cut_cases(runner, &rules[i], variants + i);
 	}
-	try_all(crowd);
+	run_members(runner);
 	for (size_t i = 0; i < rule_count; i++)
 		for (size_t variant = 0; variant < variants / 4 && !is_long(&rules[i]); variant++)
-			join(crowd, &rules[i], 2 * variants + i + variant, FRAMING_BYTE_BY_BYTE);
-	try_all(crowd);
-	close(crowd->barrier);
-	report->distinct = count_distinct(crowd->hashes, report->cases);
-	free(crowd->hashes);
-	free(crowd);
+			add_case(runner, &rules[i], 2 * variants + i + variant, FRAMING_BYTE_BY_BYTE);
+	run_members(runner);
+	close(runner->barrier);
+	report->distinct = count_distinct(runner->hashes, report->cases);
+	free(runner->hashes);
+	free(runner);
 }

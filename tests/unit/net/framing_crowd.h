@@ -1,7 +1,8 @@
 /*
- * One thread at a time. For tests: sends framing cases to a server with one loop, many connections at once, and looks
- * at what comes back. A piece is only sent after the server has read the one before it: a plain request for
- * /robots.txt, which is sent after each round of pieces, has then been answered twice.
+ * One thread at a time. For tests: sends framing cases to a server with one loop over many
+ * connections at once, and checks the responses. It sends a piece only after the server has read
+ * the piece before. As a barrier, plain requests for /robots.txt follow each round of pieces; two
+ * responses to them prove that the loop has read the round.
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_FRAMING_CROWD_H
 #define WAYMARK_TESTS_UNIT_NET_FRAMING_CROWD_H
@@ -11,23 +12,25 @@
 
 #define FRAMING_CROWD_BARRIER "/robots.txt"
 
-/* Lets a server that closes linger on all of them at once. */
+/* At most HTTP_LINGER_MAX, so that a server can linger on all connections at once. */
 #define FRAMING_CROWD_SIZE 32
 
 struct framing_report {
 	size_t cases, distinct;
 	size_t whole, in_two, byte_by_byte;
-	size_t smuggled; /* more than one answer came */
-	size_t crashed;  /* nothing was answered at all */
-	size_t wrong;    /* any other answer than the one that is due, or a connection that stays open or is closed */
-	char first_wrong[2048]; /* and after a few of them the rest is not tried */
+	size_t smuggled; /* more than one response came */
+	size_t crashed;  /* no response at all */
+	size_t wrong;    /* an unexpected response, or the connection stays open or closes against the rule */
+	char first_wrong[2048]; /* the run ends after a few wrong cases */
 };
 
 /*
- * Bad: exactly one answer, of the rule's status, with Connection: close, and the end of the connection. Good: 200, with
- * a body "<method> <length of the request's body>" (HEAD: none), and a second request is answered on the same
- * connection. needs_length: the server takes no chunks at all, so that 411 is due to those that are wrong. variants:
- * whole ones per rule, and a fourth as many byte by byte; besides, one that is cut at each interesting byte.
+ * Runs all rules. A bad rule expects exactly one response, with the rule's status and Connection:
+ * close, and then the end of the connection. A good rule expects 200 with the body "<method>
+ * <length of the request's body>" (HEAD: none), and a second response on the same connection.
+ * needs_length: the server rejects chunked bodies, so malformed chunks expect 411. variants: the
+ * number of whole requests per rule; a fourth as many are sent byte by byte, and one request is cut
+ * at each offset of framing_case_next_cut.
  */
 void framing_crowd_try(const struct http_fixture *server, bool needs_length, const struct framing_rule *rules,
                        size_t rule_count, size_t variants, struct framing_report *report);

@@ -1,7 +1,7 @@
 /*
- * Pure. For tests: what makes the end of a request doubtful, and what does not. Each rule is a pattern from which
- * framing_case.h makes many requests. In the patterns stand
- *   $m   the method                     $s   white space that may stand after a colon
+ * Pure. For tests: rules for requests whose end is in doubt (bad) and for plain requests (good).
+ * framing_case.h generates many requests from each rule. Placeholders in the patterns:
+ *   $m   the method                     $s   optional white space after a colon
  *   $v   the version, "1.1"             $n   the number of bytes after the head
  */
 #ifndef WAYMARK_TESTS_UNIT_NET_FRAMING_RULE_H
@@ -23,33 +23,33 @@ enum framing_methods {
 
 enum framing_versions { FRAMING_ANY_VERSION, FRAMING_1_0, FRAMING_1_1 };
 
-/* Where the lines of a rule stand among the others. */
+/* The place of a rule's header lines among the others. */
 enum framing_place { FRAMING_ANYWHERE, FRAMING_FIRST, FRAMING_LAST };
 
 struct framing_rule {
 	const char *name;
-	unsigned status;           /* what is due: 200, or a refusal */
-	struct framing_bytes line; /* the request line and its end; nothing: "$m /first HTTP/$v\r\n" */
+	unsigned status;           /* the expected status: 200 or an error */
+	struct framing_bytes line; /* the request line and its end; default "$m /first HTTP/$v\r\n" */
 	struct framing_bytes head; /* header lines with their ends */
-	struct framing_bytes tail; /* more of them, which may stand apart from those of head */
-	struct framing_bytes end;  /* nothing: "\r\n" */
+	struct framing_bytes tail; /* more header lines, which may be apart from those of head */
+	struct framing_bytes end;  /* default "\r\n" */
 	struct framing_bytes body; /* between the head and the hidden request */
-	size_t head_times;         /* head that many times; 0: once */
-	size_t target_len;         /* a target of so many bytes; 0: that of the line */
+	size_t head_times;         /* repeats head; 0: once */
+	size_t target_len;         /* pads the target to this length; 0: no padding */
 	enum framing_methods methods;
 	enum framing_versions versions;
 	enum framing_place place;
-	bool has_no_host;    /* no Host but those of head and tail */
-	bool keeps_spelling; /* of its names */
-	bool is_chunked;     /* of a bad rule: the head is plain, the chunks are not */
-	size_t takes;        /* of a good rule: bytes of the body as the handler gets it */
+	bool has_no_host;    /* no Host except in head and tail */
+	bool keeps_spelling; /* header names are used as written */
+	bool is_chunked;     /* bad rule: the head is plain, but the chunks are malformed */
+	size_t takes;        /* good rule: length of the body that the handler sees */
 };
 
-/* Requests that must be refused: a hidden one follows them. */
+/* Requests that must be rejected; a hidden request follows each. */
 extern const struct framing_rule framing_rules_bad[];
 extern const size_t framing_rules_bad_count;
 
-/* Requests that must be answered, and the connection kept. */
+/* Requests that must get 200 and keep their connection. */
 extern const struct framing_rule framing_rules_good[];
 extern const size_t framing_rules_good_count;
 

@@ -58,7 +58,7 @@ struct http_server_config http_fixture_config(void)
 		.body_bytes_max = 16384,
 		.header_deadline_ms = 20000,
 		.idle_ms = 60000,
-		.refusal = http_problem_refusal,
+		.error_response = http_problem_refusal,
 		.clock = clock_system(),
 	};
 }
@@ -92,7 +92,7 @@ int http_fixture_connect(const struct http_fixture *f)
 		                  .sin_port = htons(f->port),
 		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-	int now = 1; /* or the kernel would join small pieces */
+	int now = 1; /* otherwise the kernel may merge small pieces */
 	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &now, sizeof(now)), 0);
 	return fd;
 }
@@ -138,7 +138,7 @@ static size_t read_exactly(int fd, char *out, size_t len)
 	while (have < len) {
 		ssize_t got = read_some(fd, out + have, len - have, until_ms);
 		if (got < 0)
-			fail_msg("no answer within %d ms", HTTP_FIXTURE_DEADLINE_MS);
+			fail_msg("no response within %d ms", HTTP_FIXTURE_DEADLINE_MS);
 		if (got == 0)
 			break;
 		have += (size_t)got;
@@ -146,11 +146,11 @@ static size_t read_exactly(int fd, char *out, size_t len)
 	return have;
 }
 
-const char *http_fixture_header(const struct http_fixture_answer *answer, const char *name, char *out, size_t size)
+const char *http_fixture_header(const struct http_fixture_answer *response, const char *name, char *out, size_t size)
 {
 	size_t name_len = strlen(name);
 	out[0] = '\0';
-	for (const char *line = strstr(answer->head, "\r\n"); line != NULL; line = strstr(line + 2, "\r\n")) {
+	for (const char *line = strstr(response->head, "\r\n"); line != NULL; line = strstr(line + 2, "\r\n")) {
 		const char *begin = line + 2;
 		if (strncasecmp(begin, name, name_len) == 0 && begin[name_len] == ':') {
 			const char *value = begin + name_len + 1 + strspn(begin + name_len + 1, " ");
@@ -161,33 +161,33 @@ const char *http_fixture_header(const struct http_fixture_answer *answer, const 
 	return out;
 }
 
-static void read_body(int fd, struct http_fixture_answer *answer)
+static void read_body(int fd, struct http_fixture_answer *response)
 {
 	char length[32];
-	http_fixture_header(answer, "Content-Length", length, sizeof(length));
+	http_fixture_header(response, "Content-Length", length, sizeof(length));
 	size_t len = length[0] == '\0' ? 0 : strtoul(length, NULL, 10);
-	assert_true(len < sizeof(answer->body));
-	answer->body_len = read_exactly(fd, answer->body, len);
-	answer->body[answer->body_len] = '\0';
-	assert_int_equal(answer->body_len, len);
+	assert_true(len < sizeof(response->body));
+	response->body_len = read_exactly(fd, response->body, len);
+	response->body[response->body_len] = '\0';
+	assert_int_equal(response->body_len, len);
 }
 
-void http_fixture_read_answer(int fd, bool has_body, struct http_fixture_answer *answer)
+void http_fixture_read_answer(int fd, bool has_body, struct http_fixture_answer *response)
 {
-	memset(answer, 0, sizeof(*answer));
+	memset(response, 0, sizeof(*response));
 	size_t len = 0;
-	while (strstr(answer->head, "\r\n\r\n") == NULL) {
-		assert_true(len + 1 < sizeof(answer->head));
-		if (read_exactly(fd, answer->head + len, 1) == 0) {
-			answer->closed = true;
+	while (strstr(response->head, "\r\n\r\n") == NULL) {
+		assert_true(len + 1 < sizeof(response->head));
+		if (read_exactly(fd, response->head + len, 1) == 0) {
+			response->closed = true;
 			return;
 		}
 		len++;
 	}
-	assert_memory_equal(answer->head, "HTTP/1.1 ", 9);
-	answer->status = (unsigned)strtoul(answer->head + 9, NULL, 10);
+	assert_memory_equal(response->head, "HTTP/1.1 ", 9);
+	response->status = (unsigned)strtoul(response->head + 9, NULL, 10);
 	if (has_body)
-		read_body(fd, answer);
+		read_body(fd, response);
 }
 
 bool http_fixture_read_to_end(int fd, char *out, size_t size, int64_t deadline_ms)
@@ -207,11 +207,11 @@ bool http_fixture_read_to_end(int fd, char *out, size_t size, int64_t deadline_m
 	}
 }
 
-void http_fixture_ask(const struct http_fixture *f, const char *request, struct http_fixture_answer *answer)
+void http_fixture_ask(const struct http_fixture *f, const char *request, struct http_fixture_answer *response)
 {
 	int fd = http_fixture_connect(f);
 	assert_true(http_fixture_send_text(fd, request));
-	http_fixture_read_answer(fd, strncmp(request, "HEAD ", 5) != 0, answer);
+	http_fixture_read_answer(fd, strncmp(request, "HEAD ", 5) != 0, response);
 	close(fd);
 }
 

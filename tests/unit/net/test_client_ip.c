@@ -28,7 +28,7 @@ static void check_parse(const char *text, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void reads_addresses_in_every_shape_proxies_write(void **state)
+static void parses_addresses_in_every_form_that_proxies_write(void **state)
 {
 	(void)state;
 	check_parse("203.0.113.7", "203.0.113.7");
@@ -46,7 +46,7 @@ static void reads_addresses_in_every_shape_proxies_write(void **state)
 	check_parse("2001:db8:1111:2222:3333:4444:5555:6666", "2001:db8:1111:2222:3333:4444:5555:6666");
 }
 
-static void refuses_everything_else(void **state)
+static void rejects_everything_else(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {
@@ -96,7 +96,7 @@ static void refuses_everything_else(void **state)
 	assert_int_equal(ip.bytes[15], 4);
 }
 
-static void reads_ranges(void **state)
+static void parses_ranges(void **state)
 {
 	(void)state;
 	struct client_ip_ranges ranges;
@@ -141,7 +141,7 @@ static void keeps_prefixes_that_end_within_a_byte(void **state)
 	assert_false(client_ip_ranges_contain(&ranges, &v6));
 }
 
-static void refuses_malformed_ranges(void **state)
+static void rejects_malformed_ranges(void **state)
 {
 	(void)state;
 	static const char *const texts[] = { "x",           "10.0.0.0/",    "10.0.0.0/33", "::/129",
@@ -176,7 +176,7 @@ static void check_request(const char *peer_text, const char *forwarded_for, cons
 	assert_int_equal(ip.known, expected[0] != '\0');
 }
 
-static void believes_nobody_but_trusted_proxies(void **state)
+static void trusts_only_configured_proxies(void **state)
 {
 	(void)state;
 	check_request("203.0.113.1", NULL, "203.0.113.1");
@@ -187,17 +187,20 @@ static void believes_nobody_but_trusted_proxies(void **state)
 	check_request("::ffff:10.0.0.1", "2001:db8::7", "2001:db8::7");
 }
 
-static void does_not_believe_what_the_visitor_claims(void **state)
+static void ignores_entries_that_the_client_sent(void **state)
 {
 	(void)state;
-	/* each proxy appends its peer; what stands left of the first stranger is that stranger's claim */
+	/*
+	 * each proxy appends its peer, so the first untrusted peer may have written every entry
+	 * left of it
+	 */
 	check_request("10.0.0.1", "192.0.2.9, 198.51.100.1", "198.51.100.1");
 	check_request("10.0.0.1", "10.0.0.9, 198.51.100.1", "198.51.100.1");
 	check_request("10.0.0.1", "127.0.0.1, 198.51.100.1, 10.0.0.2, 10.0.0.3", "198.51.100.1");
 	check_request("10.0.0.1", "192.0.2.9,198.51.100.1:4711 ,\t[2001:db8:ffff::2]:80", "198.51.100.1");
 }
 
-static void ends_at_a_malformed_entry(void **state)
+static void stops_at_a_malformed_entry(void **state)
 {
 	(void)state;
 	check_request("10.0.0.1", "198.51.100.1, unknown", "");
@@ -210,14 +213,14 @@ static void ends_at_a_malformed_entry(void **state)
 	check_request("10.0.0.1", NULL, "");
 }
 
-static void takes_the_first_hop_when_all_are_trusted(void **state)
+static void uses_the_first_hop_when_all_are_trusted(void **state)
 {
 	(void)state;
 	check_request("10.0.0.1", "10.0.0.2", "10.0.0.2");
 	check_request("10.0.0.1", "10.0.0.4, 10.0.0.3, 10.0.0.2", "10.0.0.4");
 }
 
-static void gives_up_after_too_many_hops(void **state)
+static void rejects_too_many_hops(void **state)
 {
 	(void)state;
 	char header[1024] = "198.51.100.1";
@@ -236,7 +239,7 @@ static void check_network(const char *text, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void cuts_addresses_to_their_networks(void **state)
+static void formats_the_network_of_an_address(void **state)
 {
 	(void)state;
 	check_network("203.0.113.7", "203.0.113.0/24");
@@ -255,17 +258,17 @@ static void cuts_addresses_to_their_networks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_addresses_in_every_shape_proxies_write),
-		cmocka_unit_test(refuses_everything_else),
-		cmocka_unit_test(reads_ranges),
+		cmocka_unit_test(parses_addresses_in_every_form_that_proxies_write),
+		cmocka_unit_test(rejects_everything_else),
+		cmocka_unit_test(parses_ranges),
 		cmocka_unit_test(keeps_prefixes_that_end_within_a_byte),
-		cmocka_unit_test(refuses_malformed_ranges),
-		cmocka_unit_test(believes_nobody_but_trusted_proxies),
-		cmocka_unit_test(does_not_believe_what_the_visitor_claims),
-		cmocka_unit_test(ends_at_a_malformed_entry),
-		cmocka_unit_test(takes_the_first_hop_when_all_are_trusted),
-		cmocka_unit_test(gives_up_after_too_many_hops),
-		cmocka_unit_test(cuts_addresses_to_their_networks),
+		cmocka_unit_test(rejects_malformed_ranges),
+		cmocka_unit_test(trusts_only_configured_proxies),
+		cmocka_unit_test(ignores_entries_that_the_client_sent),
+		cmocka_unit_test(stops_at_a_malformed_entry),
+		cmocka_unit_test(uses_the_first_hop_when_all_are_trusted),
+		cmocka_unit_test(rejects_too_many_hops),
+		cmocka_unit_test(formats_the_network_of_an_address),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 
 #include <arpa/inet.h>
@@ -36,8 +36,7 @@ static void expect(bool wanted, const char *const *texts)
 	}
 }
 
-/* The neighbours of the blocks: what is refused ends where it says. */
-static void takes_what_lies_beside_the_blocks_of_ipv4(void **state)
+static void accepts_the_neighbours_of_ipv4_blocks(void **state)
 {
 	(void)state;
 	expect(true, (const char *const[]){
@@ -53,7 +52,7 @@ static void takes_what_lies_beside_the_blocks_of_ipv4(void **state)
 		     });
 }
 
-static void refuses_the_ends_of_each_block_of_ipv4(void **state)
+static void rejects_both_ends_of_each_ipv4_block(void **state)
 {
 	(void)state;
 	expect(false, (const char *const[]){
@@ -103,7 +102,7 @@ static void refuses_the_ends_of_each_block_of_ipv4(void **state)
 		      });
 }
 
-static void takes_what_lies_beside_the_blocks_of_ipv6(void **state)
+static void accepts_the_neighbours_of_ipv6_blocks(void **state)
 {
 	(void)state;
 	expect(true, (const char *const[]){
@@ -120,14 +119,14 @@ static void takes_what_lies_beside_the_blocks_of_ipv6(void **state)
 			     "2a00:1450:4001:80b::200e",
 			     "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
 			     "3fff:1000::",
-			     /* Not ISATAP: a bit beside it. */
+			     /* Not ISATAP: differs in one bit. */
 			     "2606:4700::100:5efe:1.1.1.1",
 			     "2606:4700::5eff:1.1.1.1",
 			     NULL,
 		     });
 }
 
-static void refuses_all_other_ipv6(void **state)
+static void rejects_all_other_ipv6(void **state)
 {
 	(void)state;
 	expect(false, (const char *const[]){
@@ -180,7 +179,7 @@ static void refuses_all_other_ipv6(void **state)
 		      });
 }
 
-static void refuses_what_names_an_interface_and_other_families(void **state)
+static void rejects_scoped_addresses_and_other_families(void **state)
 {
 	(void)state;
 	struct sockaddr_in6 scoped = { .sin6_family = AF_INET6, .sin6_scope_id = 2 };
@@ -197,11 +196,11 @@ static void refuses_what_names_an_interface_and_other_families(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_what_lies_beside_the_blocks_of_ipv4),
-		cmocka_unit_test(refuses_the_ends_of_each_block_of_ipv4),
-		cmocka_unit_test(takes_what_lies_beside_the_blocks_of_ipv6),
-		cmocka_unit_test(refuses_all_other_ipv6),
-		cmocka_unit_test(refuses_what_names_an_interface_and_other_families),
+		cmocka_unit_test(accepts_the_neighbours_of_ipv4_blocks),
+		cmocka_unit_test(rejects_both_ends_of_each_ipv4_block),
+		cmocka_unit_test(accepts_the_neighbours_of_ipv6_blocks),
+		cmocka_unit_test(rejects_all_other_ipv6),
+		cmocka_unit_test(rejects_scoped_addresses_and_other_families),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static struct client_ip ip_of(const char *text)
 	return ip;
 }
 
-static void counts_connections_and_those_of_an_address(void **state)
+static void counts_connections_overall_and_per_address(void **state)
 {
 	(void)state;
 	struct http_connection_limit *limit = http_connection_limit_new(4, 2, NULL);
@@ -30,7 +30,6 @@ static void counts_connections_and_those_of_an_address(void **state)
 	http_connection_limit_opened(limit, &b);
 	http_connection_limit_opened(limit, &b);
 	assert_false(http_connection_limit_allows(limit, &c));
-	assert_int_equal(http_connection_limit_count(limit), 4);
 	http_connection_limit_closed(limit, &a);
 	assert_true(http_connection_limit_allows(limit, &c));
 	assert_true(http_connection_limit_allows(limit, &a));
@@ -68,7 +67,7 @@ static void does_not_limit_trusted_or_unknown_addresses(void **state)
 	http_connection_limit_free(limit);
 }
 
-/* Removal moves entries; a model that is too simple to be wrong tells whether each is still found. */
+/* Removal moves entries. Compares the table with a plain array after random operations. */
 static void agrees_with_a_simple_model(void **state)
 {
 	(void)state;
@@ -93,7 +92,6 @@ static void agrees_with_a_simple_model(void **state)
 			counts[i]--;
 			total--;
 		}
-		assert_int_equal(http_connection_limit_count(limit), total);
 	}
 	http_connection_limit_free(limit);
 }
@@ -101,7 +99,7 @@ static void agrees_with_a_simple_model(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_connections_and_those_of_an_address),
+		cmocka_unit_test(counts_connections_overall_and_per_address),
 		cmocka_unit_test(counts_a_whole_ipv6_network_as_one_address),
 		cmocka_unit_test(does_not_limit_trusted_or_unknown_addresses),
 		cmocka_unit_test(agrees_with_a_simple_model),

@@ -17,7 +17,7 @@ static void start(struct http_fixture *f, http_handler handler)
 	http_fixture_start(f, http_fixture_config(), handler);
 }
 
-static void hands_paths_and_queries_over_raw(void **state)
+static void passes_raw_paths_and_queries(void **state)
 {
 	(void)state;
 	static const char *const cases[][2] = {
@@ -36,17 +36,17 @@ static void hands_paths_and_queries_over_raw(void **state)
 	start(&f, NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char request[256];
-		struct http_fixture_answer answer;
+		struct http_fixture_answer response;
 		snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", cases[i][0]);
-		http_fixture_ask(&f, request, &answer);
-		if (answer.status != 200)
-			fail_msg("%s: %u %s", cases[i][0], answer.status, answer.body);
-		assert_string_equal(answer.body, cases[i][1]);
+		http_fixture_ask(&f, request, &response);
+		if (response.status != 200)
+			fail_msg("%s: %u %s", cases[i][0], response.status, response.body);
+		assert_string_equal(response.body, cases[i][1]);
 	}
 	http_fixture_stop(&f, 1000);
 }
 
-static void knows_the_methods(void **state)
+static void parses_the_methods(void **state)
 {
 	(void)state;
 	static const char *const methods[] = { "GET",     "POST", "PUT",   "PATCH", "DELETE",
@@ -55,34 +55,34 @@ static void knows_the_methods(void **state)
 	start(&f, NULL);
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		char request[128], expected[64];
-		struct http_fixture_answer answer;
+		struct http_fixture_answer response;
 		snprintf(request, sizeof(request), "%s / HTTP/1.1\r\nHost: a\r\n\r\n", methods[i]);
 		snprintf(expected, sizeof(expected), "%s / ?", methods[i]);
-		http_fixture_ask(&f, request, &answer);
-		assert_string_equal(answer.body, expected);
+		http_fixture_ask(&f, request, &response);
+		assert_string_equal(response.body, expected);
 	}
 	http_fixture_stop(&f, 1000);
 }
 
-static void answers_head_with_the_length_and_no_body(void **state)
+static void sends_the_length_but_no_body_to_head(void **state)
 {
 	(void)state;
 	struct http_fixture f;
 	start(&f, NULL);
 	int fd = http_fixture_connect(&f);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char length[16];
-	for (unsigned i = 0; i < 3; i++) { /* a body would be taken for the next answer */
+	for (unsigned i = 0; i < 3; i++) { /* a body would be read as the next response */
 		assert_true(http_fixture_send_text(fd, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"));
-		http_fixture_read_answer(fd, false, &answer);
-		assert_int_equal(answer.status, 200);
-		assert_string_equal(http_fixture_header(&answer, "Content-Length", length, sizeof(length)), "8");
+		http_fixture_read_answer(fd, false, &response);
+		assert_int_equal(response.status, 200);
+		assert_string_equal(http_fixture_header(&response, "Content-Length", length, sizeof(length)), "8");
 	}
 	close(fd);
 	http_fixture_stop(&f, 1000);
 }
 
-static void takes_a_request_id_over_or_makes_one(void **state)
+static void keeps_a_valid_request_id_or_creates_one(void **state)
 {
 	(void)state;
 	struct http_fixture f;
@@ -92,18 +92,18 @@ static void takes_a_request_id_over_or_makes_one(void **state)
 	static const char *const replaced[] = {
 		"", "a b", "a\"", "a/b", "\303\244", "01234567890123456789012345678901234567890123456789012345678901234"
 	};
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char request[256], id[128], previous[128] = "";
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n", kept[i]);
-		http_fixture_ask(&f, request, &answer);
-		assert_string_equal(http_fixture_header(&answer, "X-Request-Id", id, sizeof(id)), kept[i]);
+		http_fixture_ask(&f, request, &response);
+		assert_string_equal(http_fixture_header(&response, "X-Request-Id", id, sizeof(id)), kept[i]);
 	}
 	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
 		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n",
 		         replaced[i]);
-		http_fixture_ask(&f, request, &answer);
-		http_fixture_header(&answer, "X-Request-Id", id, sizeof(id));
+		http_fixture_ask(&f, request, &response);
+		http_fixture_header(&response, "X-Request-Id", id, sizeof(id));
 		assert_int_equal(strlen(id), 24);
 		assert_int_equal(strspn(id, "0123456789abcdef"), 24);
 		assert_string_not_equal(id, previous);
@@ -126,19 +126,19 @@ static enum http_progress inject(void *ctx, struct http_exchange *x)
 	return HTTP_ANSWERED;
 }
 
-static void refuses_header_injection(void **state)
+static void rejects_header_injection(void **state)
 {
 	(void)state;
 	struct http_fixture f;
 	start(&f, inject);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char value[128];
-	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 302);
-	assert_string_equal(http_fixture_header(&answer, "Location", value, sizeof(value)),
+	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 302);
+	assert_string_equal(http_fixture_header(&response, "Location", value, sizeof(value)),
 	                    "https://example.com/\303\244\tb");
-	assert_int_equal(http_fixture_count(answer.head, "Location"), 1);
-	assert_int_equal(http_fixture_count(answer.head, "Set-Cookie"), 0);
+	assert_int_equal(http_fixture_count(response.head, "Location"), 1);
+	assert_int_equal(http_fixture_count(response.head, "Set-Cookie"), 0);
 	http_fixture_stop(&f, 1000);
 }
 
@@ -158,16 +158,16 @@ static void sends_what_the_handler_wrote(void **state)
 	(void)state;
 	struct http_fixture f;
 	start(&f, decorate);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char value[128];
-	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 201);
-	assert_string_equal(answer.body, "{}");
-	assert_string_equal(http_fixture_header(&answer, "Content-Type", value, sizeof(value)), "application/json");
-	assert_non_null(strstr(answer.head, "\r\nX-A: 1\r\n"));
-	assert_non_null(strstr(answer.head, "\r\nx-a: 2\r\n"));
-	assert_true(strlen(http_fixture_header(&answer, "Date", value, sizeof(value))) > 20);
-	assert_int_equal(http_fixture_count(answer.head, "Content-Type"), 1);
+	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 201);
+	assert_string_equal(response.body, "{}");
+	assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)), "application/json");
+	assert_non_null(strstr(response.head, "\r\nX-A: 1\r\n"));
+	assert_non_null(strstr(response.head, "\r\nx-a: 2\r\n"));
+	assert_true(strlen(http_fixture_header(&response, "Date", value, sizeof(value))) > 20);
+	assert_int_equal(http_fixture_count(response.head, "Content-Type"), 1);
 	http_fixture_stop(&f, 1000);
 }
 
@@ -179,25 +179,25 @@ static enum http_progress overflow(void *ctx, struct http_exchange *x)
 	return HTTP_ANSWERED;
 }
 
-static void answers_500_when_an_answer_cannot_be_sent_as_it_was_meant(void **state)
+static void sends_500_when_the_response_has_too_many_headers(void **state)
 {
 	(void)state;
 	struct http_fixture f;
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	struct http_server_config config = http_fixture_config();
 	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct log *log = log_new("test", LOG_ERROR, nowhere);
 	config.log = log;
 	http_fixture_start(&f, config, overflow);
-	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 500);
+	http_fixture_ask(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 500);
 	assert_int_equal(atomic_load(&f.last_status), 500);
 	http_fixture_stop(&f, 1000);
 	log_free(log);
 	close(nowhere);
 }
 
-static enum http_progress look(void *ctx, struct http_exchange *x)
+static enum http_progress check_request(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
 	assert_string_equal(http_exchange_header(x, "accept"), "text/html");
@@ -220,13 +220,13 @@ static void shows_the_request_to_the_handler(void **state)
 {
 	(void)state;
 	struct http_fixture f;
-	start(&f, look);
-	struct http_fixture_answer answer;
+	start(&f, check_request);
+	struct http_fixture_answer response;
 	http_fixture_ask(&f,
 	                 "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nX-Forwarded-For: 203.0.113.1\r\n"
 	                 "X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n\r\n",
-	                 &answer);
-	assert_int_equal(answer.status, 200);
+	                 &response);
+	assert_int_equal(response.status, 200);
 	http_fixture_stop(&f, 1000);
 }
 
@@ -244,37 +244,37 @@ static enum http_progress keep_state(void *ctx, struct http_exchange *x)
 	return HTTP_ANSWERED;
 }
 
-static void releases_the_handlers_state_once_per_request(void **state)
+static void releases_the_handler_state_once_per_request(void **state)
 {
 	(void)state;
 	struct http_fixture f;
 	struct http_server_config config = http_fixture_config();
 	http_fixture_start(&f, config, keep_state);
 	int fd = http_fixture_connect(&f);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	for (unsigned i = 0; i < 5; i++) {
 		assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
-		http_fixture_read_answer(fd, true, &answer);
-		assert_int_equal(answer.status, 200);
+		http_fixture_read_answer(fd, true, &response);
+		assert_int_equal(response.status, 200);
 	}
 	close(fd);
 	http_fixture_stop(&f, 1000);
-	/* the observer stores 200 before the release adds 1 */
+	/* the observer stores 200; the release then adds 1 */
 	assert_int_equal(atomic_load(&f.last_status), 201);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hands_paths_and_queries_over_raw),
-		cmocka_unit_test(knows_the_methods),
-		cmocka_unit_test(answers_head_with_the_length_and_no_body),
-		cmocka_unit_test(takes_a_request_id_over_or_makes_one),
-		cmocka_unit_test(refuses_header_injection),
+		cmocka_unit_test(passes_raw_paths_and_queries),
+		cmocka_unit_test(parses_the_methods),
+		cmocka_unit_test(sends_the_length_but_no_body_to_head),
+		cmocka_unit_test(keeps_a_valid_request_id_or_creates_one),
+		cmocka_unit_test(rejects_header_injection),
 		cmocka_unit_test(sends_what_the_handler_wrote),
-		cmocka_unit_test(answers_500_when_an_answer_cannot_be_sent_as_it_was_meant),
+		cmocka_unit_test(sends_500_when_the_response_has_too_many_headers),
 		cmocka_unit_test(shows_the_request_to_the_handler),
-		cmocka_unit_test(releases_the_handlers_state_once_per_request),
+		cmocka_unit_test(releases_the_handler_state_once_per_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

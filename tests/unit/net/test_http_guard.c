@@ -11,10 +11,12 @@
 
 #include "tests/unit/net/http_fixture.h"
 
-/* Requests whose end is in doubt are the matter of test_http_framing.c; here is what surrounds them. */
+/*
+ * test_http_framing.c tests requests whose end is in doubt. This file tests the rest of the guard.
+ */
 #define HIDDEN "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void closes_without_an_answer_what_is_not_a_request_line(void **state)
+static void closes_the_connection_after_a_line_that_is_no_request(void **state)
 {
 	(void)state;
 	struct http_fixture f;
@@ -22,32 +24,32 @@ static void closes_without_an_answer_what_is_not_a_request_line(void **state)
 	const char *const noise[] = { "GET\r\n\r\n" HIDDEN, " / HTTP/1.1\r\nHost: a\r\n\r\n" HIDDEN,
 		                      "\x16\x03\x01\r\n" HIDDEN };
 	for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
-		char answer[1024];
+		char response[1024];
 		int fd = http_fixture_connect(&f);
 		assert_true(http_fixture_send_text(fd, noise[i]));
-		assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
-		assert_string_equal(answer, "");
+		assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+		assert_string_equal(response, "");
 		close(fd);
 	}
 	assert_int_equal(atomic_load(&f.calls), 0);
 	http_fixture_stop(&f, 1000);
 }
 
-static void says_505_to_other_major_versions(void **state)
+static void sends_505_to_other_major_versions(void **state)
 {
 	(void)state;
 	struct http_fixture f;
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	http_fixture_start(&f, http_fixture_config(), NULL);
-	http_fixture_ask(&f, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 505);
-	http_fixture_ask(&f, "GET / HTTP/0.9\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 505);
+	http_fixture_ask(&f, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &response);
+	assert_int_equal(response.status, 505);
+	http_fixture_ask(&f, "GET / HTTP/0.9\r\n\r\n", &response);
+	assert_int_equal(response.status, 505);
 	assert_int_equal(atomic_load(&f.calls), 0);
 	http_fixture_stop(&f, 1000);
 }
 
-/* Reading a long head grows the library's buffer: its pieces must still be found where they belong. */
+/* A long head makes the library move its buffer. The guard must still find every part in place. */
 static void accepts_long_heads_in_small_pieces(void **state)
 {
 	(void)state;
@@ -62,14 +64,14 @@ static void accepts_long_heads_in_small_pieces(void **state)
 	assert_in_range(len, 6000, 8192);
 	for (int sent = 0; sent < len; sent += 397)
 		assert_true(http_fixture_send(fd, request + sent, (size_t)(len - sent < 397 ? len - sent : 397)));
-	struct http_fixture_answer answer;
-	http_fixture_read_answer(fd, true, &answer);
-	assert_int_equal(answer.status, 200);
+	struct http_fixture_answer response;
+	http_fixture_read_answer(fd, true, &response);
+	assert_int_equal(response.status, 200);
 	close(fd);
 	http_fixture_stop(&f, 1000);
 }
 
-/* Pipelined requests share the library's buffer with what comes after them. */
+/* Pipelined requests share the library's buffer with the requests behind them. */
 static void accepts_pipelined_requests(void **state)
 {
 	(void)state;
@@ -83,10 +85,10 @@ static void accepts_pipelined_requests(void **state)
 	assert_true(http_fixture_send(fd, burst, sizeof(burst) - 1));
 	const char *const expected[] = { "GET /1 ?a=b", "POST /2 ?", "POST /3 ?", "GET /4 ?" };
 	for (unsigned i = 0; i < 4; i++) {
-		struct http_fixture_answer answer;
-		http_fixture_read_answer(fd, true, &answer);
-		assert_int_equal(answer.status, 200);
-		assert_string_equal(answer.body, expected[i]);
+		struct http_fixture_answer response;
+		http_fixture_read_answer(fd, true, &response);
+		assert_int_equal(response.status, 200);
+		assert_string_equal(response.body, expected[i]);
 	}
 	close(fd);
 	assert_int_equal(atomic_load(&f.calls), 4);
@@ -96,8 +98,8 @@ static void accepts_pipelined_requests(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes_without_an_answer_what_is_not_a_request_line),
-		cmocka_unit_test(says_505_to_other_major_versions),
+		cmocka_unit_test(closes_the_connection_after_a_line_that_is_no_request),
+		cmocka_unit_test(sends_505_to_other_major_versions),
 		cmocka_unit_test(accepts_long_heads_in_small_pieces),
 		cmocka_unit_test(accepts_pipelined_requests),
 	};

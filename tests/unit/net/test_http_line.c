@@ -1,4 +1,6 @@
-/* HTTP_PENDING_HERE: a guest of the loop's own thread completes what its handler has left open. */
+/*
+ * HTTP_PENDING_HERE: the loop hook completes what the handler started, in the thread of the loop.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,67 +20,70 @@
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 #define WAITING_MAX 64
 
-/* A desk: handlers leave exchanges there, the guest takes them up in a later turn, when it is told that it may. */
-struct desk {
-	struct http_fixture f; /* first: it is the handler's ctx */
-	struct http_guest guest;
+/*
+ * Handlers leave exchanges in waiting. The hook completes them in a later turn, when the test wakes
+ * it.
+ */
+struct hook_fixture {
+	struct http_fixture f; /* first: the handler's ctx */
+	struct http_guest hook;
 	struct http_exchange *waiting[WAITING_MAX];
 	unsigned count;
-	int bell;               /* an eventfd that makes the guest readable */
-	_Atomic bool is_closed; /* the guest leaves everything lying */
-	_Atomic unsigned left;  /* exchanges on the desk */
+	int event_fd;               /* an eventfd that wakes the hook */
+	_Atomic bool is_paused; /* the hook completes nothing */
+	_Atomic unsigned waiting_count;  /* exchanges in waiting */
 	_Atomic unsigned completed;
 	_Atomic unsigned abandoned;
 	_Atomic unsigned released;
 	_Atomic unsigned turns;
-	bool sends_away;
-	struct http_exchange *_Atomic away; /* given to another thread */
-	_Atomic bool is_over;
+	bool uses_other_thread;
+	struct http_exchange *_Atomic handed_over; /* for the other thread */
+	_Atomic bool is_stopping;
 };
 
-static void ring(struct desk *d)
+static void wake_hook(struct hook_fixture *d)
 {
 	uint64_t one = 1;
-	assert_int_equal(write(d->bell, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(write(d->event_fd, &one, sizeof(one)), sizeof(one));
 }
 
-static void complete(struct desk *d, struct http_exchange *x)
+static void complete(struct hook_fixture *d, struct http_exchange *x)
 {
 	atomic_fetch_add(http_exchange_is_abandoned(x) ? &d->abandoned : &d->completed, 1);
 	http_exchange_set_body(x, "text/plain", "completed", 9);
 	http_exchange_resume(x);
 }
 
-static void *complete_elsewhere(void *arg)
+static void *run_other_thread(void *arg)
 {
-	struct desk *d = arg;
-	while (!atomic_load(&d->is_over)) {
-		struct http_exchange *x = atomic_exchange(&d->away, NULL);
+	struct hook_fixture *d = arg;
+	while (!atomic_load(&d->is_stopping)) {
+		struct http_exchange *x = atomic_exchange(&d->handed_over, NULL);
 		if (x != NULL)
 			complete(d, x);
 	}
 	return NULL;
 }
 
-static void send_away(struct desk *d, struct http_exchange *x)
+static void hand_over(struct hook_fixture *d, struct http_exchange *x)
 {
 	http_exchange_leave_loop(x);
-	atomic_store(&d->away, x);
+	atomic_store(&d->handed_over, x);
 }
 
-static void work_off(struct desk *d)
+static void complete_all(struct hook_fixture *d)
 {
 	unsigned count = d->count;
 	d->count = 0;
-	atomic_store(&d->left, 0);
+	atomic_store(&d->waiting_count, 0);
 	for (unsigned i = 0; i < count; i++)
-		if (d->sends_away)
-			send_away(d, d->waiting[i]);
+		if (d->uses_other_thread)
+			hand_over(d, d->waiting[i]);
 		else
 			complete(d, d->waiting[i]);
 }
 
-static void *enter(void *ctx)
+static void *start_hook(void *ctx)
 {
 	return ctx;
 }
@@ -86,7 +91,7 @@ static void *enter(void *ctx)
 static int descriptor(void *state, short *events)
 {
 	*events = POLLIN;
-	return ((struct desk *)state)->bell;
+	return ((struct hook_fixture *)state)->event_fd;
 }
 
 static int64_t no_deadline(void *state)
@@ -95,24 +100,24 @@ static int64_t no_deadline(void *state)
 	return INT64_MAX;
 }
 
-static void receive(void *state, bool is_readable)
+static void before_requests(void *state, bool is_readable)
 {
-	struct desk *d = state;
+	struct hook_fixture *d = state;
 	uint64_t rings;
 	atomic_fetch_add(&d->turns, 1);
-	if (!is_readable || atomic_load(&d->is_closed))
+	if (!is_readable || atomic_load(&d->is_paused))
 		return;
-	assert_int_equal(read(d->bell, &rings, sizeof(rings)), sizeof(rings));
-	work_off(d);
+	assert_int_equal(read(d->event_fd, &rings, sizeof(rings)), sizeof(rings));
+	complete_all(d);
 }
 
-/* As a connection does that breaks: everybody is told at once. */
-static void leave(void *state)
+/* Completes all exchanges at once, like a connection that breaks. */
+static void stop_hook(void *state)
 {
-	work_off(state);
+	complete_all(state);
 }
 
-static void nothing(void *state)
+static void after_requests(void *state)
 {
 	(void)state;
 }
@@ -122,52 +127,52 @@ static void count_release(void *state)
 	atomic_fetch_add((_Atomic unsigned *)state, 1);
 }
 
-static enum http_progress leave_on_desk(void *ctx, struct http_exchange *x)
+static enum http_progress wait_for_hook(void *ctx, struct http_exchange *x)
 {
-	struct desk *d = ctx;
+	struct hook_fixture *d = ctx;
 	assert_true(d->count < WAITING_MAX);
 	http_exchange_set_state(x, &d->released, count_release);
 	d->waiting[d->count++] = x;
-	atomic_fetch_add(&d->left, 1);
-	if (!atomic_load(&d->is_closed))
-		ring(d);
+	atomic_fetch_add(&d->waiting_count, 1);
+	if (!atomic_load(&d->is_paused))
+		wake_hook(d);
 	return HTTP_PENDING_HERE;
 }
 
-static void start(struct desk *d, http_handler handler)
+static void start(struct hook_fixture *d, http_handler handler)
 {
-	*d = (struct desk){ .bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
-	d->guest = (struct http_guest){ enter, descriptor, no_deadline, receive, nothing, leave, d };
+	*d = (struct hook_fixture){ .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	d->hook = (struct http_guest){ start_hook, descriptor, no_deadline, before_requests, after_requests, stop_hook, d };
 	struct http_server_config config = http_fixture_config();
-	config.guest = &d->guest;
+	config.loop_hook = &d->hook;
 	http_fixture_start(&d->f, config, handler);
 }
 
-static void stop(struct desk *d)
+static void stop(struct hook_fixture *d)
 {
 	http_fixture_stop(&d->f, 200);
-	close(d->bell);
+	close(d->event_fd);
 }
 
 static void expect_completed(int fd)
 {
-	struct http_fixture_answer answer;
-	http_fixture_read_answer(fd, true, &answer);
-	assert_int_equal(answer.status, 200);
-	assert_string_equal(answer.body, "completed");
+	struct http_fixture_answer response;
+	http_fixture_read_answer(fd, true, &response);
+	assert_int_equal(response.status, 200);
+	assert_string_equal(response.body, "completed");
 }
 
-static void answers_what_the_guest_completes(void **state)
+static void sends_what_the_hook_completes(void **state)
 {
 	(void)state;
-	struct desk d;
-	start(&d, leave_on_desk);
+	struct hook_fixture d;
+	start(&d, wait_for_hook);
 	int fd = http_fixture_connect(&d.f);
 	for (unsigned i = 0; i < 2000; i++) {
 		assert_true(http_fixture_send_text(fd, ASK));
 		expect_completed(fd);
 	}
-	assert_true(http_fixture_send_text(fd, ASK ASK ASK)); /* one after the other, each with an answer of its own */
+	assert_true(http_fixture_send_text(fd, ASK ASK ASK)); /* pipelined; each gets its own response */
 	for (unsigned i = 0; i < 3; i++)
 		expect_completed(fd);
 	close(fd);
@@ -176,34 +181,37 @@ static void answers_what_the_guest_completes(void **state)
 	stop(&d);
 }
 
-/* The library says all the time that it has work then: the loop must neither spin nor stop for the others. */
-static void others_are_served_while_one_is_in_line(void **state)
+/*
+ * The library reports work all the time then. The loop must neither spin nor starve other
+ * connections.
+ */
+static void serves_others_while_one_is_pending(void **state)
 {
 	(void)state;
-	struct desk d;
-	struct http_fixture_answer answer;
-	start(&d, leave_on_desk);
-	atomic_store(&d.is_closed, true);
+	struct hook_fixture d;
+	struct http_fixture_answer response;
+	start(&d, wait_for_hook);
+	atomic_store(&d.is_paused, true);
 	int waiting = http_fixture_connect(&d.f);
 	assert_true(http_fixture_send_text(waiting, ASK));
-	assert_true(http_fixture_wait_for(&d.left, 1));
+	assert_true(http_fixture_wait_for(&d.waiting_count, 1));
 	int64_t began_ms = http_fixture_now_ms();
 	unsigned turns = atomic_load(&d.turns);
 	for (unsigned i = 0; i < 50; i++) {
-		http_fixture_ask(&d.f, "GET / HTTP/1.1\r\n\r\n", &answer);
-		assert_int_equal(answer.status, 400);
+		http_fixture_ask(&d.f, "GET / HTTP/1.1\r\n\r\n", &response);
+		assert_int_equal(response.status, 400);
 	}
 	int64_t took_ms = http_fixture_now_ms() - began_ms;
 	assert_true(took_ms < 5000);
 	assert_true(atomic_load(&d.turns) - turns <= (unsigned)took_ms + 50 * 10);
-	atomic_store(&d.is_closed, false);
-	ring(&d);
+	atomic_store(&d.is_paused, false);
+	wake_hook(&d);
 	expect_completed(waiting);
 	close(waiting);
 	stop(&d);
 }
 
-/* A reset, which the library notices at once, while nobody has suspended the connection. */
+/* Resets the connection. The library notices that at once if the connection is not suspended. */
 static void hang_up(int fd)
 {
 	struct linger now = { .l_onoff = 1, .l_linger = 0 };
@@ -211,80 +219,83 @@ static void hang_up(int fd)
 	close(fd);
 }
 
-/* Each answer is a turn at least: the library has seen by then who has hung up. */
-static void make_turns(struct desk *d)
+/* Each response takes at least one turn, so the library then has seen the closed connections. */
+static void make_turns(struct hook_fixture *d)
 {
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	for (unsigned i = 0; i < 5; i++)
-		http_fixture_ask(&d->f, "GET / HTTP/1.1\r\n\r\n", &answer);
+		http_fixture_ask(&d->f, "GET / HTTP/1.1\r\n\r\n", &response);
 }
 
-static void survives_visitors_that_hang_up_in_line(void **state)
+static void survives_clients_that_close_while_pending(void **state)
 {
 	(void)state;
-	struct desk d;
-	start(&d, leave_on_desk);
-	atomic_store(&d.is_closed, true);
+	struct hook_fixture d;
+	start(&d, wait_for_hook);
+	atomic_store(&d.is_paused, true);
 	for (unsigned i = 0; i < 20; i++) {
 		int fd = http_fixture_connect(&d.f);
 		assert_true(http_fixture_send_text(fd, ASK));
-		assert_true(http_fixture_wait_for(&d.left, i + 1));
+		assert_true(http_fixture_wait_for(&d.waiting_count, i + 1));
 		hang_up(fd);
 	}
 	make_turns(&d);
 	assert_int_equal(atomic_load(&d.released), 0);
-	atomic_store(&d.is_closed, false);
-	ring(&d);
+	atomic_store(&d.is_paused, false);
+	wake_hook(&d);
 	assert_true(http_fixture_wait_for(&d.released, 20));
 	assert_int_equal(atomic_load(&d.abandoned), 20);
-	int fd = http_fixture_connect(&d.f); /* and their records are not given to anybody else before */
+	int fd = http_fixture_connect(&d.f); /* their records are not used again before */
 	assert_true(http_fixture_send_text(fd, ASK));
 	expect_completed(fd);
 	close(fd);
 	stop(&d);
 }
 
-static void another_thread_may_complete_what_has_left_the_loop(void **state)
+static void completes_a_suspended_exchange_in_another_thread(void **state)
 {
 	(void)state;
-	struct desk d;
+	struct hook_fixture d;
 	pthread_t thread;
-	start(&d, leave_on_desk);
-	d.sends_away = true;
-	assert_int_equal(pthread_create(&thread, NULL, complete_elsewhere, &d), 0);
+	start(&d, wait_for_hook);
+	d.uses_other_thread = true;
+	assert_int_equal(pthread_create(&thread, NULL, run_other_thread, &d), 0);
 	int fd = http_fixture_connect(&d.f);
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_true(http_fixture_send_text(fd, ASK));
 		expect_completed(fd);
 	}
 	close(fd);
-	atomic_store(&d.is_closed, true);
-	/* A new one: one that was suspended before is not always watched by the library, which then answers a dead one. */
+	atomic_store(&d.is_paused, true);
+	/*
+	 * A new connection: the library does not always watch one that was suspended, and may
+	 * respond to a closed one.
+	 */
 	fd = http_fixture_connect(&d.f);
 	assert_true(http_fixture_send_text(fd, ASK));
-	assert_true(http_fixture_wait_for(&d.left, 1));
+	assert_true(http_fixture_wait_for(&d.waiting_count, 1));
 	hang_up(fd);
 	make_turns(&d);
-	atomic_store(&d.is_closed, false);
-	ring(&d);
+	atomic_store(&d.is_paused, false);
+	wake_hook(&d);
 	assert_true(http_fixture_wait_for(&d.released, 1001));
 	assert_int_equal(atomic_load(&d.abandoned), 1);
-	atomic_store(&d.is_over, true);
+	atomic_store(&d.is_stopping, true);
 	pthread_join(thread, NULL);
 	stop(&d);
 }
 
 static enum http_progress complete_at_once(void *ctx, struct http_exchange *x)
 {
-	struct desk *d = ctx;
+	struct hook_fixture *d = ctx;
 	complete(d, x);
 	return HTTP_PENDING_HERE;
 }
 
-static void may_be_completed_before_the_handler_returns(void **state)
+static void sends_a_response_completed_before_the_handler_returns(void **state)
 {
 	(void)state;
-	struct desk d;
+	struct hook_fixture d;
 	start(&d, complete_at_once);
 	int fd = http_fixture_connect(&d.f);
 	assert_true(http_fixture_send_text(fd, ASK));
@@ -293,18 +304,21 @@ static void may_be_completed_before_the_handler_returns(void **state)
 	stop(&d);
 }
 
-/* Of a server that stops: the guest gives everybody up when it leaves, those who were cut off among them. */
-static void a_server_that_stops_ends_those_in_line(void **state)
+/*
+ * When the server stops, the hook completes every exchange, including those of connections that
+ * were cut.
+ */
+static void completes_pending_exchanges_when_the_server_stops(void **state)
 {
 	(void)state;
-	struct desk d;
-	start(&d, leave_on_desk);
-	atomic_store(&d.is_closed, true);
+	struct hook_fixture d;
+	start(&d, wait_for_hook);
+	atomic_store(&d.is_paused, true);
 	int fds[3];
 	for (unsigned i = 0; i < 3; i++) {
 		fds[i] = http_fixture_connect(&d.f);
 		assert_true(http_fixture_send_text(fds[i], ASK));
-		assert_true(http_fixture_wait_for(&d.left, i + 1));
+		assert_true(http_fixture_wait_for(&d.waiting_count, i + 1));
 	}
 	stop(&d);
 	assert_int_equal(atomic_load(&d.released), 3);
@@ -315,12 +329,12 @@ static void a_server_that_stops_ends_those_in_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_what_the_guest_completes),
-		cmocka_unit_test(others_are_served_while_one_is_in_line),
-		cmocka_unit_test(survives_visitors_that_hang_up_in_line),
-		cmocka_unit_test(another_thread_may_complete_what_has_left_the_loop),
-		cmocka_unit_test(may_be_completed_before_the_handler_returns),
-		cmocka_unit_test(a_server_that_stops_ends_those_in_line),
+		cmocka_unit_test(sends_what_the_hook_completes),
+		cmocka_unit_test(serves_others_while_one_is_pending),
+		cmocka_unit_test(survives_clients_that_close_while_pending),
+		cmocka_unit_test(completes_a_suspended_exchange_in_another_thread),
+		cmocka_unit_test(sends_a_response_completed_before_the_handler_returns),
+		cmocka_unit_test(completes_pending_exchanges_when_the_server_stops),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

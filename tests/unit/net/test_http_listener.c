@@ -74,7 +74,7 @@ static void shares_one_port_among_its_sockets(void **state)
 		assert_int_equal(getsockname(fds[i], (struct sockaddr *)&bound, &len), 0);
 		assert_int_equal(ntohs(bound.sin_port), port);
 	}
-	/* connections are spread: each socket gets some of many */
+	/* the kernel spreads connections, so each socket gets some of many */
 	bool got[3] = { false };
 	for (unsigned tries = 0; tries < 1000 && !(got[0] && got[1] && got[2]); tries++) {
 		assert_true(can_connect(AF_INET, port));
@@ -90,7 +90,7 @@ static void shares_one_port_among_its_sockets(void **state)
 	close_all(fds, 3);
 }
 
-static void does_not_share_the_port_with_anybody_else(void **state)
+static void does_not_share_the_port_with_other_sockets(void **state)
 {
 	(void)state;
 	for (size_t count = 1; count <= 2; count++) {
@@ -107,7 +107,7 @@ static void does_not_share_the_port_with_anybody_else(void **state)
 	}
 }
 
-static void refuses_an_address_that_is_none(void **state)
+static void rejects_a_malformed_address(void **state)
 {
 	(void)state;
 	struct http_listener_config config = config_of("localhost", 0, 1);
@@ -121,8 +121,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(listens_on_every_address),
 		cmocka_unit_test(shares_one_port_among_its_sockets),
-		cmocka_unit_test(does_not_share_the_port_with_anybody_else),
-		cmocka_unit_test(refuses_an_address_that_is_none),
+		cmocka_unit_test(does_not_share_the_port_with_other_sockets),
+		cmocka_unit_test(rejects_a_malformed_address),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

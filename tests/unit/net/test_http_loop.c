@@ -15,14 +15,17 @@
 
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-/* True when the peer has closed (or reset) within the deadline, whatever it sent before. */
+/* Whether the peer closes or resets within the deadline, whatever it sends before. */
 static bool closes_within(int fd, int64_t deadline_ms, char *out, size_t size)
 {
 	return http_fixture_read_to_end(fd, out, size, deadline_ms);
 }
 
-/* Sends one byte of text every 20 ms for at most limit_ms; gives the time until the peer closed, -1 if it did not. */
-static int64_t drip(int fd, const char *text, int64_t limit_ms)
+/*
+ * Sends one byte of text every 20 ms for at most limit_ms. Returns the time until the peer closed;
+ * -1: it did not.
+ */
+static int64_t send_slowly(int fd, const char *text, int64_t limit_ms)
 {
 	int64_t began_ms = http_fixture_now_ms();
 	while (http_fixture_now_ms() - began_ms < limit_ms) {
@@ -35,70 +38,73 @@ static int64_t drip(int fd, const char *text, int64_t limit_ms)
 	return -1;
 }
 
-static void closes_a_client_that_drips_its_headers(void **state)
+static void closes_a_client_that_sends_headers_slowly(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 400;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	char request[8192], answer[4096];
+	char request[8192], response[4096];
 	memset(request, 'a', sizeof(request) - 1);
 	request[sizeof(request) - 1] = '\0';
 	memcpy(request, "GET / HTTP/1.1\r\nHost: a\r\nX: ", 28);
 
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send(fd, request, 28));
-	assert_in_range(drip(fd, request + 28, 8000), 300, 4000);
-	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
-	assert_memory_equal(answer, "HTTP/1.1 408 ", 13);
-	assert_int_equal(http_fixture_count(answer, "HTTP/1.1"), 1);
-	assert_non_null(strstr(answer, "\r\nX-Request-Id: "));
-	assert_non_null(strstr(answer, "application/problem+json"));
+	assert_in_range(send_slowly(fd, request + 28, 8000), 300, 4000);
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_memory_equal(response, "HTTP/1.1 408 ", 13);
+	assert_int_equal(http_fixture_count(response, "HTTP/1.1"), 1);
+	assert_non_null(strstr(response, "\r\nX-Request-Id: "));
+	assert_non_null(strstr(response, "application/problem+json"));
 	close(fd);
 	assert_int_equal(atomic_load(&f.calls), 0);
 	assert_int_equal(atomic_load(&f.last_status), 408);
 	http_fixture_stop(&f, 1000);
 }
 
-static void closes_a_client_that_drips_its_request_line(void **state)
+static void closes_a_client_that_sends_its_request_line_slowly(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 400;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	char answer[4096];
+	char response[4096];
 	int fd = http_fixture_connect(&f);
-	assert_in_range(drip(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000),
+	assert_in_range(send_slowly(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000),
 	                300, 4000);
-	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
-	assert_string_equal(answer, "");
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_string_equal(response, "");
 	close(fd);
 	http_fixture_stop(&f, 1000);
 }
 
-static void closes_a_client_that_drips_its_body(void **state)
+static void closes_a_client_that_sends_its_body_slowly(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
 	config.header_deadline_ms = 400;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	char answer[4096];
+	char response[4096];
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n"));
-	assert_in_range(drip(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300,
+	assert_in_range(send_slowly(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300,
 	                4000);
-	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
-	assert_memory_equal(answer, "HTTP/1.1 408 ", 13);
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_memory_equal(response, "HTTP/1.1 408 ", 13);
 	close(fd);
 	assert_int_equal(atomic_load(&f.calls), 0);
 	http_fixture_stop(&f, 1000);
 }
 
-/* A kept connection has the time for idling for a request's line, and from there the time for its headers. */
-static void closes_a_client_that_drips_its_second_request(void **state)
+/*
+ * A kept connection has idle_ms for the next request line, and header_deadline_ms from there for
+ * the headers.
+ */
+static void closes_a_client_that_sends_its_second_request_slowly(void **state)
 {
 	(void)state;
 	static const char *const pieces[] = {
@@ -111,14 +117,14 @@ static void closes_a_client_that_drips_its_second_request(void **state)
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
 	for (unsigned i = 0; i < 2; i++) {
-		struct http_fixture_answer answer;
+		struct http_fixture_answer response;
 		char rest[4096];
 		int fd = http_fixture_connect(&f);
 		assert_true(http_fixture_send_text(fd, ASK));
-		http_fixture_read_answer(fd, true, &answer);
+		http_fixture_read_answer(fd, true, &response);
 		if (i == 1)
 			assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1"));
-		assert_in_range(drip(fd, pieces[i], 8000), 300, 4000);
+		assert_in_range(send_slowly(fd, pieces[i], 8000), 300, 4000);
 		assert_true(closes_within(fd, 5000, rest, sizeof(rest)));
 		assert_int_equal(http_fixture_count(rest, "HTTP/1.1 408 "), i);
 		close(fd);
@@ -134,10 +140,10 @@ static void closes_a_client_that_never_sends_anything(void **state)
 	config.header_deadline_ms = 200;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	char answer[16];
+	char response[16];
 	int fd = http_fixture_connect(&f);
-	assert_true(closes_within(fd, 5000, answer, sizeof(answer)));
-	assert_string_equal(answer, "");
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_string_equal(response, "");
 	close(fd);
 	http_fixture_stop(&f, 1000);
 }
@@ -150,17 +156,17 @@ static void closes_idle_connections_and_only_those(void **state)
 	config.idle_ms = 300;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char rest[16];
 	int idle = http_fixture_connect(&f);
 	int fresh = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(idle, ASK));
-	http_fixture_read_answer(idle, true, &answer);
+	http_fixture_read_answer(idle, true, &response);
 	assert_true(closes_within(idle, 5000, rest, sizeof(rest)));
 	assert_string_equal(rest, "");
 	assert_true(http_fixture_send_text(fresh, ASK));
-	http_fixture_read_answer(fresh, true, &answer);
-	assert_int_equal(answer.status, 200);
+	http_fixture_read_answer(fresh, true, &response);
+	assert_int_equal(response.status, 200);
 	close(idle);
 	close(fresh);
 	http_fixture_stop(&f, 1000);
@@ -181,7 +187,7 @@ static enum http_progress send_large_page(void *ctx, struct http_exchange *x)
 	return HTTP_ANSWERED;
 }
 
-static void gives_up_a_client_that_does_not_take_its_answer(void **state)
+static void closes_a_client_that_does_not_read_its_response(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
@@ -196,8 +202,8 @@ static void gives_up_a_client_that_does_not_take_its_answer(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-/* A slow attacker on every connection but a few must not keep others out for longer than the deadline. */
-static void serves_others_while_drippers_hold_connections(void **state)
+/* Slow clients on almost all connections must not block others for longer than the deadline. */
+static void serves_others_while_slow_clients_hold_connections(void **state)
 {
 	(void)state;
 	enum { DRIPPERS = 64 };
@@ -213,11 +219,11 @@ static void serves_others_while_drippers_hold_connections(void **state)
 	bool served = false;
 	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
 	while (!served && http_fixture_now_ms() < until_ms) {
-		struct http_fixture_answer answer;
+		struct http_fixture_answer response;
 		int fd = http_fixture_connect(&f);
 		if (http_fixture_send_text(fd, ASK)) {
-			http_fixture_read_answer(fd, true, &answer);
-			served = answer.status == 200;
+			http_fixture_read_answer(fd, true, &response);
+			served = response.status == 200;
 		}
 		close(fd);
 	}
@@ -227,15 +233,18 @@ static void serves_others_while_drippers_hold_connections(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-/* Connects and asks; true when it was answered, false when the server closed at once. *fd stays open. */
+/*
+ * Connects and sends a request. True: it got a response; false: the server closed at once. *fd
+ * stays open.
+ */
 static bool is_admitted(const struct http_fixture *f, int *fd)
 {
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	*fd = http_fixture_connect(f);
 	if (!http_fixture_send_text(*fd, ASK))
 		return false;
-	http_fixture_read_answer(*fd, true, &answer);
-	return answer.status == 200;
+	http_fixture_read_answer(*fd, true, &response);
+	return response.status == 200;
 }
 
 static void check_ceiling(struct http_server_config config, unsigned ceiling)
@@ -247,7 +256,7 @@ static void check_ceiling(struct http_server_config config, unsigned ceiling)
 		assert_true(is_admitted(&f, &fds[i]));
 	assert_false(is_admitted(&f, &fds[ceiling]));
 	close(fds[ceiling]);
-	close(fds[0]); /* makes room for one */
+	close(fds[0]); /* frees one place */
 	bool admitted = false;
 	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
 	while (!admitted && http_fixture_now_ms() < until_ms) {
@@ -262,7 +271,7 @@ static void check_ceiling(struct http_server_config config, unsigned ceiling)
 	http_fixture_stop(&f, 1000);
 }
 
-static void refuses_connections_above_the_ceiling(void **state)
+static void rejects_connections_above_the_ceiling(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
@@ -272,7 +281,7 @@ static void refuses_connections_above_the_ceiling(void **state)
 	check_ceiling(config, 5);
 }
 
-static void refuses_connections_above_the_ceiling_of_an_address(void **state)
+static void rejects_connections_above_the_ceiling_of_an_address(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
@@ -299,7 +308,7 @@ static void does_not_limit_trusted_proxies(void **state)
 }
 
 /* The library's own epoll loop stalls when exactly 128 events are ready. */
-static void answers_every_one_of_many_connections_at_once(void **state)
+static void serves_every_one_of_many_simultaneous_connections(void **state)
 {
 	(void)state;
 	static const unsigned counts[] = { 127, 128, 129, 256 };
@@ -307,19 +316,19 @@ static void answers_every_one_of_many_connections_at_once(void **state)
 	config.connections = 300;
 	struct http_fixture f;
 	http_fixture_start(&f, config, NULL);
-	int64_t first_ms = 0; /* what a machine that may be busy needs for 127, which never stall */
+	int64_t first_ms = 0; /* the time for 127 connections, which never stall; the machine may be busy */
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
 		int fds[256];
 		for (unsigned i = 0; i < counts[c]; i++)
 			fds[i] = http_fixture_connect(&f);
 		int64_t began_ms = http_fixture_now_ms();
 		for (unsigned round = 0; round < 10; round++) {
-			struct http_fixture_answer answer;
+			struct http_fixture_answer response;
 			for (unsigned i = 0; i < counts[c]; i++)
 				assert_true(http_fixture_send_text(fds[i], ASK));
 			for (unsigned i = 0; i < counts[c]; i++) {
-				http_fixture_read_answer(fds[i], true, &answer);
-				assert_int_equal(answer.status, 200);
+				http_fixture_read_answer(fds[i], true, &response);
+				assert_int_equal(response.status, 200);
 			}
 		}
 		int64_t took_ms = http_fixture_now_ms() - began_ms;
@@ -337,18 +346,18 @@ static void answers_every_one_of_many_connections_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(closes_a_client_that_drips_its_headers),
-		cmocka_unit_test(closes_a_client_that_drips_its_request_line),
-		cmocka_unit_test(closes_a_client_that_drips_its_body),
-		cmocka_unit_test(closes_a_client_that_drips_its_second_request),
+		cmocka_unit_test(closes_a_client_that_sends_headers_slowly),
+		cmocka_unit_test(closes_a_client_that_sends_its_request_line_slowly),
+		cmocka_unit_test(closes_a_client_that_sends_its_body_slowly),
+		cmocka_unit_test(closes_a_client_that_sends_its_second_request_slowly),
 		cmocka_unit_test(closes_a_client_that_never_sends_anything),
 		cmocka_unit_test(closes_idle_connections_and_only_those),
-		cmocka_unit_test(gives_up_a_client_that_does_not_take_its_answer),
-		cmocka_unit_test(serves_others_while_drippers_hold_connections),
-		cmocka_unit_test(refuses_connections_above_the_ceiling),
-		cmocka_unit_test(refuses_connections_above_the_ceiling_of_an_address),
+		cmocka_unit_test(closes_a_client_that_does_not_read_its_response),
+		cmocka_unit_test(serves_others_while_slow_clients_hold_connections),
+		cmocka_unit_test(rejects_connections_above_the_ceiling),
+		cmocka_unit_test(rejects_connections_above_the_ceiling_of_an_address),
 		cmocka_unit_test(does_not_limit_trusted_proxies),
-		cmocka_unit_test(answers_every_one_of_many_connections_at_once),
+		cmocka_unit_test(serves_every_one_of_many_simultaneous_connections),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 
 #define ASK(path) "GET " path " HTTP/1.1\r\nHost: a\r\nX-Request-Id: id-1\r\n\r\n"
 
-static enum http_progress answer(void *ctx, struct http_exchange *x)
+static enum http_progress response(void *ctx, struct http_exchange *x)
 {
 	(void)ctx;
 	const char *path = http_exchange_path(x);
@@ -35,7 +35,7 @@ static void writes_every_invalid_field(void **state)
 	struct http_fixture f;
 	struct http_fixture_answer got;
 	char value[64];
-	http_fixture_start(&f, http_fixture_config(), answer);
+	http_fixture_start(&f, http_fixture_config(), response);
 	http_fixture_ask(&f, ASK("/fields"), &got);
 	assert_int_equal(got.status, 400);
 	assert_string_equal(http_fixture_header(&got, "Content-Type", value, sizeof(value)),
@@ -47,12 +47,12 @@ static void writes_every_invalid_field(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void leaves_out_what_is_not_known(void **state)
+static void omits_unknown_members(void **state)
 {
 	(void)state;
 	struct http_fixture f;
 	struct http_fixture_answer got;
-	http_fixture_start(&f, http_fixture_config(), answer);
+	http_fixture_start(&f, http_fixture_config(), response);
 	http_fixture_ask(&f, ASK("/plain"), &got);
 	assert_int_equal(got.status, 404);
 	assert_string_equal(got.body,
@@ -60,12 +60,12 @@ static void leaves_out_what_is_not_known(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void stays_whole_with_more_fields_than_it_keeps(void **state)
+static void drops_fields_beyond_the_maximum(void **state)
 {
 	(void)state;
 	struct http_fixture f;
 	struct http_fixture_answer got;
-	http_fixture_start(&f, http_fixture_config(), answer);
+	http_fixture_start(&f, http_fixture_config(), response);
 	http_fixture_ask(&f, ASK("/many"), &got);
 	assert_int_equal(got.status, 400);
 	struct json *problem = NULL;
@@ -76,7 +76,7 @@ static void stays_whole_with_more_fields_than_it_keeps(void **state)
 	http_fixture_stop(&f, 1000);
 }
 
-static void knows_the_titles_of_the_statuses_we_use(void **state)
+static void returns_the_title_of_each_status(void **state)
 {
 	(void)state;
 	assert_string_equal(http_problem_title(410), "Gone");
@@ -89,9 +89,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_every_invalid_field),
-		cmocka_unit_test(leaves_out_what_is_not_known),
-		cmocka_unit_test(stays_whole_with_more_fields_than_it_keeps),
-		cmocka_unit_test(knows_the_titles_of_the_statuses_we_use),
+		cmocka_unit_test(omits_unknown_members),
+		cmocka_unit_test(drops_fields_beyond_the_maximum),
+		cmocka_unit_test(returns_the_title_of_each_status),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

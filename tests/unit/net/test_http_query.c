@@ -45,7 +45,7 @@ static void decodes_escapes_and_plus_signs(void **state)
 	check("q=%C3%A4%e2%82%ac", "q", "\303\244\342\202\254");
 }
 
-static void tells_when_the_name_is_not_there(void **state)
+static void reports_a_missing_name(void **state)
 {
 	(void)state;
 	assert_int_equal(error_of("", "a", 64), ERR_NOT_FOUND);
@@ -55,7 +55,7 @@ static void tells_when_the_name_is_not_there(void **state)
 	assert_int_equal(error_of("%6=1", "a", 64), ERR_NOT_FOUND);
 }
 
-static void refuses_broken_escapes_nul_and_invalid_utf8(void **state)
+static void rejects_malformed_escapes_nul_and_invalid_utf8(void **state)
 {
 	(void)state;
 	static const char *const queries[] = { "a=%",   "a=%4",    "a=%4g", "a=%g4",    "a=%%",
@@ -75,7 +75,7 @@ static void bounds_the_value(void **state)
 	assert_int_equal(http_query_value("a=", "a", out, 0), ERR_LIMIT);
 }
 
-static void walks_all_pairs_and_goes_on_behind_a_broken_one(void **state)
+static void iterates_over_all_pairs_and_continues_after_a_malformed_one(void **state)
 {
 	(void)state;
 	const char *query = "&&a=1&b%21=x+y&&c&a=%zz&toolong=1&d=%C3%BC&";
@@ -105,11 +105,11 @@ static void walks_all_pairs_and_goes_on_behind_a_broken_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(walks_all_pairs_and_goes_on_behind_a_broken_one),
+		cmocka_unit_test(iterates_over_all_pairs_and_continues_after_a_malformed_one),
 		cmocka_unit_test(finds_the_first_value_of_a_name),
 		cmocka_unit_test(decodes_escapes_and_plus_signs),
-		cmocka_unit_test(tells_when_the_name_is_not_there),
-		cmocka_unit_test(refuses_broken_escapes_nul_and_invalid_utf8),
+		cmocka_unit_test(reports_a_missing_name),
+		cmocka_unit_test(rejects_malformed_escapes_nul_and_invalid_utf8),
 		cmocka_unit_test(bounds_the_value),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static void does_not_repeat_itself(void **state)
+static void never_repeats_an_id(void **state)
 {
 	(void)state;
 	enum { COUNT = 50000, SIZE = HTTP_REQUEST_ID_LEN + 1 };
@@ -53,7 +53,7 @@ static void accepts_only_short_plain_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(does_not_repeat_itself),
+		cmocka_unit_test(never_repeats_an_id),
 		cmocka_unit_test(accepts_only_short_plain_ids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

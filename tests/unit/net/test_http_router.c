@@ -45,7 +45,7 @@ static void finds_the_route_of_a_path_and_method(void **state)
 	check(HTTP_DELETE, "/api/links/12", 7);
 }
 
-static void takes_parameters_raw_and_in_order(void **state)
+static void returns_raw_parameters_in_order(void **state)
 {
 	(void)state;
 	struct http_match match;
@@ -57,7 +57,7 @@ static void takes_parameters_raw_and_in_order(void **state)
 	assert_string_equal(match.params[2], "3");
 }
 
-static void tells_which_paths_are_unknown(void **state)
+static void reports_unknown_paths(void **state)
 {
 	(void)state;
 	static const char *const paths[] = {
@@ -94,7 +94,7 @@ static void bounds_parameters(void **state)
 	assert_int_equal(find(HTTP_GET, path, &match), ERR_NOT_FOUND);
 }
 
-static void lists_the_methods_that_a_path_knows(void **state)
+static void lists_the_methods_of_a_path(void **state)
 {
 	(void)state;
 	struct http_match match;
@@ -113,10 +113,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_route_of_a_path_and_method),
-		cmocka_unit_test(takes_parameters_raw_and_in_order),
-		cmocka_unit_test(tells_which_paths_are_unknown),
+		cmocka_unit_test(returns_raw_parameters_in_order),
+		cmocka_unit_test(reports_unknown_paths),
 		cmocka_unit_test(bounds_parameters),
-		cmocka_unit_test(lists_the_methods_that_a_path_knows),
+		cmocka_unit_test(lists_the_methods_of_a_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,22 +17,22 @@
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 struct slow_fixture {
-	struct http_fixture f; /* first: it is the handler's ctx */
+	struct http_fixture f; /* first: the handler's ctx */
 	_Atomic unsigned open; /* the worker may finish */
 };
 
 static enum http_progress work_until_open(void *ctx, struct http_exchange *x)
 {
 	struct slow_fixture *slow = ctx;
-	if (!http_exchange_on_worker(x))
+	if (!http_exchange_is_on_worker(x))
 		return HTTP_BLOCKS;
 	assert_true(http_fixture_wait_for(&slow->open, 1));
 	http_exchange_set_body(x, "text/plain", "done", 4);
 	return HTTP_ANSWERED;
 }
 
-/* Lets the worker finish as soon as nobody can connect any more. */
-static void *open_when_refused(void *arg)
+/* Lets the worker finish once the server accepts no more connections. */
+static void *open_when_rejected(void *arg)
 {
 	struct slow_fixture *slow = arg;
 	struct sockaddr_in to = { .sin_family = AF_INET,
@@ -49,30 +49,30 @@ static void *open_when_refused(void *arg)
 	return NULL;
 }
 
-static void finishes_requests_under_way_when_it_stops(void **state)
+static void finishes_open_requests_when_it_stops(void **state)
 {
 	(void)state;
 	struct slow_fixture slow = { .open = 1 };
 	http_fixture_start(&slow.f, http_fixture_config(), work_until_open);
 	int idle = http_fixture_connect(&slow.f);
 	int busy = http_fixture_connect(&slow.f);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	assert_true(http_fixture_send_text(idle, ASK));
-	http_fixture_read_answer(idle, true, &answer);
+	http_fixture_read_answer(idle, true, &response);
 	atomic_store(&slow.open, 0);
 	assert_true(http_fixture_send_text(busy, ASK));
-	assert_true(http_fixture_wait_for(&slow.f.calls, 4)); /* two for each request: the last is on a worker */
+	assert_true(http_fixture_wait_for(&slow.f.calls, 4)); /* two calls per request; the second is on a worker */
 
 	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, open_when_refused, &slow), 0);
+	assert_int_equal(pthread_create(&thread, NULL, open_when_rejected, &slow), 0);
 	int64_t began_ms = http_fixture_now_ms();
 	http_fixture_stop(&slow.f, 4 * HTTP_FIXTURE_DEADLINE_MS);
-	assert_true(http_fixture_now_ms() - began_ms < HTTP_FIXTURE_DEADLINE_MS); /* nobody waits for the idle one */
+	assert_true(http_fixture_now_ms() - began_ms < HTTP_FIXTURE_DEADLINE_MS); /* the idle one does not delay the stop */
 	pthread_join(thread, NULL);
-	http_fixture_read_answer(busy, true, &answer);
-	assert_int_equal(answer.status, 200);
-	assert_string_equal(answer.body, "done");
-	assert_non_null(strstr(answer.head, "Connection: close"));
+	http_fixture_read_answer(busy, true, &response);
+	assert_int_equal(response.status, 200);
+	assert_string_equal(response.body, "done");
+	assert_non_null(strstr(response.head, "Connection: close"));
 	char rest[16];
 	assert_true(http_fixture_read_to_end(busy, rest, sizeof(rest), 1000));
 	assert_true(http_fixture_read_to_end(idle, rest, sizeof(rest), 1000));
@@ -81,7 +81,7 @@ static void finishes_requests_under_way_when_it_stops(void **state)
 	close(idle);
 }
 
-static void cuts_off_what_is_not_done_when_the_time_for_draining_is_over(void **state)
+static void cuts_connections_when_the_drain_time_is_over(void **state)
 {
 	(void)state;
 	struct http_fixture f;
@@ -89,9 +89,9 @@ static void cuts_off_what_is_not_done_when_the_time_for_draining_is_over(void **
 	int fd = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(
 		fd, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n"));
-	struct http_fixture_answer answer;
-	http_fixture_read_answer(fd, true, &answer);
-	assert_int_equal(answer.status, 100);
+	struct http_fixture_answer response;
+	http_fixture_read_answer(fd, true, &response);
+	assert_int_equal(response.status, 100);
 	int64_t began_ms = http_fixture_now_ms();
 	http_fixture_stop(&f, 200);
 	assert_in_range(http_fixture_now_ms() - began_ms, 150, 5000);
@@ -101,7 +101,7 @@ static void cuts_off_what_is_not_done_when_the_time_for_draining_is_over(void **
 	close(fd);
 }
 
-static void answers_connections_that_the_kernel_had_accepted_before_the_stop(void **state)
+static void serves_connections_that_the_kernel_accepted_before_the_stop(void **state)
 {
 	(void)state;
 	struct http_server_config config = http_fixture_config();
@@ -116,58 +116,61 @@ static void answers_connections_that_the_kernel_had_accepted_before_the_stop(voi
 	}
 	http_fixture_stop(&f, 5000);
 	for (unsigned i = 0; i < WAITING; i++) {
-		struct http_fixture_answer answer;
-		http_fixture_read_answer(fds[i], true, &answer);
-		assert_int_equal(answer.status, 200);
+		struct http_fixture_answer response;
+		http_fixture_read_answer(fds[i], true, &response);
+		assert_int_equal(response.status, 200);
 		close(fds[i]);
 	}
 	assert_int_equal(atomic_load(&f.calls), WAITING);
 }
 
-static void *give_notice(void *arg)
+static void *enter_lame_duck(void *arg)
 {
 	http_server_give_notice(((struct http_fixture *)arg)->server, 1000);
 	return NULL;
 }
 
-static void ask_until_told_to_leave(int fd)
+static void request_until_connection_closes(int fd)
 {
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
 	do {
 		assert_true(http_fixture_now_ms() < until_ms);
 		assert_true(http_fixture_send_text(fd, ASK));
-		http_fixture_read_answer(fd, true, &answer);
-		assert_int_equal(answer.status, 200);
-	} while (strstr(answer.head, "Connection: close") == NULL);
+		http_fixture_read_answer(fd, true, &response);
+		assert_int_equal(response.status, 200);
+	} while (strstr(response.head, "Connection: close") == NULL);
 	char rest[16];
 	assert_true(http_fixture_read_to_end(fd, rest, sizeof(rest), HTTP_FIXTURE_DEADLINE_MS));
 }
 
-static void takes_requests_until_the_end_of_its_notice_and_ends_each_connection_with_an_answer(void **state)
+static void serves_requests_in_lame_duck_mode_and_closes_each_connection(void **state)
 {
 	(void)state;
 	struct http_fixture f;
 	http_fixture_start(&f, http_fixture_config(), NULL);
 	int kept = http_fixture_connect(&f);
 	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, give_notice, &f), 0);
-	ask_until_told_to_leave(kept);
-	struct http_fixture_answer answer;
+	assert_int_equal(pthread_create(&thread, NULL, enter_lame_duck, &f), 0);
+	request_until_connection_closes(kept);
+	struct http_fixture_answer response;
 	int fresh = http_fixture_connect(&f);
 	assert_true(http_fixture_send_text(fresh, ASK));
-	http_fixture_read_answer(fresh, true, &answer);
-	assert_int_equal(answer.status, 200);
-	assert_non_null(strstr(answer.head, "Connection: close"));
+	http_fixture_read_answer(fresh, true, &response);
+	assert_int_equal(response.status, 200);
+	assert_non_null(strstr(response.head, "Connection: close"));
 	pthread_join(thread, NULL);
 	http_fixture_stop(&f, 1000);
 	close(kept);
 	close(fresh);
 }
 
-/* The redirector's way: each request waits for another thread; the last ones come when the server stops. */
+/*
+ * Like the redirector: each request waits for another thread, and the last ones arrive while the
+ * server stops.
+ */
 struct batch_fixture {
-	struct http_fixture f; /* first: it is the handler's ctx */
+	struct http_fixture f; /* first: the handler's ctx */
 	pthread_mutex_t lock;
 	unsigned count;
 	struct http_exchange *waiting[64];
@@ -217,16 +220,16 @@ static void waits_for_pending_requests_when_it_stops(void **state)
 		atomic_store(&b.ended, 1);
 		pthread_join(thread, NULL);
 		for (unsigned i = 0; i < 32; i++) {
-			struct http_fixture_answer answer;
-			http_fixture_read_answer(fds[i], true, &answer);
-			assert_int_equal(answer.status, 200);
-			assert_string_equal(answer.body, "batch");
+			struct http_fixture_answer response;
+			http_fixture_read_answer(fds[i], true, &response);
+			assert_int_equal(response.status, 200);
+			assert_string_equal(response.body, "batch");
 			close(fds[i]);
 		}
 	}
 }
 
-static void refuses_to_start_on_a_port_that_is_taken(void **state)
+static void fails_to_start_on_a_port_that_is_in_use(void **state)
 {
 	(void)state;
 	struct http_fixture f;
@@ -242,12 +245,12 @@ static void refuses_to_start_on_a_port_that_is_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finishes_requests_under_way_when_it_stops),
-		cmocka_unit_test(cuts_off_what_is_not_done_when_the_time_for_draining_is_over),
-		cmocka_unit_test(answers_connections_that_the_kernel_had_accepted_before_the_stop),
-		cmocka_unit_test(takes_requests_until_the_end_of_its_notice_and_ends_each_connection_with_an_answer),
+		cmocka_unit_test(finishes_open_requests_when_it_stops),
+		cmocka_unit_test(cuts_connections_when_the_drain_time_is_over),
+		cmocka_unit_test(serves_connections_that_the_kernel_accepted_before_the_stop),
+		cmocka_unit_test(serves_requests_in_lame_duck_mode_and_closes_each_connection),
 		cmocka_unit_test(waits_for_pending_requests_when_it_stops),
-		cmocka_unit_test(refuses_to_start_on_a_port_that_is_taken),
+		cmocka_unit_test(fails_to_start_on_a_port_that_is_in_use),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

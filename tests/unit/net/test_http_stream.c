@@ -1,4 +1,4 @@
-/* http_exchange_set_source: bodies that workers make piece by piece while they are being sent. */
+/* http_exchange_set_source: bodies that workers read chunk by chunk while they are sent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,80 +16,80 @@
 #include "tests/unit/net/http_fixture.h"
 
 #define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-#define BIG_PIECE (1 << 20)
+#define BIG_CHUNK (1 << 20)
 #define CROWD 12
 
-/* What a handler's source gives. */
-struct spring {
-	struct http_fixture f; /* first: it is the handler's ctx */
-	int pieces;            /* behind the first, which the handler sets */
-	size_t piece_bytes;    /* 0: "<n>\n", every third one empty */
-	bool breaks;           /* instead of the last */
-	bool begins_on_worker;
-	_Atomic bool is_stuck; /* the source waits as long as this is true */
-	_Atomic unsigned made, begun, ended;
+/* What the body reader of a handler returns. */
+struct stream_fixture {
+	struct http_fixture f; /* first: the handler's ctx */
+	int chunks;            /* after the first, which the handler sets */
+	size_t chunk_bytes;    /* 0: "<n>\n", and every third chunk is empty */
+	bool fails;           /* instead of the last chunk */
+	bool starts_on_worker;
+	_Atomic bool is_blocked; /* the body reader waits while this is true */
+	_Atomic unsigned made, started, ended;
 };
 
 struct stream {
-	struct spring *spring;
+	struct stream_fixture *stream_fixture;
 	int next;
 };
 
 static void end_stream(void *state)
 {
 	struct stream *stream = state;
-	atomic_fetch_add(&stream->spring->ended, 1);
+	atomic_fetch_add(&stream->stream_fixture->ended, 1);
 	free(stream);
 }
 
-static enum http_piece flow(void *arg, struct strbuf *out)
+static enum http_piece read_chunk(void *arg, struct strbuf *out)
 {
 	struct stream *stream = arg;
-	struct spring *spring = stream->spring;
-	while (atomic_load(&spring->is_stuck))
+	struct stream_fixture *stream_fixture = stream->stream_fixture;
+	while (atomic_load(&stream_fixture->is_blocked))
 		poll(NULL, 0, 1);
-	atomic_fetch_add(&spring->made, 1);
+	atomic_fetch_add(&stream_fixture->made, 1);
 	int n = ++stream->next;
-	if (spring->piece_bytes > 0) {
-		char *bytes = mem_zero(spring->piece_bytes);
-		strbuf_add(out, memset(bytes, 'x', spring->piece_bytes), spring->piece_bytes);
+	if (stream_fixture->chunk_bytes > 0) {
+		char *bytes = mem_zero(stream_fixture->chunk_bytes);
+		strbuf_add(out, memset(bytes, 'x', stream_fixture->chunk_bytes), stream_fixture->chunk_bytes);
 		free(bytes);
 	} else if (n % 3 != 0) {
 		strbuf_add_format(out, "%d\n", n);
 	}
-	if (n < spring->pieces)
+	if (n < stream_fixture->chunks)
 		return HTTP_PIECE_MORE;
-	return spring->breaks ? HTTP_PIECE_BROKEN : HTTP_PIECE_LAST;
+	return stream_fixture->fails ? HTTP_PIECE_BROKEN : HTTP_PIECE_LAST;
 }
 
-static enum http_progress begin_stream(void *ctx, struct http_exchange *x)
+static enum http_progress start_stream(void *ctx, struct http_exchange *x)
 {
-	struct spring *spring = ctx;
-	if (spring->begins_on_worker && !http_exchange_on_worker(x))
+	struct stream_fixture *stream_fixture = ctx;
+	if (stream_fixture->starts_on_worker && !http_exchange_is_on_worker(x))
 		return HTTP_BLOCKS;
 	struct stream *stream = mem_zero(sizeof(*stream));
-	stream->spring = spring;
-	atomic_fetch_add(&spring->begun, 1);
+	stream->stream_fixture = stream_fixture;
+	atomic_fetch_add(&stream_fixture->started, 1);
 	http_exchange_set_state(x, stream, end_stream);
 	http_exchange_set_body(x, "text/plain", "0\n", 2);
-	http_exchange_set_source(x, flow, stream);
+	http_exchange_set_source(x, read_chunk, stream);
 	return HTTP_ANSWERED;
 }
 
-static void start(struct spring *spring, struct http_server_config config)
+static void start(struct stream_fixture *stream_fixture, struct http_server_config config)
 {
-	http_fixture_start(&spring->f, config, begin_stream);
+	http_fixture_start(&stream_fixture->f, config, start_stream);
 }
 
-static int connect_and_ask(const struct spring *spring, const char *request)
+static int connect_and_request(const struct stream_fixture *stream_fixture, const char *request)
 {
-	int fd = http_fixture_connect(&spring->f);
+	int fd = http_fixture_connect(&stream_fixture->f);
 	assert_true(http_fixture_send_text(fd, request));
 	return fd;
 }
 
-/* The body that chunks make, in place; false: the last chunk is missing. */
-static bool join_chunks(char *body)
+/* Decodes a chunked body in place. False: the last chunk is missing. */
+static bool decode_chunks(char *body)
 {
 	char *out = body;
 	for (char *at = body;;) {
@@ -118,203 +118,206 @@ static void expect_numbers(const char *body, int last)
 	assert_string_equal(body, wanted);
 }
 
-static void sends_the_pieces_in_their_order_and_says_where_they_end(void **state)
+static void sends_the_chunks_in_order_and_marks_their_end(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 100, .begins_on_worker = true };
-	char answer[16384];
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-	assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
-	assert_non_null(strstr(answer, "\r\nTransfer-Encoding: chunked\r\n"));
-	char *body = strstr(answer, "\r\n\r\n") + 4;
-	assert_true(join_chunks(body));
+	struct stream_fixture stream_fixture = { .chunks = 100, .starts_on_worker = true };
+	char response[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_non_null(strstr(response, "\r\nTransfer-Encoding: chunked\r\n"));
+	char *body = strstr(response, "\r\n\r\n") + 4;
+	assert_true(decode_chunks(body));
 	expect_numbers(body, 100);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
-	assert_int_equal(atomic_load(&spring.ended), 1);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 }
 
-static void serves_the_next_request_of_the_connection_behind_it(void **state)
+static void serves_the_next_request_of_the_connection(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 3 };
+	struct stream_fixture stream_fixture = { .chunks = 3 };
 	char answers[16384];
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, ASK ASK "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK ASK "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
 	assert_true(http_fixture_read_to_end(fd, answers, sizeof(answers), HTTP_FIXTURE_DEADLINE_MS));
 	assert_int_equal(http_fixture_count(answers, "HTTP/1.1 200"), 3);
 	assert_int_equal(http_fixture_count(answers, "\r\n0\r\n\r\n"), 3);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
+	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void a_broken_body_has_no_end(void **state)
+static void a_failed_body_has_no_last_chunk(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 4, .breaks = true };
-	char answer[16384];
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, ASK);
-	assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
-	assert_non_null(strstr(answer, "2\n"));
-	assert_false(join_chunks(strstr(answer, "\r\n\r\n") + 4));
+	struct stream_fixture stream_fixture = { .chunks = 4, .fails = true };
+	char response[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK);
+	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_non_null(strstr(response, "2\n"));
+	assert_false(decode_chunks(strstr(response, "\r\n\r\n") + 4));
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
-	assert_int_equal(atomic_load(&spring.ended), 1);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 }
 
-static void an_old_client_reads_until_the_connection_ends(void **state)
+static void an_http_1_0_client_reads_until_the_connection_ends(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 20 };
-	char answer[16384];
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
-	assert_true(http_fixture_read_to_end(fd, answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
-	assert_null(strstr(answer, "chunked"));
-	expect_numbers(strstr(answer, "\r\n\r\n") + 4, 20);
+	struct stream_fixture stream_fixture = { .chunks = 20 };
+	char response[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_null(strstr(response, "chunked"));
+	expect_numbers(strstr(response, "\r\n\r\n") + 4, 20);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
+	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void makes_no_piece_before_the_one_before_it_was_taken(void **state)
+static void reads_no_chunk_before_the_last_one_was_sent(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 1000, .piece_bytes = BIG_PIECE };
+	struct stream_fixture stream_fixture = { .chunks = 1000, .chunk_bytes = BIG_CHUNK };
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 300;
-	start(&spring, config);
-	int fd = connect_and_ask(&spring, ASK);
-	/* Nobody reads: sockets take a few pieces, the rest is never made, and the connection ends. */
-	assert_true(http_fixture_wait_for(&spring.ended, 1));
-	assert_true(atomic_load(&spring.made) < 32);
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, ASK);
+	/*
+	 * The client does not read: the sockets buffer a few chunks, the rest is never read, and
+	 * the connection ends.
+	 */
+	assert_true(http_fixture_wait_for(&stream_fixture.ended, 1));
+	assert_true(atomic_load(&stream_fixture.made) < 32);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
+	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-/* It takes enough to keep the kernel content, and not enough for us. */
-static void a_client_that_takes_a_piece_too_slowly_is_cut(void **state)
+/* The client reads enough to satisfy TCP_USER_TIMEOUT, but not enough for idle_ms. */
+static void cuts_a_client_that_reads_a_chunk_too_slowly(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 1000, .piece_bytes = 8 * BIG_PIECE };
+	struct stream_fixture stream_fixture = { .chunks = 1000, .chunk_bytes = 8 * BIG_CHUNK };
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 1000;
-	start(&spring, config);
-	int fd = connect_and_ask(&spring, ASK);
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, ASK);
 	int64_t begun_ms = http_fixture_now_ms();
 	char bytes[16384];
-	while (atomic_load(&spring.ended) == 0 && http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS) {
+	while (atomic_load(&stream_fixture.ended) == 0 && http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS) {
 		ssize_t len = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 		poll(NULL, 0, len >= 0 ? 20 : 5);
 	}
-	assert_int_equal(atomic_load(&spring.ended), 1);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
+	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void a_client_that_takes_each_piece_in_time_may_take_long(void **state)
+static void allows_a_long_transfer_if_each_chunk_is_read_in_time(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 60, .piece_bytes = BIG_PIECE };
+	struct stream_fixture stream_fixture = { .chunks = 60, .chunk_bytes = BIG_CHUNK };
 	struct http_server_config config = http_fixture_config();
 	config.idle_ms = 1000;
-	start(&spring, config);
-	int fd = connect_and_ask(&spring, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
-	char *bytes = mem_zero(BIG_PIECE);
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+	char *bytes = mem_zero(BIG_CHUNK);
 	size_t total = 0;
 	int64_t begun_ms = http_fixture_now_ms();
-	for (ssize_t len; (len = recv(fd, bytes, BIG_PIECE, MSG_WAITALL)) > 0; total += (size_t)len)
+	for (ssize_t len; (len = recv(fd, bytes, BIG_CHUNK, MSG_WAITALL)) > 0; total += (size_t)len)
 		poll(NULL, 0, 20);
-	assert_true(total > (size_t)60 * BIG_PIECE);
+	assert_true(total > (size_t)60 * BIG_CHUNK);
 	assert_true(http_fixture_now_ms() - begun_ms > config.idle_ms);
 	free(bytes);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
+	http_fixture_stop(&stream_fixture.f, 1000);
 }
 
-static void a_client_may_hang_up_while_a_piece_is_being_made(void **state)
+static void survives_a_client_that_closes_while_a_chunk_is_read(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 1000, .is_stuck = true };
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, ASK);
-	assert_true(http_fixture_wait_for(&spring.begun, 1));
+	struct stream_fixture stream_fixture = { .chunks = 1000, .is_blocked = true };
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK);
+	assert_true(http_fixture_wait_for(&stream_fixture.started, 1));
 	close(fd);
-	assert_int_equal(atomic_load(&spring.ended), 0);
-	atomic_store(&spring.is_stuck, false);
-	assert_true(http_fixture_wait_for(&spring.ended, 1));
-	http_fixture_stop(&spring.f, 1000);
-	assert_int_equal(atomic_load(&spring.ended), 1);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 0);
+	atomic_store(&stream_fixture.is_blocked, false);
+	assert_true(http_fixture_wait_for(&stream_fixture.ended, 1));
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 }
 
-static void bodies_wait_in_line_when_too_many_jobs_do(void **state)
+static void bodies_wait_when_the_worker_queue_is_full(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 60, .is_stuck = true };
+	struct stream_fixture stream_fixture = { .chunks = 60, .is_blocked = true };
 	struct http_server_config config = http_fixture_config();
 	config.workers = 1;
 	config.worker_queue = 1;
-	start(&spring, config);
+	start(&stream_fixture, config);
 	int fds[CROWD];
-	char answer[16384];
+	char response[16384];
 	for (int i = 0; i < CROWD; i++)
-		fds[i] = connect_and_ask(&spring, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-	assert_true(http_fixture_wait_for(&spring.begun, CROWD));
-	atomic_store(&spring.is_stuck, false);
+		fds[i] = connect_and_request(&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(http_fixture_wait_for(&stream_fixture.started, CROWD));
+	atomic_store(&stream_fixture.is_blocked, false);
 	for (int i = 0; i < CROWD; i++) {
-		assert_true(http_fixture_read_to_end(fds[i], answer, sizeof(answer), HTTP_FIXTURE_DEADLINE_MS));
-		char *body = strstr(answer, "\r\n\r\n") + 4;
-		assert_true(join_chunks(body));
+		assert_true(http_fixture_read_to_end(fds[i], response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+		char *body = strstr(response, "\r\n\r\n") + 4;
+		assert_true(decode_chunks(body));
 		expect_numbers(body, 60);
 		close(fds[i]);
 	}
-	http_fixture_stop(&spring.f, 1000);
-	assert_int_equal(atomic_load(&spring.ended), CROWD);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), CROWD);
 }
 
-static void the_head_alone_asks_for_no_piece(void **state)
+static void reads_no_chunk_for_head(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 5 };
-	struct http_fixture_answer answer;
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
-	http_fixture_read_answer(fd, false, &answer);
-	assert_int_equal(answer.status, 200);
+	struct stream_fixture stream_fixture = { .chunks = 5 };
+	struct http_fixture_answer response;
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+	http_fixture_read_answer(fd, false, &response);
+	assert_int_equal(response.status, 200);
 	close(fd);
-	http_fixture_stop(&spring.f, 1000);
-	assert_int_equal(atomic_load(&spring.made), 0);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.made), 0);
 }
 
-static void draining_ends_bodies_that_take_too_long(void **state)
+static void draining_cuts_bodies_that_take_too_long(void **state)
 {
 	(void)state;
-	struct spring spring = { .pieces = 1000000, .piece_bytes = BIG_PIECE };
-	start(&spring, http_fixture_config());
-	int fd = connect_and_ask(&spring, ASK);
-	assert_true(http_fixture_wait_for(&spring.begun, 1));
+	struct stream_fixture stream_fixture = { .chunks = 1000000, .chunk_bytes = BIG_CHUNK };
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK);
+	assert_true(http_fixture_wait_for(&stream_fixture.started, 1));
 	int64_t begun_ms = http_fixture_now_ms();
-	http_fixture_stop(&spring.f, 200);
+	http_fixture_stop(&stream_fixture.f, 200);
 	assert_true(http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS / 2);
-	assert_int_equal(atomic_load(&spring.ended), 1);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
 	close(fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sends_the_pieces_in_their_order_and_says_where_they_end),
-		cmocka_unit_test(serves_the_next_request_of_the_connection_behind_it),
-		cmocka_unit_test(a_broken_body_has_no_end),
-		cmocka_unit_test(an_old_client_reads_until_the_connection_ends),
-		cmocka_unit_test(makes_no_piece_before_the_one_before_it_was_taken),
-		cmocka_unit_test(a_client_that_takes_a_piece_too_slowly_is_cut),
-		cmocka_unit_test(a_client_that_takes_each_piece_in_time_may_take_long),
-		cmocka_unit_test(a_client_may_hang_up_while_a_piece_is_being_made),
-		cmocka_unit_test(bodies_wait_in_line_when_too_many_jobs_do),
-		cmocka_unit_test(the_head_alone_asks_for_no_piece),
-		cmocka_unit_test(draining_ends_bodies_that_take_too_long),
+		cmocka_unit_test(sends_the_chunks_in_order_and_marks_their_end),
+		cmocka_unit_test(serves_the_next_request_of_the_connection),
+		cmocka_unit_test(a_failed_body_has_no_last_chunk),
+		cmocka_unit_test(an_http_1_0_client_reads_until_the_connection_ends),
+		cmocka_unit_test(reads_no_chunk_before_the_last_one_was_sent),
+		cmocka_unit_test(cuts_a_client_that_reads_a_chunk_too_slowly),
+		cmocka_unit_test(allows_a_long_transfer_if_each_chunk_is_read_in_time),
+		cmocka_unit_test(survives_a_client_that_closes_while_a_chunk_is_read),
+		cmocka_unit_test(bodies_wait_when_the_worker_queue_is_full),
+		cmocka_unit_test(reads_no_chunk_for_head),
+		cmocka_unit_test(draining_cuts_bodies_that_take_too_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

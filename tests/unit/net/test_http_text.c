@@ -8,8 +8,8 @@
 
 #include "lib/net/http_text.h"
 
-/* The table is checked against the lists in RFC 9110 and RFC 9112. */
-static void knows_the_class_of_every_byte(void **state)
+/* Compares the table with the lists in RFC 9110 and RFC 9112. */
+static void classifies_every_byte(void **state)
 {
 	(void)state;
 	static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -24,7 +24,7 @@ static void knows_the_class_of_every_byte(void **state)
 	}
 }
 
-static void looks_at_each_byte(void **state)
+static void checks_each_byte(void **state)
 {
 	(void)state;
 	assert_false(http_text_is_token("", 0));
@@ -38,8 +38,8 @@ static void looks_at_each_byte(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(knows_the_class_of_every_byte),
-		cmocka_unit_test(looks_at_each_byte),
+		cmocka_unit_test(classifies_every_byte),
+		cmocka_unit_test(checks_each_byte),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 
 #include <string.h>
 
 #include "lib/net/ipv6_host.h"
 
-static void gives_every_address_the_one_spelling_that_browsers_have(void **state)
+static void normalises_every_address_like_browsers(void **state)
 {
 	(void)state;
 	static const char *const spellings[][2] = {
@@ -30,7 +30,7 @@ static void gives_every_address_the_one_spelling_that_browsers_have(void **state
 	}
 }
 
-static void knows_ipv4_in_other_clothes(void **state)
+static void finds_embedded_ipv4_addresses(void **state)
 {
 	(void)state;
 	static const char *const dressed[] = {
@@ -64,7 +64,7 @@ static void knows_ipv4_in_other_clothes(void **state)
 	assert_string_equal(out, "255.255.255.255");
 }
 
-static void refuses_what_is_no_address_in_brackets(void **state)
+static void rejects_what_is_no_address_in_brackets(void **state)
 {
 	(void)state;
 	static const struct {
@@ -100,9 +100,9 @@ static void refuses_what_is_no_address_in_brackets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_every_address_the_one_spelling_that_browsers_have),
-		cmocka_unit_test(knows_ipv4_in_other_clothes),
-		cmocka_unit_test(refuses_what_is_no_address_in_brackets),
+		cmocka_unit_test(normalises_every_address_like_browsers),
+		cmocka_unit_test(finds_embedded_ipv4_addresses),
+		cmocka_unit_test(rejects_what_is_no_address_in_brackets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

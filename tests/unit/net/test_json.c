@@ -30,7 +30,7 @@ static void check_written(const struct json *value, const char *expected)
 	strbuf_clear(&text);
 }
 
-static void refuses_what_is_not_strict_json(void **state)
+static void rejects_what_is_not_strict_json(void **state)
 {
 	(void)state;
 #define CASE(text)                                                                                                     \
@@ -83,7 +83,7 @@ static void refuses_what_is_not_strict_json(void **state)
 	}
 }
 
-static void says_what_is_wrong_and_where(void **state)
+static void names_the_error_and_its_place(void **state)
 {
 	(void)state;
 	struct json *value = NULL;
@@ -94,7 +94,7 @@ static void says_what_is_wrong_and_where(void **state)
 	assert_null(strstr(reason, "script"));
 }
 
-static void refuses_deep_nesting_and_only_that(void **state)
+static void rejects_only_deep_nesting(void **state)
 {
 	(void)state;
 	char text[4096];
@@ -107,7 +107,7 @@ static void refuses_deep_nesting_and_only_that(void **state)
 		if (expected == OK)
 			json_free(value);
 	}
-	/* brackets in strings are no nesting */
+	/* brackets in strings do not nest */
 	memset(text, '[', 1000);
 	text[1] = text[3] = text[1000] = '"';
 	text[2] = '\\';
@@ -145,7 +145,7 @@ static void reads_every_type(void **state)
 	json_free(o);
 }
 
-static void a_number_without_a_fraction_is_an_integer_however_it_is_written(void **state)
+static void reads_any_number_without_a_fraction_as_an_integer(void **state)
 {
 	(void)state;
 	static const char text[] = "[920.0, 1e3, -0.0, 9007199254740992.0, 9007199254740994.0, 1e300, 0.5]";
@@ -161,7 +161,7 @@ static void a_number_without_a_fraction_is_an_integer_however_it_is_written(void
 	json_free(a);
 }
 
-static void walks_members_in_order(void **state)
+static void iterates_over_members_in_order(void **state)
 {
 	(void)state;
 	struct json *o = NULL;
@@ -230,12 +230,12 @@ static void replaces_a_member_that_is_set_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refuses_what_is_not_strict_json),
-		cmocka_unit_test(says_what_is_wrong_and_where),
-		cmocka_unit_test(refuses_deep_nesting_and_only_that),
+		cmocka_unit_test(rejects_what_is_not_strict_json),
+		cmocka_unit_test(names_the_error_and_its_place),
+		cmocka_unit_test(rejects_only_deep_nesting),
 		cmocka_unit_test(reads_every_type),
-		cmocka_unit_test(a_number_without_a_fraction_is_an_integer_however_it_is_written),
-		cmocka_unit_test(walks_members_in_order),
+		cmocka_unit_test(reads_any_number_without_a_fraction_as_an_integer),
+		cmocka_unit_test(iterates_over_members_in_order),
 		cmocka_unit_test(writes_what_was_built),
 		cmocka_unit_test(cleans_texts_that_are_not_utf8),
 		cmocka_unit_test(replaces_a_member_that_is_set_twice),

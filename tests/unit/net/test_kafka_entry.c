@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void owns_a_copy_of_everything(void **state)
 		.opaque = &opaque,
 	};
 	record.headers[0] = (struct kafka_header){ "name", text };
-	struct kafka_entry *entry = kafka_entry_new(&record);
+	struct kafka_queue_entry *entry = kafka_queue_entry_new(&record);
 	topic[0] = key[0] = value[0] = text[0] = '#';
 	assert_string_equal(entry->record.topic, "topic");
 	assert_int_equal(entry->record.key_len, 3);
@@ -37,14 +37,14 @@ static void owns_a_copy_of_everything(void **state)
 	free(entry);
 }
 
-static void leaves_a_value_with_who_keeps_it(void **state)
+static void does_not_copy_a_borrowed_value(void **state)
 {
 	(void)state;
 	const char value[] = "value";
 	struct kafka_record record = { .topic = "t", .value = value, .value_len = 5, .value_is_kept = true };
-	struct kafka_entry *kept = kafka_entry_new(&record);
+	struct kafka_queue_entry *kept = kafka_queue_entry_new(&record);
 	record.value_is_kept = false;
-	struct kafka_entry *copied = kafka_entry_new(&record);
+	struct kafka_queue_entry *copied = kafka_queue_entry_new(&record);
 	assert_ptr_equal(kept->record.value, value);
 	assert_ptr_not_equal(copied->record.value, value);
 	assert_int_equal(copied->bytes - kept->bytes, 5);
@@ -52,12 +52,12 @@ static void leaves_a_value_with_who_keeps_it(void **state)
 	free(copied);
 }
 
-static void tells_a_tombstone_from_an_empty_value(void **state)
+static void distinguishes_a_tombstone_from_an_empty_value(void **state)
 {
 	(void)state;
-	struct kafka_entry *tombstone =
-		kafka_entry_new(&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
-	struct kafka_entry *empty = kafka_entry_new(&(struct kafka_record){ .topic = "t", .value = "" });
+	struct kafka_queue_entry *tombstone =
+		kafka_queue_entry_new(&(struct kafka_record){ .topic = "t", .key = "k", .key_len = 1 });
+	struct kafka_queue_entry *empty = kafka_queue_entry_new(&(struct kafka_record){ .topic = "t", .value = "" });
 	assert_null(tombstone->record.value);
 	assert_non_null(empty->record.value);
 	assert_null(empty->record.key);
@@ -65,41 +65,41 @@ static void tells_a_tombstone_from_an_empty_value(void **state)
 	free(empty);
 }
 
-static struct kafka_entry *numbered(uint64_t sequence)
+static struct kafka_queue_entry *numbered(uint64_t sequence)
 {
-	struct kafka_entry *entry = kafka_entry_new(&(struct kafka_record){ .topic = "t" });
+	struct kafka_queue_entry *entry = kafka_queue_entry_new(&(struct kafka_record){ .topic = "t" });
 	entry->sequence = sequence;
 	return entry;
 }
 
-static void gives_entries_back_in_the_order_of_acceptance(void **state)
+static void pops_entries_in_order_of_acceptance(void **state)
 {
 	(void)state;
-	struct kafka_entry_list backlog = { 0 };
-	struct kafka_entry_list back = { 0 };
+	struct kafka_queue backlog = { 0 };
+	struct kafka_queue back = { 0 };
 	static const uint64_t late[] = { 4, 1, 3, 2 };
 	for (uint64_t s = 5; s <= 8; s++)
-		kafka_entry_append(&backlog, numbered(s));
+		kafka_queue_append(&backlog, numbered(s));
 	for (size_t i = 0; i < 4; i++)
-		kafka_entry_append(&back, numbered(late[i]));
-	kafka_entry_merge(&backlog, &back);
+		kafka_queue_append(&back, numbered(late[i]));
+	kafka_queue_merge(&backlog, &back);
 	assert_null(back.first);
 	assert_null(back.last);
 	for (uint64_t s = 1; s <= 8; s++) {
-		struct kafka_entry *entry = kafka_entry_take_first(&backlog);
+		struct kafka_queue_entry *entry = kafka_queue_pop(&backlog);
 		assert_int_equal(entry->sequence, s);
 		free(entry);
 	}
-	assert_null(kafka_entry_take_first(&backlog));
+	assert_null(kafka_queue_pop(&backlog));
 	assert_null(backlog.last);
 }
 
-static void merges_nothing_with_nothing(void **state)
+static void merges_empty_queues(void **state)
 {
 	(void)state;
-	struct kafka_entry_list a = { 0 };
-	struct kafka_entry_list b = { 0 };
-	kafka_entry_merge(&a, &b);
+	struct kafka_queue a = { 0 };
+	struct kafka_queue b = { 0 };
+	kafka_queue_merge(&a, &b);
 	assert_null(a.first);
 }
 
@@ -107,10 +107,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(owns_a_copy_of_everything),
-		cmocka_unit_test(leaves_a_value_with_who_keeps_it),
-		cmocka_unit_test(tells_a_tombstone_from_an_empty_value),
-		cmocka_unit_test(gives_entries_back_in_the_order_of_acceptance),
-		cmocka_unit_test(merges_nothing_with_nothing),
+		cmocka_unit_test(does_not_copy_a_borrowed_value),
+		cmocka_unit_test(distinguishes_a_tombstone_from_an_empty_value),
+		cmocka_unit_test(pops_entries_in_order_of_acceptance),
+		cmocka_unit_test(merges_empty_queues),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

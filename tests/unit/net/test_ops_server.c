@@ -42,17 +42,17 @@ static void stop(struct ops *o)
 
 static void check(const struct ops *o, const char *request, unsigned status, const char *body)
 {
-	struct http_fixture_answer answer;
-	http_fixture_ask(&o->client, request, &answer);
-	assert_int_equal(answer.status, status);
+	struct http_fixture_answer response;
+	http_fixture_ask(&o->client, request, &response);
+	assert_int_equal(response.status, status);
 	if (body != NULL)
-		assert_string_equal(answer.body, body);
+		assert_string_equal(response.body, body);
 }
 
 #define LIVE "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 #define READY "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"
 
-static void names_the_checks_that_keep_it_from_being_ready(void **state)
+static void names_the_failing_checks(void **state)
 {
 	(void)state;
 	struct ops o;
@@ -69,7 +69,7 @@ static void names_the_checks_that_keep_it_from_being_ready(void **state)
 	stop(&o);
 }
 
-static void is_not_ready_but_lives_while_it_drains(void **state)
+static void is_live_but_not_ready_while_draining(void **state)
 {
 	(void)state;
 	struct ops o;
@@ -87,25 +87,25 @@ static void shows_the_metrics(void **state)
 	start(&o);
 	struct metric *counter = metrics_counter(o.metrics, "waymark_test_total", "Tests.", NULL);
 	metrics_add(counter, 42);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char value[64];
-	http_fixture_ask(&o.client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 200);
-	assert_non_null(strstr(answer.body, "\nwaymark_test_total 42\n"));
-	assert_string_equal(http_fixture_header(&answer, "Content-Type", value, sizeof(value)),
+	http_fixture_ask(&o.client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 200);
+	assert_non_null(strstr(response.body, "\nwaymark_test_total 42\n"));
+	assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)),
 	                    "text/plain; version=0.0.4; charset=utf-8");
 	stop(&o);
 }
 
 static void assert_shown(const struct ops *o, const char *line)
 {
-	struct http_fixture_answer answer;
-	http_fixture_ask(&o->client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 200);
-	assert_non_null(strstr(answer.body, line));
+	struct http_fixture_answer response;
+	http_fixture_ask(&o->client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 200);
+	assert_non_null(strstr(response.body, line));
 }
 
-static void the_metrics_say_whether_it_is_ready(void **state)
+static void shows_readiness_in_the_metrics(void **state)
 {
 	(void)state;
 	struct ops o;
@@ -119,18 +119,18 @@ static void the_metrics_say_whether_it_is_ready(void **state)
 	stop(&o);
 }
 
-static void refuses_other_paths_and_methods(void **state)
+static void rejects_other_paths_and_methods(void **state)
 {
 	(void)state;
 	struct ops o;
 	start(&o);
-	struct http_fixture_answer answer;
+	struct http_fixture_answer response;
 	char value[64];
 	check(&o, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 404, NULL);
 	check(&o, "GET /livez/ HTTP/1.1\r\nHost: a\r\n\r\n", 404, NULL);
-	http_fixture_ask(&o.client, "POST /livez HTTP/1.1\r\nHost: a\r\n\r\n", &answer);
-	assert_int_equal(answer.status, 405);
-	assert_string_equal(http_fixture_header(&answer, "Allow", value, sizeof(value)), "GET, HEAD");
+	http_fixture_ask(&o.client, "POST /livez HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 405);
+	assert_string_equal(http_fixture_header(&response, "Allow", value, sizeof(value)), "GET, HEAD");
 	check(&o, "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", 413, NULL);
 	check(&o, "HEAD /readyz HTTP/1.1\r\nHost: a\r\n\r\n", 200, NULL);
 	stop(&o);
@@ -139,11 +139,11 @@ static void refuses_other_paths_and_methods(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_the_checks_that_keep_it_from_being_ready),
-		cmocka_unit_test(is_not_ready_but_lives_while_it_drains),
+		cmocka_unit_test(names_the_failing_checks),
+		cmocka_unit_test(is_live_but_not_ready_while_draining),
 		cmocka_unit_test(shows_the_metrics),
-		cmocka_unit_test(the_metrics_say_whether_it_is_ready),
-		cmocka_unit_test(refuses_other_paths_and_methods),
+		cmocka_unit_test(shows_readiness_in_the_metrics),
+		cmocka_unit_test(rejects_other_paths_and_methods),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

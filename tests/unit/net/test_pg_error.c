@@ -2,12 +2,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 
 #include "lib/net/pg_error.h"
 
-static void tells_conflicts_from_refused_data(void **state)
+static void distinguishes_conflicts_from_rejected_data(void **state)
 {
 	(void)state;
 	static const char *const conflicts[] = { "23505", "23503", "23P01", "40001", "40P01" };
@@ -15,36 +15,36 @@ static void tells_conflicts_from_refused_data(void **state)
 	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(pg_error_of_sqlstate(conflicts[i]), ERR_CONFLICT);
 		assert_int_equal(pg_error_of_sqlstate(refusals[i]), ERR_INVALID);
-		assert_false(pg_error_spoils_connection(conflicts[i]));
-		assert_false(pg_error_spoils_connection(refusals[i]));
+		assert_false(pg_error_breaks_connection(conflicts[i]));
+		assert_false(pg_error_breaks_connection(refusals[i]));
 	}
 }
 
-static void calls_a_server_that_goes_away_unavailable(void **state)
+static void maps_a_server_that_shuts_down_to_unavailable(void **state)
 {
 	(void)state;
 	static const char *const gone[] = { "08006", "57P01", "57P02", "57P03", "25P03", "25006", "28P01" };
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
 		assert_int_equal(pg_error_of_sqlstate(gone[i]), ERR_UNAVAILABLE);
-		assert_true(pg_error_spoils_connection(gone[i]));
+		assert_true(pg_error_breaks_connection(gone[i]));
 	}
 }
 
-static void keeps_a_connection_whose_statement_took_too_long(void **state)
+static void keeps_a_connection_after_a_statement_timeout(void **state)
 {
 	(void)state;
 	assert_int_equal(pg_error_of_sqlstate("57014"), ERR_LIMIT);
-	assert_false(pg_error_spoils_connection("57014"));
+	assert_false(pg_error_breaks_connection("57014"));
 }
 
-static void takes_no_answer_for_a_broken_connection(void **state)
+static void maps_a_missing_sqlstate_to_a_broken_connection(void **state)
 {
 	(void)state;
 	assert_int_equal(pg_error_of_sqlstate(NULL), ERR_UNAVAILABLE);
-	assert_true(pg_error_spoils_connection(NULL));
+	assert_true(pg_error_breaks_connection(NULL));
 }
 
-static void calls_everything_else_a_bug(void **state)
+static void maps_everything_else_to_an_internal_error(void **state)
 {
 	(void)state;
 	static const char *const bugs[] = { "42601", "42P01", "25P02", "XX000", "" };
@@ -55,11 +55,11 @@ static void calls_everything_else_a_bug(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_conflicts_from_refused_data),
-		cmocka_unit_test(calls_a_server_that_goes_away_unavailable),
-		cmocka_unit_test(keeps_a_connection_whose_statement_took_too_long),
-		cmocka_unit_test(takes_no_answer_for_a_broken_connection),
-		cmocka_unit_test(calls_everything_else_a_bug),
+		cmocka_unit_test(distinguishes_conflicts_from_rejected_data),
+		cmocka_unit_test(maps_a_server_that_shuts_down_to_unavailable),
+		cmocka_unit_test(keeps_a_connection_after_a_statement_timeout),
+		cmocka_unit_test(maps_a_missing_sqlstate_to_a_broken_connection),
+		cmocka_unit_test(maps_everything_else_to_an_internal_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <string.h>
 
 #include "lib/net/pg_params.h"
 
-static void keeps_the_order_in_which_parameters_were_added(void **state)
+static void keeps_parameters_in_order(void **state)
 {
 	(void)state;
 	struct pg_params p = { 0 };
@@ -27,7 +27,7 @@ static void keeps_the_order_in_which_parameters_were_added(void **state)
 	assert_string_equal(p.values[5], "2026-11-20");
 }
 
-static void sends_bytes_as_they_are(void **state)
+static void sends_bytes_in_binary_format(void **state)
 {
 	(void)state;
 	struct pg_params p = { 0 };
@@ -38,7 +38,7 @@ static void sends_bytes_as_they_are(void **state)
 	assert_memory_equal(p.values[0], bytes, sizeof(bytes));
 }
 
-static void reads_no_time_and_no_bytes_as_null(void **state)
+static void maps_missing_values_to_null(void **state)
 {
 	(void)state;
 	struct pg_params p = { 0 };
@@ -48,7 +48,7 @@ static void reads_no_time_and_no_bytes_as_null(void **state)
 	assert_null(p.values[1]);
 }
 
-static void remembers_that_there_were_too_many(void **state)
+static void remembers_too_many_parameters(void **state)
 {
 	(void)state;
 	struct pg_params p = { 0 };
@@ -64,10 +64,10 @@ static void remembers_that_there_were_too_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_the_order_in_which_parameters_were_added),
-		cmocka_unit_test(sends_bytes_as_they_are),
-		cmocka_unit_test(reads_no_time_and_no_bytes_as_null),
-		cmocka_unit_test(remembers_that_there_were_too_many),
+		cmocka_unit_test(keeps_parameters_in_order),
+		cmocka_unit_test(sends_bytes_in_binary_format),
+		cmocka_unit_test(maps_missing_values_to_null),
+		cmocka_unit_test(remembers_too_many_parameters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/net/redis_url.h"
 
-static void reads_every_part(void **state)
+static void parses_every_part(void **state)
 {
 	(void)state;
 	struct redis_url url;
@@ -21,7 +21,7 @@ static void reads_every_part(void **state)
 	assert_int_equal(url.db, 15);
 }
 
-static void fills_in_what_is_left_out(void **state)
+static void uses_defaults_for_missing_parts(void **state)
 {
 	(void)state;
 	struct redis_url url;
@@ -35,7 +35,7 @@ static void fills_in_what_is_left_out(void **state)
 	assert_string_equal(url.password, "secret");
 }
 
-static void reads_an_ipv6_host_in_brackets(void **state)
+static void parses_an_ipv6_host_in_brackets(void **state)
 {
 	(void)state;
 	struct redis_url url;
@@ -56,7 +56,7 @@ static void splits_at_the_last_at_sign(void **state)
 	assert_string_equal(url.host, "host");
 }
 
-static void refuses_what_is_not_of_that_form(void **state)
+static void rejects_malformed_urls(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = {
@@ -93,7 +93,7 @@ static void refuses_what_is_not_of_that_form(void **state)
 	}
 }
 
-static void refuses_parts_that_are_too_long(void **state)
+static void rejects_parts_that_are_too_long(void **state)
 {
 	(void)state;
 	struct redis_url url;
@@ -111,12 +111,12 @@ static void refuses_parts_that_are_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_every_part),
-		cmocka_unit_test(fills_in_what_is_left_out),
-		cmocka_unit_test(reads_an_ipv6_host_in_brackets),
+		cmocka_unit_test(parses_every_part),
+		cmocka_unit_test(uses_defaults_for_missing_parts),
+		cmocka_unit_test(parses_an_ipv6_host_in_brackets),
 		cmocka_unit_test(splits_at_the_last_at_sign),
-		cmocka_unit_test(refuses_what_is_not_of_that_form),
-		cmocka_unit_test(refuses_parts_that_are_too_long),
+		cmocka_unit_test(rejects_malformed_urls),
+		cmocka_unit_test(rejects_parts_that_are_too_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 
 #include "lib/net/sql_column.h"
@@ -17,7 +17,10 @@ static void assert_bytes(struct sql_column *column, const char *bytes, size_t le
 	sql_column_clear(column);
 }
 
-/* What array_recv of PostgreSQL reads: one dimension, no NULL, the type, the length, the lower bound 1. */
+/*
+ * The format of PostgreSQL's array_recv: one dimension, no NULL, the type, the length, the lower
+ * bound 1.
+ */
 #define HEADER(type, length) "\0\0\0\1\0\0\0\0" type "\0\0\0" length "\0\0\0\1"
 
 static void writes_an_empty_array(void **state)
@@ -47,7 +50,7 @@ static void writes_numbers_in_their_width(void **state)
 	             44);
 }
 
-static void writes_texts_bytes_and_truth(void **state)
+static void writes_texts_and_bytes(void **state)
 {
 	(void)state;
 	struct sql_column c;
@@ -58,10 +61,6 @@ static void writes_texts_bytes_and_truth(void **state)
 	sql_column_init(&c, SQL_COLUMN_BYTES, 100);
 	sql_column_add_bytes(&c, "\0\1", 2);
 	assert_bytes(&c, HEADER("\0\0\0\x11", "\1") "\0\0\0\2\0\1", 26);
-	sql_column_init(&c, SQL_COLUMN_BOOL, 100);
-	sql_column_add_bool(&c, true);
-	sql_column_add_bool(&c, false);
-	assert_bytes(&c, HEADER("\0\0\0\x10", "\2") "\0\0\0\1\1\0\0\0\1\0", 30);
 }
 
 static void counts_time_from_the_year_2000(void **state)
@@ -76,7 +75,7 @@ static void counts_time_from_the_year_2000(void **state)
 	assert_bytes(&c, HEADER("\0\0\4\xa0", "\1") "\0\0\0\10\0\0\0\0\0\0\0\1", 32);
 }
 
-static void begins_anew_after_a_reset(void **state)
+static void starts_empty_after_a_reset(void **state)
 {
 	(void)state;
 	struct sql_column c;
@@ -86,7 +85,7 @@ static void begins_anew_after_a_reset(void **state)
 	assert_bytes(&c, HEADER("\0\0\0\x19", "\0"), 20);
 }
 
-static void is_refused_beyond_its_bound(void **state)
+static void rejects_more_than_its_maximum(void **state)
 {
 	(void)state;
 	struct sql_column c;
@@ -102,8 +101,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_an_empty_array),        cmocka_unit_test(writes_numbers_in_their_width),
-		cmocka_unit_test(writes_texts_bytes_and_truth), cmocka_unit_test(counts_time_from_the_year_2000),
-		cmocka_unit_test(begins_anew_after_a_reset),    cmocka_unit_test(is_refused_beyond_its_bound),
+		cmocka_unit_test(writes_texts_and_bytes), cmocka_unit_test(counts_time_from_the_year_2000),
+		cmocka_unit_test(starts_empty_after_a_reset),    cmocka_unit_test(rejects_more_than_its_maximum),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

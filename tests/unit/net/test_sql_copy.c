@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the four above. */
+/* cmocka.h needs the four headers above. */
 #include <cmocka.h>
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define SIGNATURE "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
 
-static void writes_rows_as_the_binary_format_wants_them(void **state)
+static void writes_rows_in_the_binary_format(void **state)
 {
 	(void)state;
 	static const char expected[] = SIGNATURE "\0\5"
@@ -43,7 +43,7 @@ static void writes_rows_as_the_binary_format_wants_them(void **state)
 	sql_copy_clear(&copy);
 }
 
-static void refuses_more_than_it_was_made_for(void **state)
+static void rejects_more_than_its_maximum(void **state)
 {
 	(void)state;
 	struct sql_copy copy;
@@ -62,8 +62,8 @@ static void refuses_more_than_it_was_made_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_rows_as_the_binary_format_wants_them),
-		cmocka_unit_test(refuses_more_than_it_was_made_for),
+		cmocka_unit_test(writes_rows_in_the_binary_format),
+		cmocka_unit_test(rejects_more_than_its_maximum),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
