@@ -12,6 +12,7 @@
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/member.h"
 
+#define DETAIL_SIZE 128
 #define NO_LINK_ID INT64_C(-1)
 /*
  * From reading the request to the start of its last statement. The user's row can be locked
@@ -31,7 +32,7 @@ static const struct {
 	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, "You have reached your limit of new links in 24 hours." },
 	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL, "No free random slug was found. Please try again." },
 	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
-	[BULK_EXPIRED] = { 409, "state", "/slug", "the link has expired" },
+	[BULK_EXPIRED] = { 409, "state", "/slug", "belongs to an expired link" },
 };
 
 /* --- reading --- */
@@ -40,7 +41,7 @@ static void reject_item(const struct bulk_write *bulk, struct bulk_write_item *i
                         const struct http_problem_fields *wrong)
 {
 	item->outcome = BULK_INVALID;
-	item->problem = http_problem_new(400, "validation", "Some fields are not valid.",
+	item->problem = http_problem_new(400, "validation", "The item has invalid fields.",
 	                                 http_exchange_request_id(bulk->request->exchange), wrong);
 }
 
@@ -211,12 +212,14 @@ static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_
 {
 	const struct request *r = bulk->request;
 	const char *pointer = outcomes[item->outcome].pointer, *detail = outcomes[item->outcome].detail;
+	char sentence[DETAIL_SIZE];
 	struct http_problem_fields fields = { 0 };
-	if (pointer)
+	if (pointer) {
 		http_problem_add_field(&fields, pointer, "%s", detail);
+		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
+	}
 	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,
-	                        pointer ? "The request conflicts with the current state." : detail,
-	                        http_exchange_request_id(r->exchange), &fields);
+	                        pointer ? sentence : detail, http_exchange_request_id(r->exchange), &fields);
 }
 
 static struct json *result_of(const struct bulk_write *bulk, size_t index, int64_t now_us)

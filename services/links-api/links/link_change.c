@@ -63,7 +63,9 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, en
 	if (edited.entry.state == LINK_STATE_EXPIRED && is_unexpired)
 		edited.entry.state = LINK_STATE_ACTIVE;
 	if (request->members & LINK_REQUEST_STATE && request->state == LINK_STATE_ACTIVE && !is_unexpired) {
-		*conflict = (struct link_change_conflict){ "/state", "the link has expired; set expires_at as well" };
+		*conflict =
+			(struct link_change_conflict){ "/state",
+			                               "cannot be ACTIVE after expires_at; set expires_at as well" };
 		return ERR_CONFLICT;
 	}
 	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {

@@ -48,7 +48,8 @@ static enum http_progress answer_error(struct request *r, const struct handled_l
 		return answer_not_found(r);
 	if (err == ERR_CONFLICT)
 		return answer_conflict(r, "state", s->conflict.pointer ? s->conflict.pointer : "",
-		                       s->conflict.detail ? s->conflict.detail : "was modified concurrently; retry");
+		                       s->conflict.detail ? s->conflict.detail
+		                                          : "the link was modified concurrently; retry");
 	return answer_failure(r, err);
 }
 

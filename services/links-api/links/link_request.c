@@ -31,7 +31,7 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 	else if (public_base_owns(r->base, &destination.host, destination.port))
 		http_problem_add_field(r->wrong, pointer, "must not point to this service");
 	else if (r->base->hosts && host_guard_judge(r->base->hosts, destination.url) != HOST_POLICY_GOOD)
-		http_problem_add_field(r->wrong, pointer, "must not point to a blocked host");
+		http_problem_add_field(r->wrong, pointer, "destination host is blocked");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
@@ -78,7 +78,8 @@ static void read_expires_at(const struct reading *r, const struct json *value, c
 		return;
 	int64_t at_us;
 	if (timestamp_parse(text, &at_us) != OK)
-		http_problem_add_field(r->wrong, pointer, "must be an RFC 3339 time like 2026-11-20T08:00:00.123Z");
+		http_problem_add_field(r->wrong, pointer,
+		                       "must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (at_us <= r->now_us)
 		http_problem_add_field(r->wrong, pointer, "must be in the future");
 	else

@@ -1,9 +1,10 @@
 /*
  * Pure. Validates the JSON bodies that create or change a link:
- *   create         {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?, tags?,
- *                  reuse?}
+ *   create         {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?,
+ *                  tags?, reuse?}
  *   create public  without a login: the same, without expires_at and reuse
- *   change         any of original_url, redirect_status, expires_at, expired_url, title, tags, state
+ *   change         any of original_url, redirect_status, expires_at, expired_url, title, tags and
+ *                  state
  * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H

@@ -18,11 +18,6 @@ struct page {
 	struct link_check *checks;
 };
 
-static struct page *page_new(void)
-{
-	return mem_zero(sizeof(struct page));
-}
-
 static void page_make_room(struct page *page)
 {
 	size_t room = (size_t)page->params.limit;
@@ -166,7 +161,7 @@ enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct page *page = page_new();
+	struct page *page = mem_zero(sizeof(*page));
 	enum http_progress progress = answer_query(r, page);
 	page_free(page);
 	return progress;

@@ -29,7 +29,7 @@ static enum err load_on(struct stats_request *stats, struct pg_conn *conn, const
 	if (!endpoint->has_no_link)
 		err = stats_request_find_link(stats, conn);
 	if (err == OK)
-		err = stats_request_find_freshness(stats, conn);
+		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
 	return err == OK ? endpoint->load(stats, conn, result) : err;
@@ -187,14 +187,15 @@ struct top_links {
 static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct top_links *top = result;
-	return statistics_query_top(conn, &stats->question, stats->r->user_id, (size_t)stats->params.limit, top->links,
-	                            &top->count);
+	return statistics_query_top(conn, &stats->question, stats->request->user_id, (size_t)stats->params.limit,
+	                            top->links, &top->count);
 }
 
 static struct json *render_top(const struct stats_request *stats, const void *result)
 {
 	const struct top_links *top = result;
-	return stats_json_of_top(&stats->question, top->links, top->count, &stats->r->api->base, &stats->freshness);
+	return stats_json_of_top(&stats->question, top->links, top->count, &stats->request->api->base,
+	                         &stats->freshness);
 }
 
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)

@@ -34,7 +34,7 @@ static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 {
 	enum err err = stats_request_find_link(stats, conn);
 	if (err == OK)
-		err = stats_request_find_freshness(stats, conn);
+		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
 		err = statistics_query_log_since(conn, &stats->question.log_since_us);
 	if (err == OK)
@@ -95,7 +95,7 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 
 static enum http_progress answer_page(struct stats_request *stats, struct pg_conn *conn)
 {
-	struct request *r = stats->r;
+	struct request *r = stats->request;
 	struct visit_page_question question = page_of(stats);
 	struct pg_result *rows = NULL;
 	enum err err = visit_page_read(conn, &question, &rows);
@@ -111,7 +111,7 @@ static enum http_progress answer_page(struct stats_request *stats, struct pg_con
 
 static enum err add_headers(struct stats_request *stats, enum format format)
 {
-	struct http_exchange *x = stats->r->exchange;
+	struct http_exchange *x = stats->request->exchange;
 	char value[HEADER_SIZE];
 	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"", stats->question.link_id,
 	         format == FORMAT_CSV ? "csv" : "ndjson");
@@ -134,7 +134,7 @@ static enum http_progress answer_busy(struct request *r)
 /* Reads the first chunk now, so that an early error becomes a proper error response. */
 static enum http_progress answer_export(struct stats_request *stats, enum format format)
 {
-	struct request *r = stats->r;
+	struct request *r = stats->request;
 	struct visit_page_question question = page_of(stats);
 	struct visit_export *export = NULL;
 	if (!stats->params.has_limit)
@@ -174,7 +174,7 @@ static enum err choose_format(const struct stats_request *stats, enum format *fo
 	if (stats->params.format != STATS_PARAMS_FORMAT_NONE)
 		chosen = (size_t)(stats->params.format - STATS_PARAMS_FORMAT_JSON);
 	else
-		err = media_type_choose(http_exchange_joined_header(stats->r->exchange, "Accept"), media_types,
+		err = media_type_choose(http_exchange_joined_header(stats->request->exchange, "Accept"), media_types,
 		                        FORMAT_COUNT, &chosen);
 	*format = (enum format)chosen;
 	return err;
