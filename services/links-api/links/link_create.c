@@ -18,7 +18,7 @@
 
 #define ANONYMOUS_WINDOW_S 3600
 
-/* One POST that creates a link. Fields below `link` are set by each try of the transaction. */
+/* One POST that creates a link. Each try of the transaction sets the fields from claim_token on. */
 struct creation {
 	struct request *request;
 	bool is_invalid; /* see invalid_fields; only a stored response can still succeed */

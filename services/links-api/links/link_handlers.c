@@ -59,7 +59,7 @@ static enum err read_statistics(struct pg_conn *conn, struct handled_link *s)
 	return err == OK ? link_check_store_get_many(conn, &s->link.entry.id, 1, &s->check) : err;
 }
 
-static enum err read_on(const struct request *r, struct pg_conn *conn, struct handled_link *s)
+static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
 	enum err err = link_store_get(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
@@ -78,7 +78,7 @@ static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn
 	if (err != OK || s->is_cached)
 		return err;
 	link_cache_reserve(r->api->cache, s->link.entry.slug, &s->place);
-	return read_on(r, conn, s);
+	return read_link(r, conn, s);
 }
 
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
@@ -90,7 +90,7 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
 		return answer_failure(r, err);
-	err = read_on(r, conn, &s);
+	err = read_link(r, conn, &s);
 	if (err == OK)
 		err = reread_if_uncached(r, conn, &s);
 	pg_pool_give(r->api->pg, conn);
@@ -161,7 +161,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	return err == OK ? read_statistics(conn, s) : err;
 }
 
-static enum err change_on(void *ctx, struct pg_conn *conn)
+static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	const struct change_context *c = ctx;
 	struct handled_link *s = c->link;
@@ -176,7 +176,7 @@ static enum err change_on(void *ctx, struct pg_conn *conn)
 static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct handled_link *s)
 {
 	struct change_context context = { r, rule, arg, s, rule == link_change_restore };
-	enum err err = pg_transaction_run(r->api->pg, change_on, &context);
+	enum err err = pg_transaction_run(r->api->pg, change_in_transaction, &context);
 	if (err == OK)
 		link_cache_update_link(r->api, &s->place, &s->link);
 	return err;

@@ -111,7 +111,7 @@ static enum err audit(const struct request *r, struct pg_conn *conn, const struc
 	return err;
 }
 
-static enum err change_on(void *ctx, struct pg_conn *conn)
+static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
 {
 	struct bulk_update *update = ctx;
 	const struct request *r = update->request;
@@ -163,7 +163,7 @@ static enum http_progress answer_error(struct request *r, const struct bulk_upda
 static enum http_progress change(struct request *r, struct bulk_update *update)
 {
 	update->links = mem_array(BULK_UPDATE_STORE_MAX, sizeof(*update->links));
-	enum err err = pg_transaction_run(r->api->pg, change_on, update);
+	enum err err = pg_transaction_run(r->api->pg, update_in_transaction, update);
 	if (err != OK)
 		return answer_error(r, update, err);
 	update_cache(r, update);

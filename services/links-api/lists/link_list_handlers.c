@@ -36,7 +36,7 @@ static void page_free(struct page *page)
 
 /* --- reading --- */
 
-static enum err read_list_on(struct pg_conn *conn, struct page *page)
+static enum err read_list(struct pg_conn *conn, struct page *page)
 {
 	struct link_list list;
 	enum err err = link_list_store_read(conn, &page->params, page->list.links, &list);
@@ -59,7 +59,7 @@ static void derive_next(struct page *page)
 	page->last = (struct link_cursor){ .key = last->created_at_us, .id = last->entry.id };
 }
 
-static enum err read_figures_on(struct pg_conn *conn, struct page *page)
+static enum err read_statistics(struct pg_conn *conn, struct page *page)
 {
 	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
@@ -88,9 +88,9 @@ static enum err read_page(const struct request *r, struct page *page)
 	if (err != OK)
 		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
 	if (!is_cached)
-		err = read_list_on(conn, page);
+		err = read_list(conn, page);
 	if (err == OK)
-		err = read_figures_on(conn, page);
+		err = read_statistics(conn, page);
 	pg_pool_give(r->api->pg, conn);
 	if (err == OK && !is_cached)
 		list_cache_put(r->api->lists, &slot, &page->list);

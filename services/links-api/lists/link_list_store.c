@@ -25,7 +25,7 @@
 #define COUNT_ROWS_MAX 64
 /* Sorting more matches by visits takes longer than a scan in that order. */
 #define RANKED_MAX 2000
-/* So many matches can be collected, counted and sorted within the time limit of a search, 50 ms. */
+/* So many matches can be collected, counted and sorted within the target for a search, 50 ms. */
 #define COLLECTED_MAX 5000
 /* A bounded scan reads at least, and at most, so many links. */
 #define SCANNED_MIN 5000

@@ -21,8 +21,8 @@ struct endpoint {
 };
 
 /* Reads as_of before the counts: they may include more than as_of promises, but never less. */
-static enum err load_on(struct stats_request *stats, struct pg_conn *conn, const struct endpoint *endpoint,
-                        void *result)
+static enum err load_with(struct stats_request *stats, struct pg_conn *conn, const struct endpoint *endpoint,
+                          void *result)
 {
 	enum err err = OK;
 	stats->needs_log = stats->needs_log || endpoint->needs_log;
@@ -42,7 +42,7 @@ static enum err load(struct stats_request *stats, struct request *r, const struc
 	if (err == OK)
 		err = pg_pool_take(r->api->pg, &conn);
 	if (err == OK)
-		err = load_on(stats, conn, endpoint, result);
+		err = load_with(stats, conn, endpoint, result);
 	pg_pool_give(r->api->pg, conn);
 	return err;
 }

@@ -91,7 +91,7 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 	return OK;
 }
 
-enum http_piece visit_export_source(void *state, struct strbuf *out)
+enum http_piece visit_export_body_reader(void *state, struct strbuf *out)
 {
 	struct visit_export *export = state;
 	bool is_last = false;

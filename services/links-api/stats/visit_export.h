@@ -28,6 +28,6 @@ void visit_export_free(void *export);
 enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out, bool *is_last) MUST_CHECK;
 
 /* The same as a callback for http_exchange_set_source. export: a struct visit_export. */
-enum http_piece visit_export_source(void *export, struct strbuf *out);
+enum http_piece visit_export_body_reader(void *export, struct strbuf *out);
 
 #endif

@@ -157,7 +157,7 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 		                                            : media_types[format],
 		                       chunk.data, chunk.len);
 		if (!is_last)
-			http_exchange_set_source(r->exchange, visit_export_source, export);
+			http_exchange_set_source(r->exchange, visit_export_body_reader, export);
 	}
 	strbuf_clear(&chunk);
 	return err == OK ? HTTP_ANSWERED : stats_request_answer_error(stats, err);
