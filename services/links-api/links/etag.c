@@ -9,8 +9,8 @@ void etag_format(int64_t version, char out[static ETAG_SIZE])
 	snprintf(out, ETAG_SIZE, "\"v%" PRId64 "\"", version);
 }
 
-/* Whether a list has the tag, or is "*". */
-static bool has_tag(const char *list, const char *wanted, bool weak_counts)
+/* Returns true if the list contains the tag or "*". */
+static bool has_tag(const char *list, const char *wanted, bool allow_weak)
 {
 	size_t wanted_len = strlen(wanted);
 	while (*list) {
@@ -20,7 +20,7 @@ static bool has_tag(const char *list, const char *wanted, bool weak_counts)
 		size_t tag_len = len;
 		while (tag_len > 0 && (tag[tag_len - 1] == ' ' || tag[tag_len - 1] == '\t'))
 			tag_len--;
-		if (weak_counts && tag_len > 2 && memcmp(tag, "W/", 2) == 0) {
+		if (allow_weak && tag_len > 2 && memcmp(tag, "W/", 2) == 0) {
 			tag += 2;
 			tag_len -= 2;
 		}

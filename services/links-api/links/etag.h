@@ -9,16 +9,19 @@
 
 #define ETAG_SIZE 32
 
-/* With its quotes. */
+/* Writes the tag with its quotes. */
 void etag_format(int64_t version, char out[static ETAG_SIZE]);
 
 /*
- * Whether an If-Match header lets a change of this version pass: "*", or a list with its tag. Weak and malformed tags
- * match nothing. NULL: there is no such header, everything passes.
+ * Returns true if an If-Match header allows a change of this version: "*", or a list that contains
+ * its tag. Weak and malformed tags match nothing. A NULL header allows every change.
  */
 bool etag_if_match(const char *header, int64_t version);
 
-/* Whether an If-None-Match header lets an answer with this tag (with its quotes) go out whole; weak tags count. */
+/*
+ * Returns true if an If-None-Match header requires the full response, false if 304 is enough. etag
+ * includes its quotes. Weak tags match, too. A NULL header requires the full response.
+ */
 bool etag_if_none_match(const char *header, const char *etag);
 
 #endif

@@ -8,9 +8,9 @@
 #include "lib/base/mem.h"
 #include "services/links-api/answer.h"
 
-#define OWNED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + IDEMPOTENCY_KEY_MAX + 32)
+#define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + IDEMPOTENCY_KEY_MAX + 32)
 
-static bool is_key(const char *text)
+static bool is_valid_key(const char *text)
 {
 	size_t len = strlen(text);
 	for (size_t i = 0; i < len; i++) {
@@ -20,62 +20,64 @@ static bool is_key(const char *text)
 	return len >= 1 && len <= IDEMPOTENCY_KEY_MAX;
 }
 
-/* Whose key it is, and the key. */
-static void own_key(const struct request *r, const char *key, char out[static OWNED_KEY_SIZE])
+/* Two users, or two networks, may use the same key for different requests. */
+static void scope_key(const struct request *r, const char *key, char out[static SCOPED_KEY_SIZE])
 {
 	char network[CLIENT_IP_NETWORK_SIZE] = "";
 	if (r->user_id == 0)
 		request_network(r, network);
-	snprintf(out, OWNED_KEY_SIZE, "%" PRId64 " %s\n%s", r->user_id, network, key);
+	snprintf(out, SCOPED_KEY_SIZE, "%" PRId64 " %s\n%s", r->user_id, network, key);
 }
 
-/* With the route and not the path: /api/urls is another name of /api/links. */
+/* Hashes the route instead of the path: /api/urls is an alias of /api/links. */
 static void hash_request(const struct request *r, uint8_t out[static DIGEST_SIZE])
 {
 	size_t body_len;
 	const char *body = http_exchange_body(r->exchange, &body_len);
-	uint8_t of_body[DIGEST_SIZE];
-	digest_sha256(body, body_len, of_body);
+	uint8_t body_hash[DIGEST_SIZE];
+	digest_sha256(body, body_len, body_hash);
 	const char *route = r->match.route->pattern;
-	digest_hmac_sha256(of_body, sizeof(of_body), route, strlen(route), out);
+	digest_hmac_sha256(body_hash, sizeof(body_hash), route, strlen(route), out);
 }
 
 enum err idempotency_read(struct request *r, struct idempotency *out)
 {
-	static const char for_storing[] = "waymark idempotency key", for_sealing[] = "waymark idempotency answer";
+	static const char lookup_label[] = "waymark idempotency key";
+	static const char encryption_label[] = "waymark idempotency answer";
 	const char *header = http_exchange_joined_header(r->exchange, "Idempotency-Key");
-	*out = (struct idempotency){ .is_asked_for = header != NULL };
+	*out = (struct idempotency){ .has_key = header != NULL };
 	if (!header)
 		return OK;
-	if (!is_key(header))
+	if (!is_valid_key(header))
 		return ERR_INVALID;
-	char key[IDEMPOTENCY_KEY_MAX + 1]; /* asking for another header ends the first */
-	char owned[OWNED_KEY_SIZE];
+	char key[IDEMPOTENCY_KEY_MAX + 1]; /* a copy: reading another header invalidates header */
+	char scoped[SCOPED_KEY_SIZE];
 	snprintf(key, sizeof(key), "%s", header);
-	own_key(r, key, owned);
-	digest_hmac_sha256(for_storing, strlen(for_storing), owned, strlen(owned), out->key_hash);
-	digest_hmac_sha256(for_sealing, strlen(for_sealing), owned, strlen(owned), out->seal_key);
+	scope_key(r, key, scoped);
+	digest_hmac_sha256(lookup_label, strlen(lookup_label), scoped, strlen(scoped), out->key_hash);
+	digest_hmac_sha256(encryption_label, strlen(encryption_label), scoped, strlen(scoped), out->response_key);
 	hash_request(r, out->request_hash);
 	return OK;
 }
 
-static enum err open_answer(const struct idempotency *i, const struct idempotency_row *row, struct kept_answer *answer)
+static enum err decrypt(const struct idempotency *i, const struct idempotency_row *row,
+                        struct stored_response *response)
 {
-	char *packed = mem_zero(row->answer_len);
-	enum err err = seal_open(i->seal_key, row->answer, row->answer_len, packed);
+	char *packed = mem_zero(row->response_len);
+	enum err err = seal_open(i->response_key, row->response, row->response_len, packed);
 	if (err == OK)
-		err = kept_answer_unpack(packed, row->answer_len - SEAL_OVERHEAD, answer);
+		err = stored_response_unpack(packed, row->response_len - SEAL_OVERHEAD, response);
 	free(packed);
 	return err == OK ? OK : ERR_INTERNAL;
 }
 
 enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn, enum idempotency_state *state,
-                           struct kept_answer *answer, struct idempotency_row *row)
+                           struct stored_response *response, struct idempotency_row *row)
 {
 	*state = IDEMPOTENCY_NEW;
-	if (!i->is_asked_for)
+	if (!i->has_key)
 		return OK;
-	enum err err = idempotency_store_take(conn, i->key_hash, row);
+	enum err err = idempotency_store_acquire(conn, i->key_hash, row);
 	if (err == ERR_NOT_FOUND)
 		return OK;
 	if (err == ERR_LIMIT) {
@@ -84,24 +86,24 @@ enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn, en
 	}
 	if (err != OK)
 		return err;
-	*state = digest_equal(row->request_hash, i->request_hash) ? IDEMPOTENCY_DONE : IDEMPOTENCY_REUSED;
-	return *state == IDEMPOTENCY_DONE ? open_answer(i, row, answer) : OK;
+	*state = digest_equal(row->request_hash, i->request_hash) ? IDEMPOTENCY_REPLAY : IDEMPOTENCY_MISMATCH;
+	return *state == IDEMPOTENCY_REPLAY ? decrypt(i, row, response) : OK;
 }
 
-enum err idempotency_keep(const struct idempotency *i, struct pg_conn *conn, const struct kept_answer *answer,
+enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, const struct stored_response *response,
                           char (*slugs)[SLUG_SIZE], size_t slug_count)
 {
-	if (!i->is_asked_for)
+	if (!i->has_key)
 		return OK;
 	struct strbuf packed;
-	kept_answer_pack(answer, &packed);
+	stored_response_pack(response, &packed);
 	struct idempotency_row row = { .slugs = slugs, .slug_count = slug_count };
 	memcpy(row.request_hash, i->request_hash, DIGEST_SIZE);
-	row.answer_len = packed.len + SEAL_OVERHEAD;
-	row.answer = mem_zero(row.answer_len);
-	seal_close(i->seal_key, packed.data, packed.len, row.answer);
-	enum err err = idempotency_store_keep(conn, i->key_hash, &row);
-	free(row.answer);
+	row.response_len = packed.len + SEAL_OVERHEAD;
+	row.response = mem_zero(row.response_len);
+	seal_close(i->response_key, packed.data, packed.len, row.response);
+	enum err err = idempotency_store_save(conn, i->key_hash, &row);
+	free(row.response);
 	strbuf_clear(&packed);
 	return err;
 }
@@ -111,12 +113,13 @@ enum http_progress idempotency_answer_bad_key(struct request *r)
 	return answer_problem(r, 400, "idempotency-key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
 }
 
-enum http_progress idempotency_answer_refused(struct request *r, enum idempotency_state state)
+enum http_progress idempotency_answer_conflict(struct request *r, enum idempotency_state state)
 {
-	if (state == IDEMPOTENCY_REUSED)
-		return answer_problem(r, 422, "idempotency-key-reused",
-		                      "This Idempotency-Key came with another path or body before.");
+	if (state == IDEMPOTENCY_MISMATCH)
+		return answer_problem(
+			r, 422, "idempotency-key-reused",
+			"This Idempotency-Key was already used with a different path or body. Use a new key.");
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
 	return answer_problem(r, 409, "idempotency-key-in-flight",
-	                      "The request with this Idempotency-Key is still being done.");
+	                      "A request with this Idempotency-Key is still in progress. Retry later.");
 }

@@ -1,11 +1,16 @@
 /*
- * One thread at a time, as its request. POSTs that are done once, however often they are sent: those with an
- * Idempotency-Key (draft-ietf-httpapi-idempotency-key-header; 1 to 255 visible ASCII characters). What is kept, for 24
- * hours, is the answer to what was done; who was refused may try again with the same key. A key belongs to the user, or
- * without a login to the network that it came from.
+ * One thread at a time, as its request. A POST with an Idempotency-Key takes effect once, however
+ * often it is sent (draft-ietf-httpapi-idempotency-key-header; 1 to 255 visible ASCII characters).
  *
- * The answer is written in the transaction of what it tells of: there is no time between the two at which a crash could
- * leave one without the other, and a key whose first sender died is free at once.
+ * The response to a successful request is stored for 24 hours and replayed to repeats. A request
+ * that failed stores nothing: it can be retried with the same key. A key belongs to the user, or
+ * without a login to the client's network.
+ *
+ * The response is stored in the same transaction as the change that it describes. A crash therefore
+ * cannot leave one without the other, and it releases the key at once.
+ *
+ * The table holds neither keys nor responses in the clear: a response can contain claim tokens.
+ * Keys are stored as HMACs. Responses are encrypted with a key derived from the Idempotency-Key.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_H
@@ -15,41 +20,46 @@
 #include "lib/base/digest.h"
 #include "lib/base/seal.h"
 #include "services/links-api/links/idempotency_store.h"
-#include "services/links-api/links/kept_answer.h"
+#include "services/links-api/links/stored_response.h"
 #include "services/links-api/request.h"
 
 #define IDEMPOTENCY_KEY_MAX 255
 
 struct idempotency {
-	bool is_asked_for; /* the request has a key */
+	bool has_key; /* the request has an Idempotency-Key */
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
-	uint8_t seal_key[SEAL_KEY_SIZE]; /* of the answer: not to be had from what is stored */
+	uint8_t response_key[SEAL_KEY_SIZE]; /* encrypts the response; cannot be derived from stored data */
 };
 
-/* ERR_INVALID: there is a key, and it is none. */
+/* Reads the header. ERR_INVALID: the key is malformed. Without the header: OK, has_key is false. */
 enum err idempotency_read(struct request *r, struct idempotency *out) MUST_CHECK;
 
 enum idempotency_state {
-	IDEMPOTENCY_NEW,       /* do it, and keep the answer */
-	IDEMPOTENCY_DONE,      /* the kept answer is there */
-	IDEMPOTENCY_REUSED,    /* the key came with another request */
-	IDEMPOTENCY_IN_FLIGHT, /* that request is being done */
+	IDEMPOTENCY_NEW,       /* first request with this key, or no key: execute it */
+	IDEMPOTENCY_REPLAY,    /* already executed: a stored response exists */
+	IDEMPOTENCY_MISMATCH,  /* the key was used with a different path or body */
+	IDEMPOTENCY_IN_FLIGHT, /* another transaction is executing the request */
 };
 
 /*
- * First thing in the transaction. IDEMPOTENCY_DONE: *answer is the kept one, and *row says which links it tells of;
- * clear it.
+ * Call first in the transaction. With IDEMPOTENCY_REPLAY, *response is the stored one and *row
+ * lists the links that it describes; clear row with idempotency_store_clear. Errors of
+ * idempotency_store_acquire; ERR_INTERNAL also: the stored response cannot be decrypted.
  */
 enum err idempotency_begin(const struct idempotency *i, struct pg_conn *conn, enum idempotency_state *state,
-                           struct kept_answer *answer, struct idempotency_row *row) MUST_CHECK;
+                           struct stored_response *response, struct idempotency_row *row) MUST_CHECK;
 
-/* Last thing before the commit. slugs: of the links that the answer tells of. */
-enum err idempotency_keep(const struct idempotency *i, struct pg_conn *conn, const struct kept_answer *answer,
+/*
+ * Call last before the commit. slugs: the links that the response describes. Does nothing without a
+ * key.
+ */
+enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, const struct stored_response *response,
                           char (*slugs)[SLUG_SIZE], size_t slug_count) MUST_CHECK;
 
-/* 400, 409 with Retry-After, 422. */
+/* Answers 400: the key is malformed. */
 enum http_progress idempotency_answer_bad_key(struct request *r);
-enum http_progress idempotency_answer_refused(struct request *r, enum idempotency_state state);
+/* Answers 409 with Retry-After for IDEMPOTENCY_IN_FLIGHT, 422 for IDEMPOTENCY_MISMATCH. */
+enum http_progress idempotency_answer_conflict(struct request *r, enum idempotency_state state);
 
 #endif

@@ -7,18 +7,21 @@
 #include "lib/base/mem.h"
 #include "lib/net/sql_column.h"
 
-/* Of a sql_column: its own bytes, and those of each value. */
+/* Bytes of a sql_column: a fixed header, and a length before each value. */
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
 
 void idempotency_store_clear(struct idempotency_row *row)
 {
-	free(row->answer);
+	free(row->response);
 	free(row->slugs);
 	*row = (struct idempotency_row){ 0 };
 }
 
-/* By a lock and not by a row that is not committed yet: who comes second shall not wait. */
+/*
+ * An advisory lock instead of an uncommitted row: the second request fails at once, without
+ * waiting.
+ */
 static enum err lock(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE])
 {
 	int64_t number;
@@ -36,25 +39,25 @@ static enum err lock(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_
 static void read_row(const struct pg_result *rows, struct idempotency_row *out)
 {
 	pg_result_bytes(rows, 0, 0, out->request_hash, DIGEST_SIZE);
-	out->answer_len = pg_result_bytes(rows, 0, 1, NULL, 0);
-	out->answer = mem_zero(out->answer_len);
-	pg_result_bytes(rows, 0, 1, out->answer, out->answer_len);
+	out->response_len = pg_result_bytes(rows, 0, 1, NULL, 0);
+	out->response = mem_zero(out->response_len);
+	pg_result_bytes(rows, 0, 1, out->response, out->response_len);
 }
 
-/* The first row has the answer, and each one a slug. */
+/* One row per slug. Only the first one carries the response. */
 static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE], struct idempotency_row *out)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_bytes(&params, key_hash, DIGEST_SIZE);
-	pg_params_int(&params, IDEMPOTENCY_STORE_KEEP_S);
-	enum err err =
-		pg_conn_query(conn,
-	                      "SELECT request_hash, CASE WHEN COALESCE(place, 1) = 1 THEN answer END, slug "
-	                      "FROM idempotency_keys LEFT JOIN unnest(slugs) WITH ORDINALITY AS told (slug, place) "
-	                      "ON true WHERE key_hash = $1 "
-	                      "AND created_at > clock_timestamp() - $2::bigint * interval '1 second' ORDER BY place",
-	                      &params, &rows);
+	pg_params_int(&params, IDEMPOTENCY_STORE_TTL_S);
+	enum err err = pg_conn_query(
+		conn,
+		"SELECT request_hash, CASE WHEN COALESCE(place, 1) = 1 THEN answer END, slug "
+		"FROM idempotency_keys LEFT JOIN unnest(slugs) WITH ORDINALITY AS described (slug, place) "
+		"ON true WHERE key_hash = $1 "
+		"AND created_at > clock_timestamp() - $2::bigint * interval '1 second' ORDER BY place",
+		&params, &rows);
 	size_t count = pg_result_count(rows);
 	if (err == OK && count == 0)
 		err = ERR_NOT_FOUND;
@@ -68,8 +71,8 @@ static enum err read(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_
 	return err;
 }
 
-enum err idempotency_store_take(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                                struct idempotency_row *out)
+enum err idempotency_store_acquire(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+                                   struct idempotency_row *out)
 {
 	struct idempotency_row row = { 0 };
 	enum err err = lock(conn, key_hash);
@@ -80,7 +83,7 @@ enum err idempotency_store_take(struct pg_conn *conn, const uint8_t key_hash[sta
 	return err;
 }
 
-enum err idempotency_store_keep(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
                                 const struct idempotency_row *row)
 {
 	struct pg_params params = { 0 };
@@ -90,7 +93,7 @@ enum err idempotency_store_keep(struct pg_conn *conn, const uint8_t key_hash[sta
 		sql_column_add_text(&slugs, row->slugs[i]);
 	pg_params_bytes(&params, key_hash, DIGEST_SIZE);
 	pg_params_bytes(&params, row->request_hash, DIGEST_SIZE);
-	pg_params_bytes(&params, row->answer, row->answer_len);
+	pg_params_bytes(&params, row->response, row->response_len);
 	enum err err = sql_column_param(&slugs, &params);
 	if (err == OK)
 		err = pg_conn_query(conn,

@@ -1,6 +1,7 @@
 /*
- * One thread at a time per connection. Answers to requests that are done once: the table idempotency_keys. Everything
- * happens in the transaction that does what the request asks for. Errors of pg_conn_query pass through.
+ * One thread at a time per connection. Stored responses of idempotent requests: the table
+ * idempotency_keys. Call everything in the transaction that executes the request. Errors of
+ * pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENCY_STORE_H
@@ -13,27 +14,30 @@
 #include "lib/links/slug.h"
 #include "lib/net/pg_conn.h"
 
-#define IDEMPOTENCY_STORE_KEEP_S 86400
+#define IDEMPOTENCY_STORE_TTL_S 86400
 
 struct idempotency_row {
 	uint8_t request_hash[DIGEST_SIZE];
-	void *answer; /* owned */
-	size_t answer_len;
-	char (*slugs)[SLUG_SIZE]; /* owned: which links it tells of */
+	void *response; /* owned; encrypted */
+	size_t response_len;
+	char (*slugs)[SLUG_SIZE]; /* owned: the links that the response describes */
 	size_t slug_count;
 };
 
 void idempotency_store_clear(struct idempotency_row *row);
 
 /*
- * Takes the key until the end of the transaction. ERR_LIMIT: another transaction has it. OK: *out is what was kept in
- * the last 24 hours. ERR_NOT_FOUND: nothing was.
+ * Locks the key until the transaction ends. OK: *out is the response stored in the last 24 hours;
+ * clear it. ERR_NOT_FOUND: nothing is stored, but the key is locked. ERR_LIMIT: another transaction
+ * holds the key.
  */
-enum err idempotency_store_take(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
-                                struct idempotency_row *out) MUST_CHECK;
+enum err idempotency_store_acquire(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+                                   struct idempotency_row *out) MUST_CHECK;
 
-/* After idempotency_store_take; the row is borrowed. In the place of an older one. */
-enum err idempotency_store_keep(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
+/*
+ * Call after idempotency_store_acquire. Borrows the row. Replaces an expired row of the same key.
+ */
+enum err idempotency_store_save(struct pg_conn *conn, const uint8_t key_hash[static DIGEST_SIZE],
                                 const struct idempotency_row *row) MUST_CHECK;
 
 #endif

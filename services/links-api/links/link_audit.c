@@ -27,7 +27,7 @@ enum err link_audit_add(const struct request *r, struct pg_conn *conn, enum link
 	return err;
 }
 
-enum err link_audit_add_many(const struct request *r, struct pg_conn *conn, enum link_change change,
+enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum link_change change,
                              const int64_t *link_ids, size_t count)
 {
 	const struct audit_entry entry = {

@@ -4,119 +4,120 @@
 
 #include "lib/base/mem.h"
 #include "services/links-api/answer.h"
-#include "services/links-api/links/link_batch.h"
-#include "services/links-api/links/link_telling.h"
-#include "services/links-api/links/link_writing.h"
+#include "services/links-api/links/bulk_write.h"
+#include "services/links-api/links/idempotent_transaction.h"
+#include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/member.h"
 
-/* One request. */
-struct bulk {
-	struct request *request;
-	struct link_batch *batch;
-};
-
-static const struct json *items_of(const struct json *body, size_t most, struct http_problem_fields *wrong)
+static const struct json *items_of(const struct json *body, size_t max, struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "links" };
 	member_refuse_unknown(body, names, 1, wrong);
 	const struct json *items = json_get(body, "links");
 	size_t count = items && json_type(items) == JSON_ARRAY ? json_count(items) : 0;
-	if (count < 1 || count > most)
-		http_problem_add_field(wrong, "/links", "must be an array of 1 to %zu objects", most);
+	if (count < 1 || count > max)
+		http_problem_add_field(wrong, "/links", "must be an array of 1 to %zu objects", max);
 	return items;
 }
 
-/* NULL: the request has been answered. */
-static struct link_batch *read_batch(struct request *r, enum link_batch_kind kind, size_t most)
+/* NULL: the body is invalid, and the request has been answered. */
+static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind, size_t max)
 {
 	struct json *body = request_read_body(r);
 	if (!body)
 		return NULL;
-	struct link_batch *batch = NULL;
+	struct bulk_write *bulk = NULL;
 	struct http_problem_fields wrong = { 0 };
-	const struct json *items = items_of(body, most, &wrong);
+	const struct json *items = items_of(body, max, &wrong);
 	if (wrong.count == 0)
-		batch = link_batch_new(r, kind, items);
+		bulk = bulk_write_new(r, kind, items);
 	else
 		answer_wrong_fields(r, &wrong);
 	json_free(body);
-	return batch;
+	return bulk;
 }
 
-static enum err write(void *ctx, struct pg_conn *conn, struct kept_answer *answer)
+static enum err execute(struct bulk_write *bulk, struct idempotent_transaction *tx)
 {
-	const struct bulk *bulk = ctx;
-	enum err err = link_batch_write(bulk->batch, conn);
+	enum err err = bulk_write_run(bulk, tx->conn);
 	if (err != OK)
 		return err;
 	struct json *body = json_new_object();
-	json_set(body, "results", link_batch_results(bulk->batch));
-	return kept_answer_set(answer, 200, body);
-}
-
-static char (*slugs_of(void *ctx, size_t *count))[SLUG_SIZE]
-{
-	const struct bulk *bulk = ctx;
-	return link_batch_slugs(bulk->batch, count);
-}
-
-static void tell(void *ctx)
-{
-	const struct bulk *bulk = ctx;
+	json_set(body, "results", bulk_write_results(bulk));
+	err = stored_response_set(&tx->response, 200, body);
+	if (err != OK)
+		return err;
 	size_t count = 0;
-	char(*slugs)[SLUG_SIZE] = link_batch_slugs(bulk->batch, &count);
+	char(*slugs)[SLUG_SIZE] = bulk_write_slugs(bulk, &count);
+	err = idempotent_transaction_save(tx, slugs, count);
+	free(slugs);
+	return err;
+}
+
+static void publish(const struct request *r, const struct bulk_write *bulk)
+{
+	size_t count = 0;
+	char(*slugs)[SLUG_SIZE] = bulk_write_slugs(bulk, &count);
 	const char **names = mem_array(count, sizeof(*names));
 	for (size_t i = 0; i < count; i++)
 		names[i] = slugs[i];
-	link_telling_finish_many(bulk->request->api, bulk->request->user_id, names, count);
+	link_cache_update_bulk(r->api, r->user_id, names, count);
 	free(names);
 	free(slugs);
 }
 
-static void answer_refused(struct request *r, enum err err)
+static enum http_progress answer_error(struct request *r, enum err err)
 {
-	if (err == ERR_NOT_FOUND)
-		answer_login_needed(r, REQUEST_LOGIN_BAD);
-	else
-		answer_failure(r, err);
+	return err == ERR_NOT_FOUND ? answer_login_needed(r, REQUEST_LOGIN_BAD) : answer_failure(r, err);
 }
 
-static void run(struct bulk *bulk)
+/* Begin, execute, commit; then publish to Redis before the client hears of it. */
+static enum http_progress run(struct request *r, struct bulk_write *bulk)
 {
-	static const struct link_writing_steps steps = { write, slugs_of, NULL, tell };
-	struct request *r = bulk->request;
-	struct link_writing writing;
-	if (link_writing_init(&writing, r, &steps, bulk) != OK)
-		return;
-	enum link_writing_end end = link_writing_run(&writing);
-	if (end == LINK_WRITING_WRITTEN) {
-		const struct link_quota *quota = link_batch_quota(bulk->batch);
-		answer_add_limit(r, &quota->rule, &quota->state);
-		kept_answer_send(r, &writing.answer);
-	} else if (end == LINK_WRITING_REFUSED) {
-		answer_refused(r, writing.err);
-	}
-	link_writing_clear(&writing);
-}
-
-static enum http_progress handle(struct request *r, enum link_batch_kind kind, size_t most)
-{
-	struct bulk bulk = { .request = r, .batch = read_batch(r, kind, most) };
-	if (!bulk.batch)
+	struct idempotent_transaction tx;
+	enum http_progress progress;
+	enum err err;
+	if (idempotent_transaction_init(&tx, r) != OK)
 		return HTTP_ANSWERED;
-	run(&bulk);
-	link_batch_free(bulk.batch);
-	return HTTP_ANSWERED;
+	do {
+		err = idempotent_transaction_begin(&tx);
+		if (err == OK && tx.state == IDEMPOTENCY_NEW)
+			err = execute(bulk, &tx);
+		err = idempotent_transaction_end(&tx, err);
+	} while (idempotent_transaction_must_retry(&tx, err));
+
+	if (err != OK) {
+		progress = answer_error(r, err);
+	} else if (tx.state != IDEMPOTENCY_NEW) {
+		progress = idempotent_transaction_answer(&tx);
+	} else {
+		const struct link_quota *quota = bulk_write_quota(bulk);
+		publish(r, bulk);
+		answer_add_limit(r, &quota->rule, &quota->state);
+		progress = stored_response_send(r, &tx.response);
+	}
+	idempotent_transaction_clear(&tx);
+	return progress;
+}
+
+static enum http_progress handle(struct request *r, enum bulk_write_kind kind, size_t max)
+{
+	struct bulk_write *bulk = read_body(r, kind, max);
+	if (!bulk)
+		return HTTP_ANSWERED;
+	enum http_progress progress = run(r, bulk);
+	bulk_write_free(bulk);
+	return progress;
 }
 
 enum http_progress link_bulk_create(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return handle(ctx, LINK_BATCH_CREATE, LINK_BULK_MAX);
+	return handle(ctx, BULK_WRITE_CREATE, LINK_BULK_MAX);
 }
 
 enum http_progress link_bulk_sync(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return handle(ctx, LINK_BATCH_SYNC, LINK_BULK_SYNC_MAX);
+	return handle(ctx, BULK_WRITE_SYNC, LINK_BULK_SYNC_MAX);
 }

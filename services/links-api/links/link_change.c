@@ -22,23 +22,23 @@ static bool links_equal(const struct link *a, const struct link *b)
 	       tags_equal(&a->tags, &b->tags);
 }
 
-static void copy_members(const struct link_request *wish, struct link *link)
+static void apply_members(const struct link_request *request, struct link *link)
 {
 	struct link_entry *entry = &link->entry;
-	if (wish->members & LINK_REQUEST_ORIGINAL_URL)
-		memcpy(entry->original_url, wish->original_url, sizeof(entry->original_url));
-	if (wish->members & LINK_REQUEST_REDIRECT_STATUS)
-		entry->redirect_status = wish->redirect_status;
-	if (wish->members & LINK_REQUEST_EXPIRES_AT)
-		entry->expires_at_us = wish->expires_at_us;
-	if (wish->members & LINK_REQUEST_EXPIRED_URL)
-		memcpy(entry->expired_url, wish->expired_url, sizeof(entry->expired_url));
-	if (wish->members & LINK_REQUEST_TITLE)
-		memcpy(link->title, wish->title, sizeof(link->title));
-	if (wish->members & LINK_REQUEST_TAGS)
-		link->tags = wish->tags;
-	if (wish->members & LINK_REQUEST_STATE)
-		entry->state = wish->state;
+	if (request->members & LINK_REQUEST_ORIGINAL_URL)
+		memcpy(entry->original_url, request->original_url, sizeof(entry->original_url));
+	if (request->members & LINK_REQUEST_REDIRECT_STATUS)
+		entry->redirect_status = request->redirect_status;
+	if (request->members & LINK_REQUEST_EXPIRES_AT)
+		entry->expires_at_us = request->expires_at_us;
+	if (request->members & LINK_REQUEST_EXPIRED_URL)
+		memcpy(entry->expired_url, request->expired_url, sizeof(entry->expired_url));
+	if (request->members & LINK_REQUEST_TITLE)
+		memcpy(link->title, request->title, sizeof(link->title));
+	if (request->members & LINK_REQUEST_TAGS)
+		link->tags = request->tags;
+	if (request->members & LINK_REQUEST_STATE)
+		entry->state = request->state;
 }
 
 static enum link_change change_of(enum link_state before, enum link_state after)
@@ -51,23 +51,25 @@ static enum link_change change_of(enum link_state before, enum link_state after)
 }
 
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                          struct link_change_refusal *refusal)
+                          struct link_change_conflict *conflict)
 {
-	const struct link_request *wish = arg;
+	const struct link_request *request = arg;
 	if (link->entry.state == LINK_STATE_DELETED)
 		return ERR_NOT_FOUND;
 	struct link edited = *link;
-	copy_members(wish, &edited);
-	/* EXPIRED is written down by the janitor; a new time takes it back. */
-	bool has_time = edited.entry.expires_at_us == 0 || edited.entry.expires_at_us > now_us;
-	if (edited.entry.state == LINK_STATE_EXPIRED && has_time)
+	apply_members(request, &edited);
+	/* The janitor stores EXPIRED; a new expires_at reverts it. */
+	bool is_unexpired = edited.entry.expires_at_us == 0 || edited.entry.expires_at_us > now_us;
+	if (edited.entry.state == LINK_STATE_EXPIRED && is_unexpired)
 		edited.entry.state = LINK_STATE_ACTIVE;
-	if (wish->members & LINK_REQUEST_STATE && wish->state == LINK_STATE_ACTIVE && !has_time) {
-		*refusal = (struct link_change_refusal){ "/state", "the link has expired: set expires_at as well" };
+	if (request->members & LINK_REQUEST_STATE && request->state == LINK_STATE_ACTIVE && !is_unexpired) {
+		*conflict =
+			(struct link_change_conflict){ "/state",
+			                               "cannot be ACTIVE after expires_at; set expires_at as well" };
 		return ERR_CONFLICT;
 	}
 	if (edited.type == LINK_TYPE_TEMPORARY && edited.entry.expires_at_us == 0) {
-		*refusal = (struct link_change_refusal){ "/expires_at", "a TEMPORARY link has to expire" };
+		*conflict = (struct link_change_conflict){ "/expires_at", "is required for TEMPORARY links" };
 		return ERR_CONFLICT;
 	}
 	*change = links_equal(&edited, link) ? LINK_CHANGE_NOTHING : change_of(link->entry.state, edited.entry.state);
@@ -76,11 +78,11 @@ enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, en
 }
 
 enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                            struct link_change_refusal *refusal)
+                            struct link_change_conflict *conflict)
 {
 	(void)arg;
 	(void)now_us;
-	(void)refusal;
+	(void)conflict;
 	if (link->entry.state == LINK_STATE_DELETED)
 		return ERR_NOT_FOUND;
 	link->state_before_deletion = link->entry.state;
@@ -90,23 +92,23 @@ enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, 
 }
 
 enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                           struct link_change_refusal *refusal)
+                           struct link_change_conflict *conflict)
 {
 	(void)arg;
 	(void)now_us;
 	(void)link;
-	(void)refusal;
+	(void)conflict;
 	*change = LINK_CHANGE_PURGED;
 	return OK;
 }
 
 enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                             struct link_change_refusal *refusal)
+                             struct link_change_conflict *conflict)
 {
 	(void)arg;
 	(void)now_us;
 	if (link->entry.state != LINK_STATE_DELETED) {
-		*refusal = (struct link_change_refusal){ "", "the link is not deleted" };
+		*conflict = (struct link_change_conflict){ "", "the link is not deleted" };
 		return ERR_CONFLICT;
 	}
 	bool is_known = link->state_before_deletion != 0;

@@ -1,5 +1,6 @@
 /*
- * Pure. What a change does to a link that is there, and how it is recorded.
+ * Pure. The rules for changing an existing link: what each change does to it, and how it is
+ * recorded.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CHANGE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CHANGE_H
@@ -10,39 +11,42 @@
 #include "lib/links/link.h"
 #include "services/links-api/links/link_request.h"
 
-/* 0 beside the values of enum link_change: nothing is different. */
+/* Extends enum link_change: the link stays as it is. */
 #define LINK_CHANGE_NOTHING ((enum link_change)0)
 
 /*
- * A change's rule: edits link in place and says what to record. arg is the rule's own. ERR_NOT_FOUND: the rule does not
- * see such links. ERR_CONFLICT: the link's state rules the change out; refusal says why, as a sentence about a field.
+ * A rule edits link in place and sets what to record. arg belongs to the rule. ERR_NOT_FOUND: links
+ * in this state do not exist for the rule. ERR_CONFLICT: the link's state forbids the change;
+ * *conflict says why.
  */
-struct link_change_refusal {
-	const char *pointer;
-	const char *detail;
+struct link_change_conflict {
+	const char *pointer; /* JSON pointer of the field */
+	const char *detail;  /* completes a sentence about that field */
 };
 typedef enum err (*link_change_rule)(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                                     struct link_change_refusal *refusal);
+                                     struct link_change_conflict *conflict);
 
 /*
- * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when it gets a later (or
- * no) expires_at; "state": "ACTIVE" alone cannot bring it back. A TEMPORARY link, which administrators reach, keeps one.
+ * arg: a struct link_request of kind LINK_REQUEST_CHANGE. An expired link becomes ACTIVE again when
+ * it gets a later expires_at, or none; "state": "ACTIVE" alone is ERR_CONFLICT. A TEMPORARY link,
+ * which only administrators can change, must keep an expires_at.
  */
 enum err link_change_edit(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                          struct link_change_refusal *refusal) MUST_CHECK;
+                          struct link_change_conflict *conflict) MUST_CHECK;
 
 /* arg: NULL. */
 enum err link_change_delete(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                            struct link_change_refusal *refusal) MUST_CHECK;
+                            struct link_change_conflict *conflict) MUST_CHECK;
 
-/* arg: NULL. In whatever state the link is; link_store_purge carries it out. */
+/* arg: NULL. Accepts every state. Only names the change; link_store_purge removes the link. */
 enum err link_change_purge(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                           struct link_change_refusal *refusal) MUST_CHECK;
+                           struct link_change_conflict *conflict) MUST_CHECK;
 
 /*
- * arg: NULL. Only deleted links can be restored; they are as they were (and EXPIRED if their time is over meanwhile).
+ * arg: NULL. Restores a deleted link to its previous state; it shows as EXPIRED if it has expired
+ * since. ERR_CONFLICT: the link is not deleted.
  */
 enum err link_change_restore(const void *arg, int64_t now_us, struct link *link, enum link_change *change,
-                             struct link_change_refusal *refusal) MUST_CHECK;
+                             struct link_change_conflict *conflict) MUST_CHECK;
 
 #endif

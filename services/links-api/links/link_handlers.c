@@ -12,24 +12,24 @@
 #include "services/links-api/answer.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_cache_update.h"
 #include "services/links-api/links/link_change.h"
 #include "services/links-api/links/link_json.h"
-#include "services/links-api/links/link_telling.h"
 
 /* --- one link --- */
 
-/* A link under a handler's hands; about 10 KB. */
-struct subject {
+/* The link of a request, and what is read with it. About 10 KB. */
+struct handled_link {
 	struct link link;
 	struct statistics statistics;
 	struct link_check check;
-	struct link_change_refusal refusal;
+	struct link_change_conflict conflict;
 	bool is_stale;                       /* If-Match names another version */
-	bool is_told;                        /* nothing older is believed where visitors are answered from */
-	struct link_cache_reservation place; /* in Redis, from before the commit */
+	bool is_cached;                      /* Redis has this version, or is known to be invalid */
+	struct link_cache_reservation place; /* in Redis, reserved before the commit */
 };
 
-static enum http_progress answer_link(struct request *r, const struct subject *s)
+static enum http_progress answer_link(struct request *r, const struct handled_link *s)
 {
 	char etag[ETAG_SIZE];
 	etag_format(s->link.entry.version, etag);
@@ -40,89 +40,91 @@ static enum http_progress answer_link(struct request *r, const struct subject *s
 	return answer_json(r, 200, answer);
 }
 
-static enum http_progress answer_refused(struct request *r, const struct subject *s, enum err err)
+static enum http_progress answer_error(struct request *r, const struct handled_link *s, enum err err)
 {
 	if (s->is_stale)
-		return answer_problem(r, 412, "stale", "The link has changed since: its ETag is another one now.");
+		return answer_problem(r, 412, "stale", "The link was modified. Fetch it and retry with the new ETag.");
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
 	if (err == ERR_CONFLICT)
-		return answer_conflict(r, "state", s->refusal.pointer ? s->refusal.pointer : "",
-		                       s->refusal.detail ? s->refusal.detail : "it was changed at the same time");
+		return answer_conflict(r, "state", s->conflict.pointer ? s->conflict.pointer : "",
+		                       s->conflict.detail ? s->conflict.detail
+		                                          : "the link was modified concurrently; retry");
 	return answer_failure(r, err);
 }
 
-/* What is known of the link beside what it is. */
-static enum err read_figures_on(struct pg_conn *conn, struct subject *s)
+static enum err read_statistics(struct pg_conn *conn, struct handled_link *s)
 {
 	enum err err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
 	return err == OK ? link_check_store_get_many(conn, &s->link.entry.id, 1, &s->check) : err;
 }
 
-static enum err read_on(const struct request *r, struct pg_conn *conn, struct subject *s)
+static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
 	enum err err = link_store_get(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
-	return err == OK ? read_figures_on(conn, s) : err;
+	return err == OK ? read_statistics(conn, s) : err;
 }
 
 /*
- * What is shown is as good as acknowledged: a change whose writer was killed between its commit and its telling is told
- * before anybody hears of it. The place has to be reserved before the link is read.
+ * A response that shows a change also acknowledges it. If the process that wrote the change was
+ * killed before it updated Redis, this GET does so first. The place in Redis must be reserved
+ * before the link is read.
  */
-static enum err read_to_tell_on(const struct request *r, struct pg_conn *conn, struct subject *s)
+static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
-	enum err err = outbox_is_told(conn, s->link.entry.slug, &s->is_told);
-	if (err != OK || s->is_told)
+	enum err err = outbox_is_told(conn, s->link.entry.slug, &s->is_cached);
+	if (err != OK || s->is_cached)
 		return err;
 	link_cache_reserve(r->api->cache, s->link.entry.slug, &s->place);
-	return read_on(r, conn, s);
+	return read_link(r, conn, s);
 }
 
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct subject s = { 0 };
+	struct handled_link s = { 0 };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
 		return answer_failure(r, err);
-	err = read_on(r, conn, &s);
+	err = read_link(r, conn, &s);
 	if (err == OK)
-		err = read_to_tell_on(r, conn, &s);
+		err = reread_if_uncached(r, conn, &s);
 	pg_pool_give(r->api->pg, conn);
-	if (err == OK && !s.is_told)
-		link_telling_finish(r->api, &s.place, &s.link);
-	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
+	if (err == OK && !s.is_cached)
+		link_cache_update_link(r->api, &s.place, &s.link);
+	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
 }
 
 /* --- changes --- */
 
-static enum err write_down(const struct request *r, struct pg_conn *conn, enum link_change change, struct subject *s)
+static enum err write_change(const struct request *r, struct pg_conn *conn, enum link_change change,
+                             struct handled_link *s)
 {
 	enum err err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
 	                                            : link_store_write(conn, &s->link, change);
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 
-struct errand {
+struct change_context {
 	const struct request *request;
 	link_change_rule rule;
 	const void *arg; /* of rule */
-	struct subject *subject;
-	bool needs_owner; /* who must not be about to be deleted with all of his links */
+	struct handled_link *link;
+	bool needs_owner; /* the owner must not be deleted at the same time */
 };
 
 /*
- * Before the link, as whoever ends an account locks them. A link that nobody owns has none: he cannot be deleted. The
- * owner of a DELETED link stays the same.
+ * Locks the owner before the link, in the same order as the deletion of an account. A link without
+ * an owner needs no lock. The owner of a DELETED link cannot change in between.
  */
-static enum err lock_owner(const struct errand *e, struct pg_conn *conn)
+static enum err lock_owner(const struct change_context *c, struct pg_conn *conn)
 {
-	const struct request *r = e->request;
-	struct subject *s = e->subject;
+	const struct request *r = c->request;
+	struct handled_link *s = c->link;
 	int64_t owner_id = r->user_id;
 	enum err err = OK;
 	if (request_is_admin(r)) {
@@ -134,66 +136,66 @@ static enum err lock_owner(const struct errand *e, struct pg_conn *conn)
 	err = user_store_lock(conn, owner_id);
 	if (err != ERR_NOT_FOUND)
 		return err;
-	s->refusal = (struct link_change_refusal){ "", "its owner's account is deleted" };
+	s->conflict = (struct link_change_conflict){ "", "the owner's account is deleted" };
 	return ERR_CONFLICT;
 }
 
-static enum err write_if_changed(const struct errand *e, struct pg_conn *conn)
+static enum err write_if_changed(const struct change_context *c, struct pg_conn *conn)
 {
-	const struct request *r = e->request;
-	struct subject *s = e->subject;
+	const struct request *r = c->request;
+	struct handled_link *s = c->link;
 	const char *if_match = http_exchange_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
 	enum err err = link_store_lock(conn, request_id_of_path(r), request_owner(r), &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
-	err = e->rule(e->arg, request_now_us(r), &s->link, &change, &s->refusal);
+	err = c->rule(c->arg, request_now_us(r), &s->link, &change, &s->conflict);
 	if (err == ERR_NOT_FOUND)
 		return err;
 	s->is_stale = !etag_if_match(if_match, version);
 	if (s->is_stale)
 		return ERR_CONFLICT;
 	if (err == OK && change != LINK_CHANGE_NOTHING)
-		err = write_down(r, conn, change, s);
-	return err == OK ? read_figures_on(conn, s) : err;
+		err = write_change(r, conn, change, s);
+	return err == OK ? read_statistics(conn, s) : err;
 }
 
-static enum err change_on(void *ctx, struct pg_conn *conn)
+static enum err change_in_transaction(void *ctx, struct pg_conn *conn)
 {
-	const struct errand *e = ctx;
-	struct subject *s = e->subject;
-	enum err err = e->needs_owner ? lock_owner(e, conn) : OK;
+	const struct change_context *c = ctx;
+	struct handled_link *s = c->link;
+	enum err err = c->needs_owner ? lock_owner(c, conn) : OK;
 	if (err == OK)
-		err = write_if_changed(e, conn);
+		err = write_if_changed(c, conn);
 	if (err == OK)
-		link_cache_reserve_for_change(e->request->api->cache, s->link.entry.slug, &s->place);
+		link_cache_reserve_for_change(c->request->api->cache, s->link.entry.slug, &s->place);
 	return err;
 }
 
-static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct subject *s)
+static enum err change(const struct request *r, link_change_rule rule, const void *arg, struct handled_link *s)
 {
-	struct errand errand = { r, rule, arg, s, rule == link_change_restore };
-	enum err err = pg_transaction_run(r->api->pg, change_on, &errand);
+	struct change_context context = { r, rule, arg, s, rule == link_change_restore };
+	enum err err = pg_transaction_run(r->api->pg, change_in_transaction, &context);
 	if (err == OK)
-		link_telling_finish(r->api, &s->place, &s->link);
+		link_cache_update_link(r->api, &s->place, &s->link);
 	return err;
 }
 
-/* NULL: the request has been answered. */
-static struct link_request *read_wish(struct request *r)
+/* NULL: the body is invalid, and the request has been answered. */
+static struct link_request *read_changes(struct request *r)
 {
 	struct json *body = request_read_body(r);
 	if (!body)
 		return NULL;
-	struct link_request *wish = mem_zero(sizeof(*wish));
+	struct link_request *changes = mem_zero(sizeof(*changes));
 	struct http_problem_fields wrong = { 0 };
-	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), wish, &wrong);
+	enum err err = link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), changes, &wrong);
 	json_free(body);
 	if (err == OK)
-		return wish;
+		return changes;
 	answer_wrong_fields(r, &wrong);
-	free(wish);
+	free(changes);
 	return NULL;
 }
 
@@ -201,16 +203,16 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct subject s = { 0 };
-	struct link_request *wish = read_wish(r);
-	if (!wish)
+	struct handled_link s = { 0 };
+	struct link_request *changes = read_changes(r);
+	if (!changes)
 		return HTTP_ANSWERED;
-	enum err err = change(r, link_change_edit, wish, &s);
-	free(wish);
-	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
+	enum err err = change(r, link_change_edit, changes, &s);
+	free(changes);
+	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
 }
 
-/* ERR_INVALID: there is another parameter, or hard is not what it can be. */
+/* ERR_INVALID: hard is neither true nor false or a duplicate, or there is another parameter. */
 static enum err read_hard(const char *query, bool *hard)
 {
 	char name[8], value[8];
@@ -228,29 +230,29 @@ static enum err read_hard(const char *query, bool *hard)
 	return ERR_INVALID;
 }
 
-static enum http_progress answer_wrong_hard(struct request *r)
+static enum http_progress answer_invalid_hard(struct request *r)
 {
 	struct http_problem_fields wrong = { 0 };
-	http_problem_add_field(&wrong, "/hard", "is the only query parameter here, once, and true or false");
+	http_problem_add_field(&wrong, "/hard", "must be true or false, given once, with no other query parameter");
 	return answer_wrong_fields(r, &wrong);
 }
 
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
-	struct subject s = { 0 };
+	struct handled_link s = { 0 };
 	bool hard;
 	if (read_hard(http_exchange_query(x), &hard) != OK)
-		return answer_wrong_hard(r);
+		return answer_invalid_hard(r);
 	enum err err = change(r, hard ? link_change_purge : link_change_delete, NULL, &s);
-	return err == OK ? answer_nothing(r) : answer_refused(r, &s, err);
+	return err == OK ? answer_nothing(r) : answer_error(r, &s, err);
 }
 
 enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct subject s = { 0 };
+	struct handled_link s = { 0 };
 	enum err err = change(r, link_change_restore, NULL, &s);
-	return err == OK ? answer_link(r, &s) : answer_refused(r, &s, err);
+	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
 }

@@ -1,7 +1,7 @@
 /*
- * Pure. A link as its owner sees it: {id, slug, short_url, original_url, link_type, state, redirect_status, expires_at,
- * expired_url, title, tags, version, visit_count, bot_count, last_visited_at, destination_status, last_checked_at,
- * created_at, updated_at}.
+ * Pure. A link as JSON for its owner: {id, slug, short_url, original_url, link_type, state,
+ * redirect_status, expires_at, expired_url, title, tags, version, visit_count, bot_count,
+ * last_visited_at, destination_status, last_checked_at, created_at, updated_at}.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_JSON_H
@@ -14,7 +14,7 @@
 #include "lib/net/json.h"
 #include "services/links-api/destinations/public_base.h"
 
-/* The link alone; the caller owns it. state is the one at now_us. */
+/* state is computed for now_us. The caller owns the result. */
 struct json *link_json_new(const struct link *link, const struct statistics *statistics, const struct link_check *check,
                            const struct public_base *base, int64_t now_us);
 

@@ -4,20 +4,23 @@
 #include "services/links-api/links/link_quota_store.h"
 
 #define WINDOW_S 86400
-/* A use counts until the step that it was made in has left the window. */
-#define COUNTED_S (WINDOW_S + LINK_QUOTA_STORE_STEP_S)
+/* A creation counts until its whole interval has left the window. */
+#define COUNTED_S (WINDOW_S + LINK_QUOTA_STORE_INTERVAL_S)
 
 static struct rate_limit_rule rule_of(int64_t max)
 {
 	return (struct rate_limit_rule){
 		.name = "links",
-		.detail = "You have created as many links as you may in 24 hours.",
+		.detail = "You have reached your limit of new links in 24 hours.",
 		.max = max,
 		.window_s = COUNTED_S,
 	};
 }
 
-/* Who may have no limit is asked without a lock first: creations of one user need not wait for each other then. */
+/*
+ * Without a default limit, the first read takes no lock: creations by a user without a limit do not
+ * wait for each other.
+ */
 static enum err read_max(const struct request *r, struct pg_conn *conn, bool must_lock, int64_t *max)
 {
 	const int64_t fallback = r->api->config->links_per_day;
@@ -44,7 +47,7 @@ enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool mus
 		err = link_quota_store_count(conn, r->user_id, now_us - WINDOW_S * CLOCK_US_PER_S, &used, &oldest_us);
 	if (err != OK)
 		return err;
-	int64_t begin_us = oldest_us ? oldest_us + LINK_QUOTA_STORE_STEP_S * CLOCK_US_PER_S : now_us;
+	int64_t begin_us = oldest_us ? oldest_us + LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S : now_us;
 	out->rule = rule_of(max);
 	out->state.left = max > used ? max - used : 0;
 	out->state.reset_s = (begin_us - now_us) / CLOCK_US_PER_S + WINDOW_S;

@@ -1,7 +1,8 @@
 /*
- * One thread at a time, as its request. How many links a user may still create: LINKS_PER_DAY in 24 hours, or his own
- * number, which an administrator sets. Counted in steps of five minutes (link_quota_store.h), never to the user's
- * advantage.
+ * One thread at a time, as its request. The quota of links that a user may create in 24 hours:
+ * LINKS_PER_DAY, or a limit that an administrator sets for the user. Creations are counted in
+ * intervals of five minutes (link_quota_store.h), rounded so that a user never gets more than the
+ * limit.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_QUOTA_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_QUOTA_H
@@ -13,19 +14,20 @@
 #include "services/links-api/request.h"
 
 struct link_quota {
-	struct rate_limit_rule rule; /* max 0: no limit */
+	struct rate_limit_rule rule; /* max 0 = no limit */
 	struct rate_limit_state state;
 };
 
 /*
- * In the transaction that creates links, before they are: what the caller has left. With a limit his account stays
- * locked until the end, so that two requests cannot both be the last one; must_lock: in any case. ERR_NOT_FOUND: the
- * account is gone.
+ * Reads what the caller has left. Call in the transaction that creates links, before they are
+ * created. With a limit, the user's row stays locked until the transaction ends, so that two
+ * requests cannot both use the last link; must_lock locks it in any case. ERR_NOT_FOUND: the
+ * account no longer exists.
  */
 enum err link_quota_read(const struct request *r, struct pg_conn *conn, bool must_lock,
                          struct link_quota *out) MUST_CHECK;
 
-/* In the same transaction: so many links were created. At most state.left, if there is a limit. */
+/* Counts created links, in the same transaction. With a limit, links must not exceed state.left. */
 enum err link_quota_use(const struct request *r, struct pg_conn *conn, struct link_quota *quota,
                         int64_t links) MUST_CHECK;
 

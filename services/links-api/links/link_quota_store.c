@@ -2,11 +2,11 @@
 
 #include "lib/base/clock.h"
 
-#define STEP_US (LINK_QUOTA_STORE_STEP_S * CLOCK_US_PER_S)
+#define INTERVAL_US (LINK_QUOTA_STORE_INTERVAL_S * CLOCK_US_PER_S)
 
-static int64_t step_of(int64_t time_us)
+static int64_t interval_start(int64_t time_us)
 {
-	return time_us - time_us % STEP_US;
+	return time_us - time_us % INTERVAL_US;
 }
 
 enum err link_quota_store_count(struct pg_conn *conn, int64_t user_id, int64_t after_us, int64_t *links,
@@ -14,7 +14,7 @@ enum err link_quota_store_count(struct pg_conn *conn, int64_t user_id, int64_t a
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, user_id);
-	pg_params_time(&params, step_of(after_us));
+	pg_params_time(&params, interval_start(after_us));
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(
 		conn,
@@ -32,7 +32,7 @@ enum err link_quota_store_add(struct pg_conn *conn, int64_t user_id, int64_t now
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, user_id);
-	pg_params_time(&params, step_of(now_us));
+	pg_params_time(&params, interval_start(now_us));
 	pg_params_int(&params, links);
 	return pg_conn_query(conn,
 	                     "INSERT INTO link_quota_uses AS q (user_id, since, links) VALUES ($1, $2, $3) "

@@ -11,7 +11,6 @@
 
 #define DEFAULT_REDIRECT_STATUS 302
 
-/* One object being read. */
 struct reading {
 	const struct public_base *base;
 	int64_t now_us;
@@ -30,9 +29,9 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 	if (destination_parse(text, strlen(text), &destination, &reason) != OK)
 		http_problem_add_field(r->wrong, pointer, "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
-		http_problem_add_field(r->wrong, pointer, "points at this service itself");
+		http_problem_add_field(r->wrong, pointer, "must not point to this service");
 	else if (r->base->hosts && host_guard_judge(r->base->hosts, destination.url) != HOST_POLICY_GOOD)
-		http_problem_add_field(r->wrong, pointer, "points at a host that links may not lead to");
+		http_problem_add_field(r->wrong, pointer, "destination host is blocked");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
 }
@@ -79,7 +78,8 @@ static void read_expires_at(const struct reading *r, const struct json *value, c
 		return;
 	int64_t at_us;
 	if (timestamp_parse(text, &at_us) != OK)
-		http_problem_add_field(r->wrong, pointer, "must be an RFC 3339 time like 2026-11-20T08:00:00.123Z");
+		http_problem_add_field(r->wrong, pointer,
+		                       "must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (at_us <= r->now_us)
 		http_problem_add_field(r->wrong, pointer, "must be in the future");
 	else
@@ -105,7 +105,7 @@ static void read_tag(const struct reading *r, const struct json *value, size_t i
 	struct link_tags *tags = &r->out->tags;
 	for (size_t i = 0; i < tags->count; i++) {
 		if (strcmp(tags->tag[i], tag) == 0) {
-			http_problem_add_field(r->wrong, pointer, "is there twice");
+			http_problem_add_field(r->wrong, pointer, "duplicate");
 			return;
 		}
 	}
@@ -148,20 +148,21 @@ static void read_reuse(const struct reading *r, const struct json *value, const 
 static const struct {
 	const char *name;
 	enum link_request_member member;
-	unsigned kinds; /* that may have it */
+	unsigned kinds; /* request kinds that allow it */
 	void (*read)(const struct reading *r, const struct json *value, const char *pointer);
-	const char *refusal; /* for the other kinds */
+	const char *detail; /* the error for other kinds */
 } members[] = {
 	{ "original_url", LINK_REQUEST_ORIGINAL_URL, CREATE | CHANGE, read_original_url, NULL },
 	{ "slug", LINK_REQUEST_SLUG, CREATE, read_slug, "cannot be changed" },
 	{ "redirect_status", LINK_REQUEST_REDIRECT_STATUS, CREATE | CHANGE, read_redirect_status, NULL },
 	{ "expires_at", LINK_REQUEST_EXPIRES_AT, LINK_REQUEST_CREATE | CHANGE, read_expires_at,
-	  "cannot be chosen without a login" },
+	  "cannot be set without a login" },
 	{ "expired_url", LINK_REQUEST_EXPIRED_URL, CREATE | CHANGE, read_expired_url, NULL },
 	{ "title", LINK_REQUEST_TITLE, CREATE | CHANGE, read_title, NULL },
 	{ "tags", LINK_REQUEST_TAGS, CREATE | CHANGE, read_tags, NULL },
-	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be chosen for a new link" },
-	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse, "is for new links of your own" },
+	{ "state", LINK_REQUEST_STATE, CHANGE, read_state, "cannot be set on a new link" },
+	{ "reuse", LINK_REQUEST_REUSE, LINK_REQUEST_CREATE, read_reuse,
+	  "is only allowed when you create a link with a login" },
 };
 #define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
 
@@ -177,11 +178,11 @@ static void read_member(const struct reading *r, enum link_request_kind kind, co
 			r->out->members |= members[i].member;
 			members[i].read(r, value, pointer);
 		} else {
-			http_problem_add_field(r->wrong, pointer, "%s", members[i].refusal);
+			http_problem_add_field(r->wrong, pointer, "%s", members[i].detail);
 		}
 		return;
 	}
-	http_problem_add_field(r->wrong, pointer, "is unknown here");
+	http_problem_add_field(r->wrong, pointer, "unknown field");
 }
 
 enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,

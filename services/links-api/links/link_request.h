@@ -1,9 +1,11 @@
 /*
- * Pure. What callers send to make or change a link, checked:
- *   {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?, tags?, reuse?}     to create one
- *   the same without expires_at and reuse                                                 without a login
- *   any of original_url, redirect_status, expires_at, expired_url, title, tags, state     to change one
- * URLs come out in their normal form (destination.h).
+ * Pure. Validates the JSON bodies that create or change a link:
+ *   create         {original_url, slug?, redirect_status?, expires_at?, expired_url?, title?,
+ *                  tags?, reuse?}
+ *   create public  without a login: the same, without expires_at and reuse
+ *   change         any of original_url, redirect_status, expires_at, expired_url, title, tags and
+ *                  state
+ * URLs are normalized (destination.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_REQUEST_H
@@ -24,7 +26,7 @@ enum link_request_kind {
 	LINK_REQUEST_CHANGE = 4,
 };
 
-/* Which members were there. */
+/* The members that the body contains. */
 enum link_request_member {
 	LINK_REQUEST_ORIGINAL_URL = 1,
 	LINK_REQUEST_SLUG = 2,
@@ -38,7 +40,7 @@ enum link_request_member {
 };
 
 struct link_request {
-	unsigned members; /* of enum link_request_member */
+	unsigned members; /* bits of enum link_request_member */
 	char original_url[LINK_URL_SIZE];
 	char slug[SLUG_SIZE];
 	uint16_t redirect_status;
@@ -47,17 +49,18 @@ struct link_request {
 	char title[LINK_TITLE_SIZE];
 	struct link_tags tags;
 	enum link_state state; /* ACTIVE or DISABLED */
-	bool reuse;            /* the caller's own ACTIVE link to the same destination will do */
+	bool reuse;            /* return the caller's ACTIVE link to the same destination, if there is one */
 };
 
 /*
- * ERR_INVALID: wrong lists every wrong member: unknown, of the wrong type, not allowed for this kind, reserved, too
- * long, in the past, … base: what a destination must not point at.
+ * ERR_INVALID: wrong lists every invalid member: unknown, of the wrong type, not allowed for this
+ * kind, reserved, too long, in the past and so on. base: the service's own address and the blocked
+ * hosts, which a destination must not point to.
  */
 enum err link_request_read(const struct json *object, enum link_request_kind kind, const struct public_base *base,
                            int64_t now_us, struct link_request *out, struct http_problem_fields *wrong) MUST_CHECK;
 
-/* What link_store needs to make it; slug NULL = a random one. Borrows from request. */
+/* The input of link_store_create. slug NULL = a random one. Borrows from request. */
 struct link_store_new link_request_new_link(const struct link_request *request, int64_t owner_id);
 
 #endif

@@ -3,40 +3,40 @@
 #include "lib/links/link_row.h"
 #include "lib/net/sql_column.h"
 
-/* Of a sql_column: its own bytes, and those of each value. */
+/* Bytes of a sql_column: a fixed header, and a length before each value. */
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
-/* The place in the array stands behind the link. */
+/* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
-/* Whether a link may be reused, and is the one that is wished for. */
+/* True for a link that can be reused for the requested URL. */
 #define FITS                                                                                                           \
-	"owner_id = $1 AND state = 'ACTIVE' AND original_url = wished_url "                                            \
+	"owner_id = $1 AND state = 'ACTIVE' AND original_url = wanted_url "                                            \
 	"AND (expires_at IS NULL OR expires_at > clock_timestamp()) "
 
 /*
- * By the index of destinations, or by that of slugs: the order of links alone would be walked through all of the
- * owner's.
+ * MATERIALIZED makes PostgreSQL use the index on destinations or the one on slugs. Otherwise it
+ * would scan all links of the owner in the order of created_at.
  */
 static const char find_sql[] =
 	"SELECT " LINK_ROW_COLUMNS ", place "
-	"FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS wish (wished_url, wished_slug, place) "
+	"FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS input (wanted_url, wanted_slug, place) "
 	"CROSS JOIN LATERAL (WITH same AS MATERIALIZED ("
-	"SELECT * FROM links WHERE wished_slug = '' "
-	"AND hashtextextended(original_url, 0) = hashtextextended(wished_url, 0) AND " FITS
-	"UNION ALL SELECT * FROM links WHERE wished_slug <> '' AND slug = wished_slug AND " FITS ") "
+	"SELECT * FROM links WHERE wanted_slug = '' "
+	"AND hashtextextended(original_url, 0) = hashtextextended(wanted_url, 0) AND " FITS
+	"UNION ALL SELECT * FROM links WHERE wanted_slug <> '' AND slug = wanted_slug AND " FITS ") "
 	"SELECT * FROM same ORDER BY created_at DESC, id DESC LIMIT 1) AS newest";
 
-static enum err take_rows(const struct pg_result *rows, struct link_reuse_store_wish *wishes, size_t count)
+static enum err read_rows(const struct pg_result *rows, struct link_reuse_store_lookup *lookups, size_t count)
 {
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
 		int64_t place = pg_result_int(rows, i, PLACE_COLUMN);
 		if (place < 1 || (size_t)place > count)
 			return ERR_INTERNAL;
-		enum err err = link_row_read(rows, i, wishes[place - 1].link);
+		enum err err = link_row_read(rows, i, lookups[place - 1].link);
 		if (err != OK)
 			return err;
-		wishes[place - 1].is_found = true;
+		lookups[place - 1].is_found = true;
 	}
 	return OK;
 }
@@ -52,7 +52,7 @@ static enum err find(struct pg_conn *conn, int64_t owner_id, struct sql_column *
 	return err == OK ? pg_conn_query(conn, find_sql, &params, rows) : err;
 }
 
-enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id, struct link_reuse_store_wish *wishes,
+enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id, struct link_reuse_store_lookup *lookups,
                                size_t count)
 {
 	struct pg_result *rows = NULL;
@@ -62,31 +62,31 @@ enum err link_reuse_store_find(struct pg_conn *conn, int64_t owner_id, struct li
 	sql_column_init(&urls, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + LINK_URL_SIZE));
 	sql_column_init(&slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
 	for (size_t i = 0; i < count; i++) {
-		wishes[i].is_found = false;
-		sql_column_add_text(&urls, wishes[i].original_url);
-		sql_column_add_text(&slugs, wishes[i].slug ? wishes[i].slug : "");
+		lookups[i].is_found = false;
+		sql_column_add_text(&urls, lookups[i].original_url);
+		sql_column_add_text(&slugs, lookups[i].slug ? lookups[i].slug : "");
 	}
 	enum err err = find(conn, owner_id, &urls, &slugs, &rows);
 	if (err == OK)
-		err = take_rows(rows, wishes, count);
+		err = read_rows(rows, lookups, count);
 	sql_column_clear(&urls);
 	sql_column_clear(&slugs);
 	pg_result_free(rows);
 	return err;
 }
 
-static enum err mark_taken(const struct pg_result *rows, size_t count, bool *is_taken)
+static enum err mark_used(const struct pg_result *rows, size_t count, bool *is_used)
 {
 	for (size_t i = 0; i < pg_result_count(rows); i++) {
 		int64_t place = pg_result_int(rows, i, 0);
 		if (place < 1 || (size_t)place > count)
 			return ERR_INTERNAL;
-		is_taken[place - 1] = true;
+		is_used[place - 1] = true;
 	}
 	return OK;
 }
 
-enum err link_reuse_store_find_taken(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_taken)
+enum err link_reuse_store_find_used(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_used)
 {
 	struct pg_result *rows = NULL;
 	struct pg_params params = { 0 };
@@ -95,18 +95,18 @@ enum err link_reuse_store_find_taken(struct pg_conn *conn, const char *const *sl
 		return count == 0 ? OK : ERR_LIMIT;
 	sql_column_init(&column, SQL_COLUMN_TEXT, COLUMN_HEADER + count * (COLUMN_LENGTH + SLUG_SIZE));
 	for (size_t i = 0; i < count; i++) {
-		is_taken[i] = false;
+		is_used[i] = false;
 		sql_column_add_text(&column, slugs[i]);
 	}
 	enum err err = sql_column_param(&column, &params);
 	if (err == OK)
 		err = pg_conn_query(conn,
-		                    "SELECT place FROM unnest($1::text[]) WITH ORDINALITY AS wish (wished, place) "
-		                    "WHERE EXISTS (SELECT FROM links WHERE slug = wished) "
-		                    "OR EXISTS (SELECT FROM link_tombstones WHERE slug = wished)",
+		                    "SELECT place FROM unnest($1::text[]) WITH ORDINALITY AS input (wanted, place) "
+		                    "WHERE EXISTS (SELECT FROM links WHERE slug = wanted) "
+		                    "OR EXISTS (SELECT FROM link_tombstones WHERE slug = wanted)",
 		                    &params, &rows);
 	if (err == OK)
-		err = mark_taken(rows, count, is_taken);
+		err = mark_used(rows, count, is_used);
 	sql_column_clear(&column);
 	pg_result_free(rows);
 	return err;

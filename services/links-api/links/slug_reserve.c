@@ -12,7 +12,7 @@
 typedef char word[SLUG_SIZE];
 
 struct slug_reserve {
-	word *words; /* in order */
+	word *words; /* sorted */
 	size_t count;
 };
 
@@ -24,7 +24,7 @@ static int by_word(const void *a, const void *b)
 enum err slug_reserve_new(const char *list, struct slug_reserve **out)
 {
 	struct slug_reserve *reserve = mem_zero(sizeof(*reserve));
-	/* Words have at least one letter and something between them. */
+	/* Each word has at least one character and a separator. */
 	reserve->words = mem_array(strlen(list) / 2 + 1, sizeof(word));
 	for (list += strspn(list, SEPARATORS); *list; list += strspn(list, SEPARATORS)) {
 		size_t len = strcspn(list, SEPARATORS);

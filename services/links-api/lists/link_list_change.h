@@ -1,5 +1,6 @@
 /*
- * HTTP handler; ctx is the struct request. One change of all links that a filter means, in one transaction.
+ * HTTP handler; ctx is the struct request. Applies one change to all links that a filter matches,
+ * in one transaction.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_CHANGE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_CHANGE_H
@@ -7,9 +8,10 @@
 #include "lib/net/http_server.h"
 
 /*
- * PATCH /api/links?filter=&owner= {original_url?, state?, tags?} → 200 {matched, changed}, 400, 403, 409, 422: more than
- * LINK_MANY_STORE_MAX links (nothing is changed). Links that are like that already are not changed, and neither are
- * expired ones by "state": "ACTIVE".
+ * PATCH /api/links?filter=&owner= {original_url?, state?, tags?} → 200 {matched, changed}, 400,
+ * 403, 409, 422. 422: the filter matches more than BULK_UPDATE_STORE_MAX links, and nothing is
+ * changed. A link that already has the new values counts as matched, but not as changed. So does an
+ * expired link that "state": "ACTIVE" alone cannot enable.
  */
 enum http_progress link_list_change_patch(void *ctx, struct http_exchange *x);
 

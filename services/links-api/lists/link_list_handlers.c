@@ -5,12 +5,12 @@
 #include "lib/base/mem.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/links/link_json.h"
+#include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
-#include "services/links-api/lists/link_query.h"
 
-/* What is asked for and what was found. */
+/* One request: its parameters and the page found. */
 struct page {
-	struct link_query query;
+	struct link_list_params params;
 	struct list_page list;
 	bool has_more;
 	struct link_cursor last; /* if has_more */
@@ -18,14 +18,9 @@ struct page {
 	struct link_check *checks;
 };
 
-static struct page *page_new(void)
-{
-	return mem_zero(sizeof(struct page));
-}
-
 static void page_make_room(struct page *page)
 {
-	size_t room = (size_t)page->query.limit;
+	size_t room = (size_t)page->params.limit;
 	list_page_init(&page->list, room);
 	page->statistics = mem_array(room, sizeof(*page->statistics));
 	page->checks = mem_array(room, sizeof(*page->checks));
@@ -41,10 +36,10 @@ static void page_free(struct page *page)
 
 /* --- reading --- */
 
-static enum err read_list_on(struct pg_conn *conn, struct page *page)
+static enum err read_list(struct pg_conn *conn, struct page *page)
 {
 	struct link_list list;
-	enum err err = link_list_store_read(conn, &page->query, page->list.links, &list);
+	enum err err = link_list_store_read(conn, &page->params, page->list.links, &list);
 	if (err != OK)
 		return err;
 	page->list.count = list.count;
@@ -54,51 +49,51 @@ static enum err read_list_on(struct pg_conn *conn, struct page *page)
 	return OK;
 }
 
-/* Of a page of Redis, which are plain ones: newest first, and the total is exact. */
-static void look_behind(struct page *page)
+/* Cached pages are default lists: newest first, with an exact total. */
+static void derive_next(struct page *page)
 {
-	page->has_more = page->list.total > page->query.page * page->query.limit && page->list.count > 0;
+	page->has_more = page->list.total > page->params.page * page->params.limit && page->list.count > 0;
 	if (!page->has_more)
 		return;
 	const struct link *last = &page->list.links[page->list.count - 1];
 	page->last = (struct link_cursor){ .key = last->created_at_us, .id = last->entry.id };
 }
 
-static enum err read_figures_on(struct pg_conn *conn, struct page *page)
+static enum err read_statistics(struct pg_conn *conn, struct page *page)
 {
-	int64_t ids[LINK_QUERY_LIMIT_MAX];
+	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
 		ids[i] = page->list.links[i].entry.id;
 	enum err err = statistics_store_get_many(conn, ids, page->list.count, page->statistics);
 	return err == OK ? link_check_store_get_many(conn, ids, page->list.count, page->checks) : err;
 }
 
-/* Redis keeps plain pages alone: what people look at again and again. */
-static bool get_cached(const struct request *r, struct page *page, struct list_cache_place *place)
+/* Redis holds only pages of the default list, the one that users open again and again. */
+static bool get_cached(const struct request *r, struct page *page, struct list_cache_slot *slot)
 {
-	*place = (struct list_cache_place){ 0 };
-	if (!link_query_is_plain(&page->query) ||
-	    !list_cache_get(r->api->lists, r->user_id, &page->query, &page->list, place))
+	*slot = (struct list_cache_slot){ 0 };
+	if (!link_list_params_is_default(&page->params) ||
+	    !list_cache_get(r->api->lists, r->user_id, &page->params, &page->list, slot))
 		return false;
-	look_behind(page);
+	derive_next(page);
 	return true;
 }
 
 static enum err read_page(const struct request *r, struct page *page)
 {
 	struct pg_conn *conn = NULL;
-	struct list_cache_place place;
-	bool is_cached = get_cached(r, page, &place);
+	struct list_cache_slot slot;
+	bool is_cached = get_cached(r, page, &slot);
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
-		return ERR_UNAVAILABLE; /* ERR_LIMIT would be the question's fault */
+		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
 	if (!is_cached)
-		err = read_list_on(conn, page);
+		err = read_list(conn, page);
 	if (err == OK)
-		err = read_figures_on(conn, page);
+		err = read_statistics(conn, page);
 	pg_pool_give(r->api->pg, conn);
 	if (err == OK && !is_cached)
-		list_cache_put(r->api->lists, &place, &page->list);
+		list_cache_put(r->api->lists, &slot, &page->list);
 	return err;
 }
 
@@ -106,25 +101,25 @@ static enum err read_page(const struct request *r, struct page *page)
 
 static struct json *pagination_json(const struct page *page)
 {
-	const struct link_query *query = &page->query;
+	const struct link_list_params *params = &page->params;
 	int64_t total = page->list.total;
 	char cursor[LINK_CURSOR_SIZE];
 	struct json *pagination = json_new_object();
-	if (query->page > 0)
-		json_set_int(pagination, "page", query->page);
+	if (params->page > 0)
+		json_set_int(pagination, "page", params->page);
 	else
 		json_set_null(pagination, "page");
-	json_set_int(pagination, "limit", query->limit);
-	if (total != LINK_LIST_STORE_MANY)
+	json_set_int(pagination, "limit", params->limit);
+	if (total != LINK_LIST_STORE_UNCOUNTED)
 		json_set_int(pagination, "total", total);
 	else
 		json_set_null(pagination, "total");
-	if (query->page > 0 && total != LINK_LIST_STORE_MANY)
-		json_set_int(pagination, "total_pages", (total + query->limit - 1) / query->limit);
+	if (params->page > 0 && total != LINK_LIST_STORE_UNCOUNTED)
+		json_set_int(pagination, "total_pages", (total + params->limit - 1) / params->limit);
 	else
 		json_set_null(pagination, "total_pages");
 	if (page->has_more)
-		link_cursor_format(&page->last, query->question, cursor);
+		link_cursor_format(&page->last, params->query_key, cursor);
 	json_set_text(pagination, "next_cursor", page->has_more ? cursor : NULL);
 	return pagination;
 }
@@ -141,31 +136,32 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 	return answer_json(r, 200, answer);
 }
 
-static enum http_progress answer_refused(struct request *r, enum err err)
+static enum http_progress answer_error(struct request *r, enum err err)
 {
 	if (err == ERR_LIMIT)
 		return answer_problem(r, 422, "too-slow",
-		                      "This search takes too long among so many links; ask for something rarer.");
+		                      "This search took too long. Use a more specific search or filter.");
 	return answer_failure(r, err);
 }
 
 static enum http_progress answer_query(struct request *r, struct page *page)
 {
 	struct http_problem_fields wrong = { 0 };
-	if (link_query_read(http_exchange_query(r->exchange), LINK_QUERY_LIST, r->user_id, &page->query, &wrong) != OK)
+	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_LIST, r->user_id, &page->params,
+	                          &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
-	if (page->query.owner_id != r->user_id && !request_is_admin(r))
-		return answer_problem(r, 403, "forbidden", "Links of others are for administrators.");
+	if (page->params.owner_id != r->user_id && !request_is_admin(r))
+		return answer_problem(r, 403, "forbidden", "Only administrators can access links of other users.");
 	page_make_room(page);
 	enum err err = read_page(r, page);
-	return err == OK ? answer_page(r, page) : answer_refused(r, err);
+	return err == OK ? answer_page(r, page) : answer_error(r, err);
 }
 
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct page *page = page_new();
+	struct page *page = mem_zero(sizeof(*page));
 	enum http_progress progress = answer_query(r, page);
 	page_free(page);
 	return progress;

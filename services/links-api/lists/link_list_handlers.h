@@ -1,6 +1,7 @@
 /*
- * HTTP handlers of many links at once; ctx is the struct request. owner= is for a login of an admin: 403 for everybody
- * else. A query that PostgreSQL cannot answer in time is 422: it will not get faster by being asked again.
+ * HTTP handler of lists of links; ctx is the struct request. owner= needs the login of an
+ * administrator: 403 otherwise. A query that exceeds PostgreSQL's statement timeout is 422, because
+ * a retry would be as slow.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_HANDLERS_H
@@ -8,9 +9,10 @@
 #include "lib/net/http_server.h"
 
 /*
- * GET /api/links?page|cursor&limit&sort&order&q&tag&state&filter&owner → 200 {links, pagination: {page, limit, total,
- * total_pages, next_cursor}}, 400, 403, 422. page and total_pages are null with a cursor; total, too, when a search or a
- * filter finds more than LINK_LIST_STORE_COUNTED_MAX.
+ * GET /api/links?page|cursor&limit&sort&order&q&tag&state&filter&owner → 200 {links, pagination:
+ * {page, limit, total, total_pages, next_cursor}}, 400, 403, 422. page and total_pages are null
+ * with a cursor. total and total_pages are null when a search or filter matches too many links to
+ * count (link_list_store.h).
  */
 enum http_progress link_list_handlers_get(void *ctx, struct http_exchange *x);
 

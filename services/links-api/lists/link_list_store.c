@@ -1,241 +1,39 @@
+/*
+ * How a page is found. PostgreSQL cannot estimate how many links match a search text, so links-api
+ * chooses the statement. The times are medians for a user with a million links
+ * (docs/performance.md, "Lists of links"):
+ *
+ *   scan            Read in sort order until the page is full. Fast without conditions (1.3 ms) or
+ *                   if many links match (a quarter of all: 1.6 ms). Slow if few do: 814 ms without
+ *                   a match.
+ *   collect         Find all matches with an index, count them and sort. For few matches: 1,000
+ *                   take 12.8 ms. Also provides the total.
+ *   bounded scan    Try the first links of the order before thousands of matches are collected.
+ *                   With 10,000 matches, this takes 3.4 ms; collecting them takes 57.3 ms.
+ *   uncounted scan  Scan without a total, where neither the index nor a count is affordable: for
+ *                   one or two characters (1.4 to 1.7 ms).
+ */
 #include "services/links-api/lists/link_list_store.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lib/links/link_row.h"
 #include "lib/links/link_store.h"
+#include "services/links-api/lists/link_list_sql.h"
 #include "services/links-api/lists/link_search_sql.h"
 #include "services/links-api/lists/link_search_store.h"
-#include "services/links-api/lists/nql_sql.h"
-#include "services/links-api/lists/sql_texts.h"
 
-#define SQL_BYTES_MAX (32 * 1024)
-/* From so many rows on an owner's count is added up into one. */
+/* With more rows than this in link_counts, an owner's rows are merged into one. */
 #define COUNT_ROWS_MAX 64
-/* The order's column stands behind those of the link. */
-#define KEY_COLUMN LINK_ROW_COLUMN_COUNT
-#define COUNTED_COLUMN (KEY_COLUMN + 1)
-
-/* Beyond so many a page by visits is sooner found along that order than by looking up the visits of all. */
+/* Sorting more matches by visits takes longer than a scan in that order. */
 #define RANKED_MAX 2000
-/* Up to so many are gathered, counted and put in order within the time that a search may take. */
-#define GATHERED_MAX 5000
-/* Of what more links may have, a page is looked for among so many of the order first, unless it is too deep for that. */
-#define PROBED_MIN 5000
-#define PROBED_MAX 20000
-/* A page that lies deeper is among those that are skipped. */
+/* So many matches can be collected, counted and sorted within the target for a search, 50 ms. */
+#define COLLECTED_MAX 5000
+/* A bounded scan reads at least, and at most, so many links. */
+#define SCANNED_MIN 5000
+#define SCANNED_MAX 20000
+/* Up to this position, a page is close enough to the start for a scan. */
 #define SHALLOW_MAX 100
 
-/* One statement that is put together. */
-struct statement {
-	const struct link_search *search; /* NULL: the index of searches is not asked */
-	struct strbuf sql;
-	struct pg_params params;
-	struct sql_texts texts;
-};
-
-static void statement_init(struct statement *s, const struct link_search *search)
-{
-	*s = (struct statement){ .search = search };
-	strbuf_init(&s->sql, SQL_BYTES_MAX);
-}
-
-static void statement_clear(struct statement *s)
-{
-	strbuf_clear(&s->sql);
-	sql_texts_clear(&s->texts);
-}
-
-static enum err statement_run(struct statement *s, struct pg_conn *conn, struct pg_result **rows)
-{
-	enum err err = strbuf_status(&s->sql);
-	return err == OK ? pg_conn_query_once(conn, s->sql.data, &s->params, rows) : err;
-}
-
-#define WRITE(s, ...) strbuf_add_format(&(s)->sql, __VA_ARGS__)
-
-/* --- which links --- */
-
-static bool needs_ranking(const struct link_query *query)
-{
-	return query->has_filter && nql_needs_ranking(&query->filter);
-}
-
-/* As link_state_at. */
-static void write_state(struct statement *s, enum link_state state)
-{
-	static const char over[] = "expires_at <= statement_timestamp()";
-	if (state == 0)
-		WRITE(s, " AND state <> 'DELETED'");
-	else if (state == LINK_STATE_ACTIVE)
-		WRITE(s, " AND state = 'ACTIVE' AND (%s) IS NOT TRUE", over);
-	else if (state == LINK_STATE_EXPIRED)
-		WRITE(s, " AND (state = 'EXPIRED' OR (state = 'ACTIVE' AND %s))", over);
-	else
-		WRITE(s, " AND state = '%s'", link_state_name(state));
-}
-
-static void write_search(struct statement *s, const char *q)
-{
-	if (s->search)
-		link_search_sql_add_index(s->search, &s->sql, &s->params, &s->texts);
-	link_search_sql_add_exact(q, &s->sql, &s->params, &s->texts);
-}
-
-/* WHERE owner: the column that an order or a search goes by; NULL: both, for what may go by either. */
-static void write_owner(struct statement *s, const struct link_query *query, bool with_ranking, const char *owner)
-{
-	if (query->owner_id == LINK_STORE_ANY_OWNER)
-		return;
-	pg_params_int(&s->params, query->owner_id);
-	WRITE(s, " AND %s = $%d", owner ? owner : "owner_id", s->params.count);
-	if (!owner && with_ranking)
-		WRITE(s, " AND link_owner = $%d", s->params.count);
-}
-
-static void write_choice(struct statement *s, const struct link_query *query)
-{
-	write_state(s, query->state);
-	if (*query->tag) {
-		pg_params_text(&s->params, query->tag);
-		WRITE(s, " AND tags @> ARRAY[$%d::text]", s->params.count);
-	}
-	if (*query->q)
-		write_search(s, query->q);
-	if (query->has_filter) {
-		WRITE(s, " AND ");
-		nql_sql_add(&query->filter, &s->sql, &s->params, &s->texts);
-	}
-}
-
-#define FROM_LINKS(with_ranking) ((with_ranking) ? " FROM links JOIN link_ranking ON link_id = id" : " FROM links")
-
-/* FROM and WHERE; owner as of write_owner. */
-static void write_links(struct statement *s, const struct link_query *query, bool with_ranking, const char *owner)
-{
-	WRITE(s, "%s WHERE true", FROM_LINKS(with_ranking));
-	write_owner(s, query, with_ranking, owner);
-	write_choice(s, query);
-}
-
-/* --- in which order --- */
-
-struct order {
-	const char *key, *id, *owner;
-	bool is_ranking; /* columns of link_ranking */
-	bool is_time;
-};
-
-static const struct order *order_of(const struct link_query *query)
-{
-	static const struct order orders[] = {
-		[LINK_QUERY_CREATED_AT] = { "created_at", "id", "owner_id", false, true },
-		[LINK_QUERY_VISIT_COUNT] = { "visits", "link_id", "link_owner", true, false },
-		[LINK_QUERY_LAST_VISITED_AT] = { "visited_at", "link_id", "link_owner", true, true },
-	};
-	return &orders[query->sort];
-}
-
-static void write_behind(struct statement *s, const struct link_query *query, const char *key, const char *id)
-{
-	const struct link_cursor *behind = &query->behind;
-	if (!order_of(query)->is_time)
-		pg_params_int(&s->params, behind->key);
-	else if (behind->key == INT64_MIN)
-		pg_params_text(&s->params, "-infinity");
-	else
-		pg_params_time(&s->params, behind->key);
-	pg_params_int(&s->params, behind->id);
-	WRITE(s, " AND (%s, %s) %s ($%d, $%d)", key, id, query->is_ascending ? ">" : "<", s->params.count - 1,
-	      s->params.count);
-}
-
-static void write_order(struct statement *s, const struct link_query *query, const char *key, const char *id)
-{
-	const char *direction = query->is_ascending ? "ASC" : "DESC";
-	WRITE(s, " ORDER BY %s %s, %s %s", key, direction, id, direction);
-}
-
-/* Behind what WHERE has so far: one page of it, and one link more, to see whether there are more. */
-static void write_page(struct statement *s, const struct link_query *query, const char *key, const char *id)
-{
-	if (query->page == 0)
-		write_behind(s, query, key, id);
-	write_order(s, query, key, id);
-	pg_params_int(&s->params, query->limit + 1);
-	WRITE(s, " LIMIT $%d", s->params.count);
-	if (query->page > 1) {
-		pg_params_int(&s->params, (query->page - 1) * query->limit);
-		WRITE(s, " OFFSET $%d", s->params.count);
-	}
-}
-
-/* Goes along the order until a page is full: for links that are many among those of the owner. */
-static void write_walk(struct statement *s, const struct link_query *query)
-{
-	const struct order *order = order_of(query);
-	WRITE(s, "SELECT " LINK_ROW_COLUMNS ", %s", order->key);
-	write_links(s, query, order->is_ranking || needs_ranking(query), order->owner);
-	write_page(s, query, order->key, order->id);
-}
-
-/* The same, but looks at so many links of the order at most. */
-static void write_probe(struct statement *s, const struct link_query *query, int64_t links)
-{
-	const struct order *order = order_of(query);
-	WRITE(s, "SELECT " LINK_ROW_COLUMNS ", %s FROM (SELECT *%s WHERE true", order->key,
-	      FROM_LINKS(order->is_ranking));
-	write_owner(s, query, order->is_ranking, order->owner);
-	if (query->page == 0)
-		write_behind(s, query, order->key, order->id);
-	write_order(s, query, order->key, order->id);
-	WRITE(s, " LIMIT %" PRId64 ") AS links WHERE true", links);
-	write_choice(s, query);
-	write_page(s, query, order->key, order->id);
-}
-
-/* How many may be gathered before walking is the better way to the page. */
-static int64_t gathered_max(const struct link_query *query)
-{
-	bool is_shallow = query->page * query->limit <= SHALLOW_MAX;
-	return order_of(query)->is_ranking && is_shallow ? RANKED_MAX : LINK_LIST_STORE_COUNTED_MAX;
-}
-
-/* Those that were gathered, with what they are ordered by. Looked up one by one: PostgreSQL would read all visits. */
-static void write_gathered(struct statement *s, const struct link_query *query)
-{
-	const struct order *order = order_of(query);
-	WRITE(s, "(SELECT chosen_id, ");
-	if (order->is_ranking)
-		WRITE(s,
-		      "ranking_key AS chosen_key FROM chosen, LATERAL (SELECT %s AS ranking_key FROM link_ranking "
-		      "WHERE link_id = chosen_id OFFSET 0) AS ranking",
-		      order->key);
-	else
-		WRITE(s, "chosen_key FROM chosen");
-	WRITE(s, " WHERE (SELECT n FROM counted) <= %" PRId64 ") AS gathered", gathered_max(query));
-}
-
-/* Finds all and counts them, then looks for the page among them: for links that are few. */
-static void write_gathering(struct statement *s, const struct link_query *query)
-{
-	WRITE(s, "WITH chosen AS MATERIALIZED (SELECT id AS chosen_id, created_at AS chosen_key");
-	write_links(s, query, needs_ranking(query), NULL);
-	WRITE(s,
-	      " LIMIT %d), counted AS MATERIALIZED (SELECT count(*) AS n FROM chosen) "
-	      "SELECT " LINK_ROW_COLUMNS ", chosen_key, counted.n FROM counted LEFT JOIN "
-	      "(SELECT * FROM (SELECT * FROM ",
-	      LINK_LIST_STORE_COUNTED_MAX + 1);
-	write_gathered(s, query);
-	WRITE(s, " WHERE true");
-	write_page(s, query, "chosen_key", "chosen_id");
-	WRITE(s, ") AS shown JOIN links ON id = chosen_id) AS page ON true");
-	write_order(s, query, "chosen_key", "chosen_id");
-}
-
-/* --- reading --- */
+/* --- running a statement --- */
 
 static enum err read_links(const struct pg_result *rows, size_t count, struct link *links)
 {
@@ -245,10 +43,10 @@ static enum err read_links(const struct pg_result *rows, size_t count, struct li
 	return err;
 }
 
-static enum err read_page(const struct pg_result *rows, const struct link_query *query, struct link *links,
+static enum err read_page(const struct pg_result *rows, const struct link_list_params *query, struct link *links,
                           struct link_list *out)
 {
-	/* A gathering that shows nothing has a row with its count alone. */
+	/* An empty page of link_list_sql_collect is one row with the count alone. */
 	size_t found = pg_result_is_null(rows, 0, 0) ? 0 : pg_result_count(rows);
 	out->has_more = found > (size_t)query->limit;
 	out->count = out->has_more ? (size_t)query->limit : found;
@@ -256,56 +54,63 @@ static enum err read_page(const struct pg_result *rows, const struct link_query 
 	if (err != OK || out->count == 0)
 		return err;
 	out->last.id = links[out->count - 1].entry.id;
-	out->last.key = order_of(query)->is_time ? pg_result_time(rows, out->count - 1, KEY_COLUMN)
-	                                         : pg_result_int(rows, out->count - 1, KEY_COLUMN);
+	out->last.key = link_list_sql_sorts_by_time(query)
+	                        ? pg_result_time(rows, out->count - 1, LINK_LIST_SQL_KEY_COLUMN)
+	                        : pg_result_int(rows, out->count - 1, LINK_LIST_SQL_KEY_COLUMN);
 	return OK;
 }
 
-static enum err read_rows(struct pg_conn *conn, struct statement *s, const struct link_query *query, struct link *links,
-                          struct link_list *out, int64_t *counted)
+/* scanned_max 0 = no bound. Leaves out->total unset. */
+static enum err scan(struct pg_conn *conn, const struct link_list_params *query, int64_t scanned_max,
+                     struct link *links, struct link_list *out)
 {
+	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
-	enum err err = statement_run(s, conn, &rows);
+	link_list_sql_init(&sql, NULL);
+	if (scanned_max > 0)
+		link_list_sql_bounded_scan(&sql, query, scanned_max);
+	else
+		link_list_sql_scan(&sql, query);
+	enum err err = link_list_sql_run(&sql, conn, &rows);
+	if (err == OK)
+		err = read_page(rows, query, links, out);
+	pg_result_free(rows);
+	link_list_sql_clear(&sql);
+	return err;
+}
+
+/* Collects the page only if at most so many links match; beyond, a scan finds it sooner. */
+static int64_t collected_page_max(const struct link_list_params *query)
+{
+	bool is_shallow = query->page * query->limit <= SHALLOW_MAX;
+	return link_list_sql_uses_ranking(query) && is_shallow ? RANKED_MAX : LINK_LIST_STORE_COUNTED_MAX;
+}
+
+/*
+ * search NULL = do not use the trigram index. Sets out->total, at most LINK_LIST_STORE_COUNTED_MAX
+ * + 1. Finds no page if the total exceeds collected_page_max.
+ */
+static enum err collect(struct pg_conn *conn, const struct link_list_params *query, const struct link_search *search,
+                        struct link *links, struct link_list *out)
+{
+	struct link_list_sql sql;
+	struct pg_result *rows = NULL;
+	link_list_sql_init(&sql, search);
+	link_list_sql_collect(&sql, query, LINK_LIST_STORE_COUNTED_MAX, collected_page_max(query));
+	enum err err = link_list_sql_run(&sql, conn, &rows);
 	if (err == OK)
 		err = read_page(rows, query, links, out);
 	if (err == OK)
-		*counted = pg_result_int(rows, 0, COUNTED_COLUMN);
+		out->total = pg_result_int(rows, 0, LINK_LIST_SQL_COUNT_COLUMN);
 	pg_result_free(rows);
+	link_list_sql_clear(&sql);
 	return err;
 }
 
-/* Along the order; probed: through so many links of it at most, 0: until the page is full. */
-static enum err walk(struct pg_conn *conn, const struct link_query *query, int64_t probed, struct link *links,
-                     struct link_list *out)
-{
-	struct statement s;
-	int64_t none;
-	statement_init(&s, NULL);
-	if (probed > 0)
-		write_probe(&s, query, probed);
-	else
-		write_walk(&s, query);
-	enum err err = read_rows(conn, &s, query, links, out, &none);
-	statement_clear(&s);
-	return err;
-}
+/* --- lists without a search --- */
 
-/* out->total: how many were found, LINK_LIST_STORE_COUNTED_MAX + 1 at most; the page only up to gathered_max. */
-static enum err gather(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
-                       struct link *links, struct link_list *out)
-{
-	struct statement s;
-	statement_init(&s, search);
-	write_gathering(&s, query);
-	enum err err = read_rows(conn, &s, query, links, out, &out->total);
-	statement_clear(&s);
-	return err;
-}
-
-/* --- counting --- */
-
-/* Best effort: whoever counts next does it otherwise. */
-static void add_up(struct pg_conn *conn, int64_t owner_id)
+/* Best effort: the next count of the owner tries again. */
+static void merge_counts(struct pg_conn *conn, int64_t owner_id)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, owner_id);
@@ -313,7 +118,7 @@ static void add_up(struct pg_conn *conn, int64_t owner_id)
 	(void)err;
 }
 
-/* Rows of -1, which is LINK_STORE_ANY_OWNER, count the links of everybody. */
+/* Rows with the owner -1, which is LINK_STORE_ANY_OWNER, count the links of all users. */
 enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total)
 {
 	struct pg_params params = { 0 };
@@ -325,89 +130,96 @@ enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *
 	if (err == OK)
 		*total = pg_result_int(rows, 0, 0);
 	if (err == OK && pg_result_int(rows, 0, 1) > COUNT_ROWS_MAX)
-		add_up(conn, owner_id);
+		merge_counts(conn, owner_id);
 	pg_result_free(rows);
 	return err;
 }
 
-static enum err read_all(struct pg_conn *conn, const struct link_query *query, struct link *links,
+static enum err read_all(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
                          struct link_list *out)
 {
 	enum err err = link_list_store_count(conn, query->owner_id, &out->total);
-	return err == OK ? walk(conn, query, 0, links, out) : err;
+	return err == OK ? scan(conn, query, 0, links, out) : err;
 }
 
-static enum err read_chosen(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
-                            struct link *links, struct link_list *out)
+/* Collects. If too many links match for that, they are dense enough for a scan. */
+static enum err read_matching(struct pg_conn *conn, const struct link_list_params *query,
+                              const struct link_search *search, struct link *links, struct link_list *out)
 {
-	enum err err = gather(conn, query, search, links, out);
-	if (err != OK || out->total <= gathered_max(query))
+	enum err err = collect(conn, query, search, links, out);
+	if (err != OK || out->total <= collected_page_max(query))
 		return err;
 	if (out->total > LINK_LIST_STORE_COUNTED_MAX)
-		out->total = LINK_LIST_STORE_MANY;
-	return walk(conn, query, 0, links, out);
+		out->total = LINK_LIST_STORE_UNCOUNTED;
+	return scan(conn, query, 0, links, out);
 }
 
-/* What nobody can count in time. */
-static enum err read_uncounted(struct pg_conn *conn, const struct link_query *query, struct link *links,
+/* --- searches --- */
+
+static enum err scan_uncounted(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
                                struct link_list *out)
 {
-	enum err err = walk(conn, query, 0, links, out);
-	bool is_all = query->page == 1 && !out->has_more;
-	out->total = is_all ? (int64_t)out->count : LINK_LIST_STORE_MANY;
+	enum err err = scan(conn, query, 0, links, out);
+	bool is_complete = query->page == 1 && !out->has_more;
+	out->total = is_complete ? (int64_t)out->count : LINK_LIST_STORE_UNCOUNTED;
 	return err;
 }
 
-/* What the index of searches is worth. */
-struct worth {
-	bool is_useless;   /* it cannot be asked, or would find more than another way */
-	bool is_uncounted; /* nobody can count in time what it does not find */
-	int64_t probed;    /* a page is looked for among so many links first; 0: there is no hope */
+/* How to run a search. */
+struct plan {
+	bool use_index;
+	bool is_uncounted;   /* without the index, counting would take too long */
+	int64_t scanned_max; /* try a bounded scan first; 0 = it would find too little */
 };
 
-/* Twice as many as a page takes if found of all links have what is searched for, anywhere in the order. */
-static int64_t probed_of(const struct link_query *query, int64_t all, int64_t found)
+/*
+ * all: links in the database; matches: how many of them match at most. Reads twice as many links as
+ * a page needs if matches are spread evenly.
+ */
+static int64_t plan_bounded_scan(const struct link_list_params *query, int64_t all, int64_t matches)
 {
-	if (found <= GATHERED_MAX)
+	if (matches <= COLLECTED_MAX)
 		return 0;
 	int64_t pages = query->page > 1 ? query->page : 1;
-	int64_t links = 2 * (pages * query->limit + 1) * all / found;
-	if (links > PROBED_MAX)
+	int64_t scanned = 2 * (pages * query->limit + 1) * all / matches;
+	if (scanned > SCANNED_MAX)
 		return 0;
-	return links > PROBED_MIN ? links : PROBED_MIN;
+	return scanned > SCANNED_MIN ? scanned : SCANNED_MIN;
 }
 
-static struct worth weigh(const struct link_query *query, const struct link_search *search, int64_t all, int64_t own)
+/* own: the number of links that the query is about. */
+static struct plan plan_search(const struct link_list_params *query, const struct link_search *search, int64_t all,
+                               int64_t own)
 {
-	int64_t found = link_search_found_max(search);
-	bool is_choice_alone = !*query->tag && !query->has_filter;
-	bool is_frequent = found > all / LINK_SEARCH_RARE_ONE_IN;
-	bool is_useless = !link_search_sql_has_index(search) || found > all / 2 || found > own ||
-	                  (*query->tag && is_frequent); /* the index of tags finds fewer */
-	bool is_alone_in_many = is_choice_alone && own > LINK_LIST_STORE_LOOKED_AT_MAX;
-	return (struct worth){
-		.is_useless = is_useless,
-		.is_uncounted = is_alone_in_many && is_useless,
-		.probed = is_alone_in_many && !is_useless ? probed_of(query, all, found) : 0,
+	int64_t matches = link_search_max_matches(search);
+	bool has_other_conditions = *query->tag || query->has_filter;
+	bool is_frequent = matches > all / LINK_SEARCH_RARE_ONE_IN;
+	bool use_index = link_search_sql_has_index(search) && matches <= all / 2 && matches <= own &&
+	                 !(*query->tag && is_frequent); /* the index on tags finds fewer links */
+	bool is_large = !has_other_conditions && own > LINK_LIST_STORE_UNINDEXED_MAX;
+	return (struct plan){
+		.use_index = use_index,
+		.is_uncounted = is_large && !use_index,
+		.scanned_max = is_large && use_index ? plan_bounded_scan(query, all, matches) : 0,
 	};
 }
 
-static enum err read_weighed(struct pg_conn *conn, const struct link_query *query, const struct link_search *search,
-                             struct worth worth, struct link *links, struct link_list *out)
+static enum err run_plan(struct pg_conn *conn, const struct link_list_params *query, const struct link_search *search,
+                         struct plan plan, struct link *links, struct link_list *out)
 {
-	if (worth.is_uncounted)
-		return read_uncounted(conn, query, links, out);
-	if (worth.probed > 0) {
-		enum err err = walk(conn, query, worth.probed, links, out);
-		out->total = LINK_LIST_STORE_MANY;
+	if (plan.is_uncounted)
+		return scan_uncounted(conn, query, links, out);
+	if (plan.scanned_max > 0) {
+		enum err err = scan(conn, query, plan.scanned_max, links, out);
+		out->total = LINK_LIST_STORE_UNCOUNTED;
 		if (err != OK || out->has_more)
 			return err;
 	}
-	return read_chosen(conn, query, worth.is_useless ? NULL : search, links, out);
+	return read_matching(conn, query, plan.use_index ? search : NULL, links, out);
 }
 
-static enum err read_searched(struct pg_conn *conn, const struct link_query *query, struct link *links,
-                              struct link_list *out)
+static enum err read_search(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
+                            struct link_list *out)
 {
 	struct link_search search;
 	int64_t all, own;
@@ -417,21 +229,21 @@ static enum err read_searched(struct pg_conn *conn, const struct link_query *que
 		err = link_list_store_count(conn, query->owner_id, &own);
 	if (err != OK)
 		return err;
-	if (query->state == LINK_STATE_DELETED) /* own are the others */
+	if (query->state == LINK_STATE_DELETED) /* link_counts does not count deleted links */
 		own = all;
 	link_search_choose(&search, all);
-	return read_weighed(conn, query, &search, weigh(query, &search, all, own), links, out);
+	return run_plan(conn, query, &search, plan_search(query, &search, all, own), links, out);
 }
 
-enum err link_list_store_read(struct pg_conn *conn, const struct link_query *query, struct link *links,
+enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
                               struct link_list *out)
 {
 	struct link_list list = { 0 };
 	enum err err;
 	if (*query->q)
-		err = read_searched(conn, query, links, &list);
+		err = read_search(conn, query, links, &list);
 	else if (*query->tag || query->state != 0 || query->has_filter)
-		err = read_chosen(conn, query, NULL, links, &list);
+		err = read_matching(conn, query, NULL, links, &list);
 	else
 		err = read_all(conn, query, links, &list);
 	if (err == OK)
@@ -439,51 +251,46 @@ enum err link_list_store_read(struct pg_conn *conn, const struct link_query *que
 	return err;
 }
 
-/* --- for changes --- */
+/* --- bulk updates --- */
 
-static enum err count_up_to(struct pg_conn *conn, const struct link_query *query, size_t most, size_t *count)
+static enum err count_up_to(struct pg_conn *conn, const struct link_list_params *query, size_t max, size_t *count)
 {
-	struct statement s;
+	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
-	statement_init(&s, NULL);
-	WRITE(&s, "SELECT count(*) FROM (SELECT");
-	write_links(&s, query, needs_ranking(query), NULL);
-	WRITE(&s, " LIMIT %zu) AS chosen", most);
-	enum err err = statement_run(&s, conn, &rows);
+	link_list_sql_init(&sql, NULL);
+	link_list_sql_count(&sql, query, max);
+	enum err err = link_list_sql_run(&sql, conn, &rows);
 	if (err == OK)
 		*count = (size_t)pg_result_int(rows, 0, 0);
 	pg_result_free(rows);
-	statement_clear(&s);
+	link_list_sql_clear(&sql);
 	return err;
 }
 
-/* The sum keeps PostgreSQL from going along the ids of everybody to find some of them in order. */
-static enum err lock_found(struct pg_conn *conn, const struct link_query *query, struct link *links, size_t max,
-                           size_t *count)
+static enum err lock_matching(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
+                              size_t max, size_t *count)
 {
-	struct statement s;
+	struct link_list_sql sql;
 	struct pg_result *rows = NULL;
-	statement_init(&s, NULL);
-	WRITE(&s, "SELECT " LINK_ROW_COLUMNS);
-	write_links(&s, query, needs_ranking(query), NULL);
-	WRITE(&s, " ORDER BY id + 0 LIMIT %zu FOR UPDATE OF links", max + 1);
-	enum err err = statement_run(&s, conn, &rows);
+	link_list_sql_init(&sql, NULL);
+	link_list_sql_lock(&sql, query, max + 1);
+	enum err err = link_list_sql_run(&sql, conn, &rows);
 	if (err == OK) {
 		*count = pg_result_count(rows);
 		err = *count > max ? ERR_LIMIT : read_links(rows, *count, links);
 	}
 	pg_result_free(rows);
-	statement_clear(&s);
+	link_list_sql_clear(&sql);
 	return err;
 }
 
-enum err link_list_store_lock(struct pg_conn *conn, const struct link_query *query, struct link *links, size_t max,
-                              size_t *count)
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
+                              size_t max, size_t *count)
 {
 	*count = 0;
 	enum err err = count_up_to(conn, query, max + 1, count);
 	if (err == OK && *count > max)
 		return ERR_LIMIT;
 	*count = 0;
-	return err == OK ? lock_found(conn, query, links, max, count) : err;
+	return err == OK ? lock_matching(conn, query, links, max, count) : err;
 }

@@ -1,7 +1,8 @@
 /*
- * One thread at a time per connection. Lists of links in PostgreSQL: the tables links and, for the order by visits,
- * link_ranking, which is some seconds behind the counts (docs/decisions/0028-lists-of-links.md); link_counts knows how
- * many there are. Errors of pg_conn_query pass through; ERR_LIMIT: the question takes too long.
+ * One thread at a time per connection. Lists of links in PostgreSQL: the tables links, link_counts
+ * (the number of links of each owner) and link_ranking (the order by visits, some seconds behind
+ * the counts; docs/decisions/0028-lists-of-links.md). Errors of pg_conn_query pass through.
+ * ERR_LIMIT: the query exceeds the statement timeout.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_STORE_H
@@ -12,35 +13,41 @@
 
 #include "lib/links/link.h"
 #include "lib/net/pg_conn.h"
-#include "services/links-api/lists/link_query.h"
+#include "services/links-api/lists/link_list_params.h"
 
-/* Of links that were chosen by more than their owner, no more are counted. */
+/* The matches of a search or filter are counted up to this number. */
 #define LINK_LIST_STORE_COUNTED_MAX 10000
-/* Of links that no index finds, none are counted among more than so many of the owner. */
-#define LINK_LIST_STORE_LOOKED_AT_MAX 50000
-#define LINK_LIST_STORE_MANY (-1)
+/* A search that no index supports is counted only if the owner has at most so many links. */
+#define LINK_LIST_STORE_UNINDEXED_MAX 50000
+/* A total that was not counted. */
+#define LINK_LIST_STORE_UNCOUNTED (-1)
 
 struct link_list {
 	size_t count;
 	bool has_more;
-	struct link_cursor last; /* where the last link stands */
-	int64_t total;           /* on all pages; LINK_LIST_STORE_MANY: too many to be counted */
+	struct link_cursor last; /* the position of the last link; only if count > 0 */
+	int64_t total;           /* on all pages; LINK_LIST_STORE_UNCOUNTED: too many to count */
 };
 
 /*
- * links has room for query->limit. Without q, tag, state and filter the total is exact, however great it is.
+ * Reads one page. links has room for query->limit. Without q, tag, state and filter, the total is
+ * always exact.
  */
-enum err link_list_store_read(struct pg_conn *conn, const struct link_query *query, struct link *links,
+enum err link_list_store_read(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
                               struct link_list *out) MUST_CHECK;
 
-/* Links that are not DELETED, without looking at any of them. owner_id may be LINK_STORE_ANY_OWNER. */
+/*
+ * The number of links that are not DELETED, from link_counts. owner_id: also LINK_STORE_ANY_OWNER,
+ * for the links of all users.
+ */
 enum err link_list_store_count(struct pg_conn *conn, int64_t owner_id, int64_t *total) MUST_CHECK;
 
 /*
- * The links that a change by filter means, in the order of their ids, locked until the transaction ends; links has room
- * for max. ERR_LIMIT: they are more, or take too long to find; *count is max + 1 in the first case, 0 in the other.
+ * Locks the links that a filter matches until the transaction ends, in the order of their ids.
+ * links has room for max. ERR_LIMIT: more than max links match (*count is max + 1), or the query
+ * exceeds the statement timeout (*count is 0).
  */
-enum err link_list_store_lock(struct pg_conn *conn, const struct link_query *query, struct link *links, size_t max,
-                              size_t *count) MUST_CHECK;
+enum err link_list_store_lock(struct pg_conn *conn, const struct link_list_params *query, struct link *links,
+                              size_t max, size_t *count) MUST_CHECK;
 
 #endif

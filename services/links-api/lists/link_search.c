@@ -2,19 +2,19 @@
 
 #include <string.h>
 
-/* A second one that more links have leaves out too few of what the first one finds. */
+/* A second common trigram must exclude at least half of all links to pay off. */
 #define SECOND_ONE_IN 2
 
-enum kind { OTHER, OF_WORD, BETWEEN };
+enum char_kind { NON_ASCII, WORD, SEPARATOR };
 
-/* As pg_trgm divides. What it makes of characters beyond ASCII depends on the database's locale. */
-static enum kind kind_of(char c)
+/* Splits words as pg_trgm does. How it treats other characters depends on the database's locale. */
+static enum char_kind kind_of(char c)
 {
 	if ((uint8_t)c >= 0x80)
-		return OTHER;
+		return NON_ASCII;
 	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-		return OF_WORD;
-	return BETWEEN;
+		return WORD;
+	return SEPARATOR;
 }
 
 static bool is_digit(char c)
@@ -27,10 +27,10 @@ static char lower(char c)
 	return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-/* Three characters of a word, or two or one and its ends. */
+/* Three characters of a word, or two or one with the word's boundaries. */
 static bool is_trigram(const char *at)
 {
-	return kind_of(at[0]) != OTHER && kind_of(at[1]) == OF_WORD && kind_of(at[2]) != OTHER;
+	return kind_of(at[0]) != NON_ASCII && kind_of(at[1]) == WORD && kind_of(at[2]) != NON_ASCII;
 }
 
 static bool has_digit(const struct link_search_trigram *t)
@@ -45,7 +45,7 @@ static void add(struct link_search *search, size_t at)
 	for (size_t i = 0; i < LINK_SEARCH_TRIGRAM_BYTES; i++) {
 		char c = search->text[at + i];
 		t->name[i] = ' ';
-		if (kind_of(c) == OF_WORD)
+		if (kind_of(c) == WORD)
 			t->name[i] = lower(c);
 	}
 }
@@ -62,7 +62,7 @@ void link_search_init(struct link_search *search, const char *text)
 	}
 }
 
-/* Of those that nobody has counted, what has a digit is rare for certain, nearly. */
+/* Among trigrams without a count, one with a digit is almost always rarer. */
 static bool is_rarer(const struct link_search_trigram *a, const struct link_search_trigram *b)
 {
 	if (a->links != b->links)
@@ -75,13 +75,15 @@ static bool overlap(const struct link_search_trigram *a, const struct link_searc
 	return a->at < b->at + LINK_SEARCH_TRIGRAM_BYTES && b->at < a->at + LINK_SEARCH_TRIGRAM_BYTES;
 }
 
-/* The rarest of what is left, apart from another one; NULL: none. */
-static struct link_search_trigram *rarest(struct link_search *search, const struct link_search_trigram *apart_from)
+/*
+ * The rarest unused trigram that does not overlap `other`, which may be NULL. NULL = there is none.
+ */
+static struct link_search_trigram *rarest(struct link_search *search, const struct link_search_trigram *other)
 {
 	struct link_search_trigram *best = NULL;
 	for (size_t i = 0; i < search->count; i++) {
 		struct link_search_trigram *t = &search->trigrams[i];
-		if (t->is_asked || (apart_from && overlap(t, apart_from)))
+		if (t->is_used || (other && overlap(t, other)))
 			continue;
 		if (!best || is_rarer(t, best))
 			best = t;
@@ -89,47 +91,46 @@ static struct link_search_trigram *rarest(struct link_search *search, const stru
 	return best;
 }
 
-static void ask_for_common_ones(struct link_search *search, int64_t all)
+static void use_common(struct link_search *search, int64_t all)
 {
 	struct link_search_trigram *first = rarest(search, NULL);
 	if (!first)
 		return;
-	first->is_asked = true;
+	first->is_used = true;
 	struct link_search_trigram *second = rarest(search, first);
 	if (second && second->links <= all / SECOND_ONE_IN)
-		second->is_asked = true;
+		second->is_used = true;
 }
 
 void link_search_choose(struct link_search *search, int64_t all)
 {
-	size_t asked = 0;
+	size_t used = 0;
 	for (struct link_search_trigram *t = rarest(search, NULL);
-	     t && t->links <= all / LINK_SEARCH_RARE_ONE_IN && asked < LINK_SEARCH_ASKED_MAX;
-	     t = rarest(search, NULL)) {
-		t->is_asked = true;
-		asked++;
+	     t && t->links <= all / LINK_SEARCH_RARE_ONE_IN && used < LINK_SEARCH_USED_MAX; t = rarest(search, NULL)) {
+		t->is_used = true;
+		used++;
 	}
-	if (asked == 0)
-		ask_for_common_ones(search, all);
+	if (used == 0)
+		use_common(search, all);
 }
 
-int64_t link_search_found_max(const struct link_search *search)
+int64_t link_search_max_matches(const struct link_search *search)
 {
 	int64_t least = -1;
 	for (size_t i = 0; i < search->count; i++) {
 		const struct link_search_trigram *t = &search->trigrams[i];
-		if (t->is_asked && (least < 0 || t->links < least))
+		if (t->is_used && (least < 0 || t->links < least))
 			least = t->links;
 	}
 	return least;
 }
 
-void link_search_mark(const struct link_search *search, bool *kept)
+void link_search_mark(const struct link_search *search, bool *is_used)
 {
-	memset(kept, 0, strlen(search->text) * sizeof(*kept));
+	memset(is_used, 0, strlen(search->text) * sizeof(*is_used));
 	for (size_t i = 0; i < search->count; i++) {
 		const struct link_search_trigram *t = &search->trigrams[i];
-		for (size_t at = t->at; t->is_asked && at < t->at + LINK_SEARCH_TRIGRAM_BYTES; at++)
-			kept[at] = true;
+		for (size_t at = t->at; t->is_used && at < t->at + LINK_SEARCH_TRIGRAM_BYTES; at++)
+			is_used[at] = true;
 	}
 }

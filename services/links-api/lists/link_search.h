@@ -1,7 +1,12 @@
 /*
- * Pure. What the index of searches is asked for when somebody searches: the trigrams that many links have cost it a
- * hundred times what rare ones do, and a few rare ones find few enough links to look at the whole of what is wanted
+ * Pure. Chooses the trigrams of a search text that PostgreSQL looks up in the trigram index
+ * links_search_idx. A trigram that most links contain costs the index a hundred times as much as a
+ * rare one, and a few rare ones leave few enough links to compare with the full text
  * (docs/decisions/0032-searches-that-find-very-many.md).
+ *
+ *   link_search_init(&search, "example42.");
+ *   link_search_store_count(conn, &search, &all);   // how many links contain each trigram
+ *   link_search_choose(&search, all);               // marks "e42" and "42." as used
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_H
@@ -10,41 +15,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a text has beyond so many trigrams is not looked at. */
+/* Further trigrams of a long text are ignored. */
 #define LINK_SEARCH_TRIGRAMS_MAX 200
 #define LINK_SEARCH_TRIGRAM_BYTES 3
-/* What more links have is common: several of such trigrams cost more than they save. */
+/*
+ * A trigram is rare if at most one link in so many contains it. Looking up several common ones
+ * costs more than it saves.
+ */
 #define LINK_SEARCH_RARE_ONE_IN 10
-/* So many are asked for at most: each one more costs, and the rarest say most. */
-#define LINK_SEARCH_ASKED_MAX 6
+/* At most so many trigrams are used: each costs time, and the rarest narrow the result most. */
+#define LINK_SEARCH_USED_MAX 6
 
 struct link_search_trigram {
-	size_t at;                                /* of its bytes in the text */
-	char name[LINK_SEARCH_TRIGRAM_BYTES + 1]; /* as pg_trgm has it: lower case, a space for what is of no word */
-	int64_t links;                            /* that have it; 0: few, or nobody knows */
-	bool is_asked;                            /* the index is asked for it */
+	size_t at;                                /* offset in the text */
+	char name[LINK_SEARCH_TRIGRAM_BYTES + 1]; /* as pg_trgm stores it: lower case, a space for a word boundary */
+	int64_t links;                            /* that contain it; 0 = few, or unknown */
+	bool is_used;                             /* the index looks it up */
 };
 
 struct link_search {
 	const char *text; /* borrowed */
-	bool is_counted;  /* how many links have which trigram is known */
+	bool is_counted;  /* the link counts of the trigrams are known */
 	size_t count;
 	struct link_search_trigram trigrams[LINK_SEARCH_TRIGRAMS_MAX];
 };
 
-/* The trigrams of text, which is valid UTF-8, that are ASCII and that every link has that contains text. */
+/* Finds the ASCII trigrams that every link with this text contains. text: valid UTF-8, borrowed. */
 void link_search_init(struct link_search *search, const char *text);
 
 /*
- * Sets is_asked: of what one link in LINK_SEARCH_RARE_ONE_IN has at most, the rarest; if there is none, one or two others. all: how
- * many links there are; 0: nobody knows.
+ * Sets is_used for the rarest of the rare trigrams, LINK_SEARCH_USED_MAX at most. Without a rare
+ * one, it uses one or two common ones. all: the number of links, 0 = unknown.
  */
 void link_search_choose(struct link_search *search, int64_t all);
 
-/* How many links the index finds at most, 0: few, or nobody knows; -1: it is asked for nothing. */
-int64_t link_search_found_max(const struct link_search *search);
+/*
+ * An upper bound of the links that the index returns. 0 = few, or unknown; -1 = no trigram is used.
+ */
+int64_t link_search_max_matches(const struct link_search *search);
 
-/* kept has room for each byte of the text: whether it belongs to what the index is asked for. */
-void link_search_mark(const struct link_search *search, bool *kept);
+/*
+ * Sets is_used[i] if byte i of the text belongs to a used trigram. is_used has an entry for each
+ * byte.
+ */
+void link_search_mark(const struct link_search *search, bool *is_used);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Pure. The conditions of a search in SQL. A search looks in what stands one behind the other in a link: slug, target and
- * title, with line ends between them, which none of them has. Whatever is found in one of them is found in the whole.
+ * Pure. The SQL conditions of a search. A search covers slug, original URL and title, joined by
+ * line feeds. None of the three contains a line feed, so a match in the joined text is a match in
+ * one of them.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_SQL_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_SQL_H
@@ -12,14 +13,17 @@
 #include "services/links-api/lists/link_search.h"
 #include "services/links-api/lists/sql_texts.h"
 
-/* Whether links_search_idx can be asked at all: not for less than three characters. */
+/* False if links_search_idx cannot help: the text has fewer than three usable characters. */
 bool link_search_sql_has_index(const struct link_search *search);
 
-/* Adds " AND …", which the index answers and which holds for all that contain the text, and for others. Or nothing. */
+/*
+ * Appends " AND …": a condition that the index evaluates. It is true for every link that contains
+ * the text, and for some others. Appends nothing if the index cannot help.
+ */
 void link_search_sql_add_index(const struct link_search *search, struct strbuf *sql, struct pg_params *params,
                                struct sql_texts *texts);
 
-/* Adds " AND …", which holds for all that contain text, in any case, and which no index answers. */
+/* Appends " AND …": true for exactly the links that contain text, ignoring case. Uses no index. */
 void link_search_sql_add_exact(const char *text, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts);
 
 #endif

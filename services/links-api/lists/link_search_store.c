@@ -4,7 +4,7 @@
 
 #include "services/links-api/lists/sql_texts.h"
 
-static void take(struct link_search *search, const char *name, int64_t links)
+static void set_count(struct link_search *search, const char *name, int64_t links)
 {
 	for (size_t i = 0; i < search->count; i++) {
 		if (strcmp(search->trigrams[i].name, name) == 0)
@@ -30,7 +30,7 @@ enum err link_search_store_count(struct pg_conn *conn, struct link_search *searc
 		if (pg_result_is_null(rows, i, 0))
 			*all = pg_result_int(rows, i, 1);
 		else
-			take(search, pg_result_text(rows, i, 0), pg_result_int(rows, i, 1));
+			set_count(search, pg_result_text(rows, i, 0), pg_result_int(rows, i, 1));
 	}
 	search->is_counted = *all > 0;
 	pg_result_free(rows);

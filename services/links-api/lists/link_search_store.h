@@ -1,7 +1,7 @@
 /*
- * One thread at a time per connection. How many links have a trigram: the tables link_search_count and
- * link_search_trigrams, which the janitor fills from a sample (docs/decisions/0032-searches-that-find-very-many.md).
- * Errors of pg_conn_query pass through.
+ * One thread at a time per connection. How many links contain a trigram: the tables
+ * link_search_count and link_search_trigrams, which the janitor fills from a sample
+ * (docs/decisions/0032-searches-that-find-very-many.md). Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_SEARCH_STORE_H
@@ -12,7 +12,7 @@
 #include "lib/net/pg_conn.h"
 #include "services/links-api/lists/link_search.h"
 
-/* Sets is_counted, links of each trigram, and *all to how many links there are, 0: nobody has counted yet. */
+/* Sets is_counted and the count of each trigram. *all: the number of links, 0 = not counted yet. */
 enum err link_search_store_count(struct pg_conn *conn, struct link_search *search, int64_t *all) MUST_CHECK;
 
 #endif

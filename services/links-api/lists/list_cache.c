@@ -28,8 +28,9 @@ struct list_cache *list_cache_new(struct redis_pool *redis, const struct link_ca
 	cache->redis = redis;
 	cache->links = links;
 	for (size_t i = 0; i < RESULTS; i++)
-		cache->results[i] = metrics_counter(metrics, "waymark_list_cache_total",
-		                                    "Lists of links, by what Redis had for them", labels[i]);
+		cache->results[i] =
+			metrics_counter(metrics, "waymark_list_cache_total",
+		                        "Requests for a page of a link list, by result of the cache", labels[i]);
 	return cache;
 }
 
@@ -58,7 +59,8 @@ static bool is_number(const char *text, size_t len)
 /* --- reading --- */
 
 /*
- * False: Redis did not say, or holds something else there. One command reads the number, or draws it if there is none.
+ * Reads the owner's number, or draws one if there is none, in one command. False: Redis failed, or
+ * the key holds something else.
  */
 static bool read_number(const struct list_cache *cache, int64_t user_id, uint64_t server,
                         char out[static NUMBER_DIGITS + 1])
@@ -75,19 +77,19 @@ static bool read_number(const struct list_cache *cache, int64_t user_id, uint64_
 		seconds(LIST_CACHE_NUMBER_TTL_S, ttl_s),
 	};
 	struct redis_reply *reply = NULL;
-	uint64_t who = 0;
-	if (redis_pool_call_at(cache->redis, args, 7, &reply, &who) != OK)
+	uint64_t answering = 0;
+	if (redis_pool_call_at(cache->redis, args, 7, &reply, &answering) != OK)
 		return false;
 	size_t len = 0;
 	const char *old = redis_reply_bytes(reply, &len);
-	bool is_known = who == server && (redis_reply_is_nil(reply) || is_number(old, len));
+	bool is_known = answering == server && (redis_reply_is_nil(reply) || is_number(old, len));
 	if (is_known && old)
 		memcpy(out, old, NUMBER_DIGITS);
 	redis_reply_free(reply);
 	return is_known;
 }
 
-static bool is_of(const struct list_page *page, int64_t user_id)
+static bool belongs_to(const struct list_page *page, int64_t user_id)
 {
 	for (size_t i = 0; i < page->count; i++) {
 		if (page->links[i].owner_id != user_id || page->links[i].entry.state == LINK_STATE_DELETED)
@@ -96,23 +98,23 @@ static bool is_of(const struct list_page *page, int64_t user_id)
 	return true;
 }
 
-static enum result judge(const struct list_cache *cache, const struct link_cache_trusted *asked,
-                         const struct redis_reply *reply, int64_t user_id, struct list_page *out)
+static enum result check_reply(const struct list_cache *cache, const struct link_cache_trusted *before,
+                               const struct redis_reply *reply, int64_t user_id, struct list_page *out)
 {
 	struct link_cache_trusted trusted;
-	/* Asked again after the reply has come: what was believable before may have become old meanwhile. */
-	if (!link_cache_trusted_now(cache->links, &trusted) || trusted.server != asked->server ||
-	    trusted.generation != asked->generation)
+	/* Checked again after the reply: the content may have become invalid since the request. */
+	if (!link_cache_trusted_now(cache->links, &trusted) || trusted.server != before->server ||
+	    trusted.generation != before->generation)
 		return BYPASS;
 	size_t len = 0;
 	const char *value = redis_reply_bytes(reply, &len);
-	if (value && list_page_decode(value, len, out) == OK && is_of(out, user_id))
+	if (value && list_page_decode(value, len, out) == OK && belongs_to(out, user_id))
 		return HIT;
 	out->count = 0;
 	return MISS;
 }
 
-static enum result read_page(const struct list_cache *cache, const struct link_cache_trusted *asked, const char *key,
+static enum result read_page(const struct list_cache *cache, const struct link_cache_trusted *before, const char *key,
                              int64_t user_id, struct list_page *out)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(key) };
@@ -120,62 +122,62 @@ static enum result read_page(const struct list_cache *cache, const struct link_c
 	uint64_t server = 0;
 	if (redis_pool_call_at(cache->redis, args, 2, &reply, &server) != OK)
 		return BYPASS;
-	enum result result = server == asked->server ? judge(cache, asked, reply, user_id, out) : BYPASS;
+	enum result result = server == before->server ? check_reply(cache, before, reply, user_id, out) : BYPASS;
 	redis_reply_free(reply);
 	return result;
 }
 
-static enum result look(const struct list_cache *cache, int64_t user_id, const struct link_query *query,
-                        struct list_page *out, struct list_cache_place *place)
+static enum result look_up(const struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
+                           struct list_page *out, struct list_cache_slot *slot)
 {
-	struct link_cache_trusted asked;
+	struct link_cache_trusted before;
 	char number[NUMBER_DIGITS + 1];
-	if (!link_cache_trusted_now(cache->links, &asked) || !read_number(cache, user_id, asked.server, number))
+	if (!link_cache_trusted_now(cache->links, &before) || !read_number(cache, user_id, before.server, number))
 		return BYPASS;
-	snprintf(place->key, sizeof(place->key), "list:%" PRId64 ":%" PRId64 ":%s:%" PRId64 ":%" PRId64,
-	         asked.generation, user_id, number, query->page, query->limit);
-	return read_page(cache, &asked, place->key, user_id, out);
+	snprintf(slot->key, sizeof(slot->key), "list:%" PRId64 ":%" PRId64 ":%s:%" PRId64 ":%" PRId64, before.generation,
+	         user_id, number, params->page, params->limit);
+	return read_page(cache, &before, slot->key, user_id, out);
 }
 
-bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link_query *query, struct list_page *out,
-                    struct list_cache_place *place)
+bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
+                    struct list_page *out, struct list_cache_slot *slot)
 {
-	*place = (struct list_cache_place){ 0 };
-	enum result result = look(cache, user_id, query, out, place);
+	*slot = (struct list_cache_slot){ 0 };
+	enum result result = look_up(cache, user_id, params, out, slot);
 	metrics_add(cache->results[result], 1);
 	if (result != MISS)
-		*place = (struct list_cache_place){ 0 };
+		*slot = (struct list_cache_slot){ 0 };
 	return result == HIT;
 }
 
 /* --- writing --- */
 
-static bool is_beyond_the_last(const struct list_page *page)
+static bool is_past_the_last(const struct list_page *page)
 {
 	return page->count == 0 && page->total > 0;
 }
 
-void list_cache_put(struct list_cache *cache, const struct list_cache_place *place, const struct list_page *page)
+void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot, const struct list_page *page)
 {
 	char ttl_s[TTL_SIZE];
-	if (!place->key[0] || is_beyond_the_last(page))
+	if (!slot->key[0] || is_past_the_last(page))
 		return;
 	struct strbuf value;
 	strbuf_init(&value, LIST_PAGE_BYTES_MAX);
 	list_page_encode(page, &value);
 	if (strbuf_status(&value) == OK) {
 		const struct redis_arg args[] = { REDIS_TEXT("SET"),
-			                          REDIS_TEXT(place->key),
+			                          REDIS_TEXT(slot->key),
 			                          { value.data, value.len },
 			                          REDIS_TEXT("EX"),
 			                          seconds(LIST_CACHE_TTL_S, ttl_s) };
 		enum err err = redis_pool_call(cache->redis, args, 5, NULL);
-		(void)err; /* asked for again next time */
+		(void)err; /* the next request reads PostgreSQL again */
 	}
 	strbuf_clear(&value);
 }
 
-static enum err forget_at(const struct list_cache *cache, int64_t owner_id, uint64_t *server)
+static enum err delete_number(const struct list_cache *cache, int64_t owner_id, uint64_t *server)
 {
 	char key[NUMBER_KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("DEL"), number_key(owner_id, key) };
@@ -185,12 +187,12 @@ static enum err forget_at(const struct list_cache *cache, int64_t owner_id, uint
 enum err list_cache_forget(struct list_cache *cache, int64_t owner_id)
 {
 	uint64_t server;
-	return owner_id ? forget_at(cache, owner_id, &server) : OK;
+	return owner_id ? delete_number(cache, owner_id, &server) : OK;
 }
 
 enum err list_cache_tell(struct list_cache *cache, uint64_t server, int64_t owner_id)
 {
-	uint64_t who = 0;
-	enum err err = owner_id ? forget_at(cache, owner_id, &who) : OK;
-	return err == OK && owner_id && who != server ? ERR_UNAVAILABLE : err;
+	uint64_t answering = 0;
+	enum err err = owner_id ? delete_number(cache, owner_id, &answering) : OK;
+	return err == OK && owner_id && answering != server ? ERR_UNAVAILABLE : err;
 }

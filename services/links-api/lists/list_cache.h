@@ -1,16 +1,19 @@
 /*
- * Safe from any thread. Pages of owners' lists in Redis, for LIST_CACHE_TTL_S, so that PostgreSQL neither sorts nor
- * counts again what has not changed. An owner never sees a page that is older than a change he was told of
- * (docs/decisions/0014-lists-in-redis.md):
+ * Safe from any thread. Caches pages of users' link lists in Redis for LIST_CACHE_TTL_S, so that
+ * PostgreSQL does not sort and count unchanged lists again. An owner never sees a page that is
+ * older than an acknowledged change (docs/decisions/0014-lists-in-redis.md):
  *
- *   - Key list_generation:{user id} is a number drawn at random, list:{generation of links}:{user id}:{that
- *     number}:{page}:{limit} a page. Each change of a link takes its owner's number away; the next reader draws another
- *     one, and whatever stands under the old one is never asked for again. So nothing comes back when Redis loses a number.
- *   - A page is stored under the number that was read before PostgreSQL was asked.
- *   - Redis is asked only while it can be trusted (link_cache_trust.h), and the generation of its links is in the key: a
- *     change that could not be told makes all pages old.
+ *   - The key list_generation:{user id} holds a random number. The key list:{generation of the link
+ *     cache}:{user id}:{that number}:{page}:{limit} holds a page. A change of a link deletes its
+ *     owner's number. The next reader draws a new one, so that pages under the old number are never
+ *     read again, even if Redis loses a number.
+ *   - A page is stored under the number that was read before PostgreSQL was queried.
+ *   - Redis is used only while its content is valid (link_cache_trust.h). The generation of the
+ *     link cache is part of the key: a change that could not be written to Redis invalidates all
+ *     pages.
  *
- * Kept are links and their total (list_page.h): states by the clock and counts of visits belong to the answer.
+ * A cached page holds the links and their total (list_page.h). Visit counts and time-dependent
+ * states are added to each response.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LIST_CACHE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LIST_CACHE_H
@@ -22,7 +25,7 @@
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
 #include "lib/net/redis_pool.h"
-#include "services/links-api/lists/link_query.h"
+#include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/list_page.h"
 
 #define LIST_CACHE_TTL_S 300
@@ -31,32 +34,35 @@
 
 struct list_cache;
 
-/* The pointers are borrowed; metrics may be NULL. links: of the same Redis. */
+/* Borrows the pointers; metrics may be NULL. links: the link cache in the same Redis. */
 struct list_cache *list_cache_new(struct redis_pool *redis, const struct link_cache *links, struct metrics *metrics);
 void list_cache_free(struct list_cache *cache);
 
-/* Where a page that PostgreSQL is asked for now may be put; all zero: nowhere. */
-struct list_cache_place {
+/* Where a page that is read from PostgreSQL now may be stored. All zero = do not store it. */
+struct list_cache_slot {
 	char key[LIST_CACHE_KEY_SIZE];
 };
 
 /*
- * True: out is the page, and has been current since the call began. False: ask PostgreSQL; *place is for its answer.
- * Waits for Redis for two calls at most.
+ * True: out is the page, which was current when the call began. False: query PostgreSQL and pass
+ * the result to list_cache_put with *slot. Makes at most two calls to Redis.
  */
-bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link_query *query, struct list_page *out,
-                    struct list_cache_place *place);
+bool list_cache_get(struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
+                    struct list_page *out, struct list_cache_slot *slot);
 
-/* Best effort. Pages of more than LIST_PAGE_BYTES_MAX, and those beyond the last one, are not kept. */
-void list_cache_put(struct list_cache *cache, const struct list_cache_place *place, const struct list_page *page);
+/* Best effort. Does not store pages larger than LIST_PAGE_BYTES_MAX or beyond the last page. */
+void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot, const struct list_page *page);
 
 /*
- * After a change of a link was committed: no page of before is served any more. owner_id 0: nobody's link is on no
- * list. Works when Redis' memory is full. Errors of redis_pool_call.
+ * Invalidates all cached pages of an owner. Call after the commit of a change. owner_id 0 = the
+ * link has no owner and is on no list. Works when Redis is out of memory. Errors of
+ * redis_pool_call.
  */
 enum err list_cache_forget(struct list_cache *cache, int64_t owner_id) MUST_CHECK;
 
-/* As list_cache_forget, for the relay. ERR_UNAVAILABLE also: another server than that one answered. */
+/*
+ * As list_cache_forget, for the outbox relay. ERR_UNAVAILABLE also: another Redis server answered.
+ */
 enum err list_cache_tell(struct list_cache *cache, uint64_t server, int64_t owner_id) MUST_CHECK;
 
 #endif

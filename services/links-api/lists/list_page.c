@@ -7,11 +7,11 @@
 #include "lib/links/link_event.h"
 
 /*
- * Form, total, count, and before each link (waymark.v1.Link) its length; numbers with the highest byte first. Another
- * form is none of ours.
+ * Format: version, total, count, then each link (waymark.v1.Link) after its length. Numbers are
+ * big-endian.
  */
-#define FORM 1
-#define FORM_BYTES 1
+#define VERSION 1
+#define VERSION_BYTES 1
 #define TOTAL_BYTES 8
 #define COUNT_BYTES 4
 #define LENGTH_BYTES 4
@@ -54,7 +54,7 @@ void list_page_encode(const struct list_page *page, struct strbuf *out)
 {
 	struct strbuf link;
 	strbuf_init(&link, LINK_EVENT_BYTES_MAX);
-	add_number(out, FORM, FORM_BYTES);
+	add_number(out, VERSION, VERSION_BYTES);
 	add_number(out, (uint64_t)page->total, TOTAL_BYTES);
 	add_number(out, page->count, COUNT_BYTES);
 	for (size_t i = 0; i < page->count; i++) {
@@ -80,10 +80,11 @@ static bool take_link(struct bytes *from, struct link *out)
 enum err list_page_decode(const void *bytes, size_t len, struct list_page *out)
 {
 	struct bytes from = { bytes, len };
-	uint64_t form, total, count;
+	uint64_t version, total, count;
 	out->count = 0;
-	if (!take_number(&from, FORM_BYTES, &form) || form != FORM || !take_number(&from, TOTAL_BYTES, &total) ||
-	    !take_number(&from, COUNT_BYTES, &count) || count > out->room || total > INT64_MAX || count > total)
+	if (!take_number(&from, VERSION_BYTES, &version) || version != VERSION ||
+	    !take_number(&from, TOTAL_BYTES, &total) || !take_number(&from, COUNT_BYTES, &count) || count > out->room ||
+	    total > INT64_MAX || count > total)
 		return ERR_INVALID;
 	for (size_t i = 0; i < count; i++) {
 		if (!take_link(&from, &out->links[i]))

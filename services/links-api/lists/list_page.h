@@ -1,6 +1,7 @@
 /*
- * Pure. One page of an owner's links, as PostgreSQL gave it: the links and how many there are on all pages; as bytes,
- * too. Counts of visits are no part of it, and each link's state is the stored one (link_state_at).
+ * Pure. One page of an owner's links as read from PostgreSQL: the links and the total of all pages.
+ * It can be serialized. It contains no visit counts, and each state is the stored one (see
+ * link_state_at).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LIST_PAGE_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LIST_PAGE_H
@@ -24,10 +25,15 @@ struct list_page {
 void list_page_init(struct list_page *page, size_t room);
 void list_page_clear(struct list_page *page);
 
-/* Into a buffer whose limit is LIST_PAGE_BYTES_MAX: its status says whether the page fits. */
+/*
+ * out: a buffer limited to LIST_PAGE_BYTES_MAX. Its status is ERR_LIMIT if the page does not fit.
+ */
 void list_page_encode(const struct list_page *page, struct strbuf *out);
 
-/* ERR_INVALID: not what list_page_encode writes, or more links than out has room for; out holds no page then. */
+/*
+ * ERR_INVALID: bytes do not come from list_page_encode, or hold more links than out has room for.
+ * out->count is 0 then.
+ */
 enum err list_page_decode(const void *bytes, size_t len, struct list_page *out) MUST_CHECK;
 
 #endif

@@ -17,7 +17,7 @@ struct parser {
 	char *reason;
 };
 
-__attribute__((format(printf, 3, 4))) static enum err refuse(struct parser *p, size_t at, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static enum err fail(struct parser *p, size_t at, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -64,32 +64,32 @@ static bool has_text(const struct nql_field *field)
 static enum err check_operator(struct parser *p, size_t at, const struct nql_node *term)
 {
 	if (is_order(term->op) && !has_order(term->field))
-		return refuse(p, at, "%s has no greater and less", term->field->name);
+		return fail(p, at, "%s cannot be compared with < or >", term->field->name);
 	if (is_order(term->op) && term->is_not)
-		return refuse(p, at, "turn the sign around instead of -");
+		return fail(p, at, "use the opposite comparison instead of -");
 	if (term->op == NQL_CONTAINS && !has_text(term->field))
-		return refuse(p, at, "%s cannot contain a text", term->field->name);
+		return fail(p, at, "%s does not support ~", term->field->name);
 	return OK;
 }
 
 static enum err read_value(struct parser *p, struct nql_node *term)
 {
 	struct nql *out = p->out;
-	size_t began = p->lexer.at, len;
+	size_t start = p->lexer.at, len;
 	enum nql_lexer_form form;
 	if (out->value_count == NQL_VALUES_MAX)
-		return refuse(p, began, "there may be %d values", NQL_VALUES_MAX);
+		return fail(p, start, "too many values; at most %d are allowed", NQL_VALUES_MAX);
 	struct nql_value *value = &out->values[out->value_count];
 	char *text = out->texts + p->texts_len;
 	*value = (struct nql_value){ .text = (uint16_t)p->texts_len };
 	enum err err = nql_lexer_value(&p->lexer, text, &len, &form);
 	if (err == ERR_NOT_FOUND)
-		return refuse(p, began, "a value was expected");
+		return fail(p, start, "expected a value");
 	if (err != OK)
-		return refuse(p, p->lexer.at, "the value is not closed, or has a character that it cannot have");
+		return fail(p, p->lexer.at, "the value has no closing quote or contains an invalid character");
 	const char *expected = nql_value_read(term, text, form == NQL_LEXER_BARE, value);
 	if (expected)
-		return refuse(p, began, "%s must be %s", term->field->name, expected);
+		return fail(p, start, "%s must be %s", term->field->name, expected);
 	p->texts_len += len + 1;
 	out->value_count++;
 	term->value_count++;
@@ -108,20 +108,20 @@ static enum err read_values(struct parser *p, struct nql_node *term)
 			return err;
 		nql_lexer_skip_spaces(&p->lexer);
 	} while (nql_lexer_take(&p->lexer, ","));
-	return nql_lexer_take(&p->lexer, "]") ? OK : refuse(p, p->lexer.at, "] was expected");
+	return nql_lexer_take(&p->lexer, "]") ? OK : fail(p, p->lexer.at, "expected ]");
 }
 
 static enum err read_field(struct parser *p, struct nql_node *term)
 {
-	size_t began = p->lexer.at, len;
+	size_t start = p->lexer.at, len;
 	const char *name = nql_lexer_name(&p->lexer, &len);
 	if (len == 0)
-		return refuse(p, began, "a field or ( was expected");
+		return fail(p, start, "expected a field or (");
 	term->field = nql_field_find(name, len);
 	if (!term->field)
-		return refuse(p, began, "there is no field %.*s", len > 40 ? 40 : (int)len, name);
+		return fail(p, start, "unknown field %.*s", len > 40 ? 40 : (int)len, name);
 	if (!nql_lexer_take(&p->lexer, ":"))
-		return refuse(p, p->lexer.at, ": was expected");
+		return fail(p, p->lexer.at, "expected :");
 	return OK;
 }
 
@@ -135,13 +135,13 @@ static enum err read_term(struct parser *p, uint8_t *place)
 {
 	struct nql_node term = { .kind = NQL_TERM };
 	if (p->out->term_count == NQL_TERMS_MAX)
-		return refuse(p, p->lexer.at, "there may be %d terms", NQL_TERMS_MAX);
+		return fail(p, p->lexer.at, "too many terms; at most %d are allowed", NQL_TERMS_MAX);
 	enum err err = read_field(p, &term);
-	size_t began = p->lexer.at;
+	size_t start = p->lexer.at;
 	if (err == OK) {
 		term.is_not = nql_lexer_take(&p->lexer, "-");
 		term.op = read_operator(&p->lexer);
-		err = check_operator(p, began, &term);
+		err = check_operator(p, start, &term);
 	}
 	if (err == OK)
 		err = read_values(p, &term);
@@ -152,7 +152,7 @@ static enum err read_term(struct parser *p, uint8_t *place)
 	return OK;
 }
 
-/* --- terms together --- */
+/* --- combinations of terms --- */
 
 static enum err read_alternatives(struct parser *p, uint8_t *place);
 
@@ -162,16 +162,20 @@ static enum err read_factor(struct parser *p, uint8_t *place)
 	if (!nql_lexer_take(&p->lexer, "("))
 		return read_term(p, place);
 	if (p->depth == NQL_DEPTH_MAX)
-		return refuse(p, p->lexer.at - 1, "parentheses may stand %d deep", NQL_DEPTH_MAX);
+		return fail(p, p->lexer.at - 1, "parentheses are nested too deeply; at most %d levels are allowed",
+		            NQL_DEPTH_MAX);
 	p->depth++;
 	enum err err = read_alternatives(p, place);
 	p->depth--;
 	if (err == OK && !nql_lexer_take(&p->lexer, ")"))
-		err = refuse(p, p->lexer.at, "), + or , was expected");
+		err = fail(p, p->lexer.at, "expected ), + or ,");
 	return err;
 }
 
-/* A "+" of a query that nobody escaped comes as a space: between two terms, that is an "and" as well. */
+/*
+ * An unescaped "+" in a URL arrives as a space. A space between two terms therefore also means
+ * "and".
+ */
 static bool take_and(struct nql_lexer *lexer)
 {
 	bool is_apart = nql_lexer_skip_spaces(lexer);
@@ -211,10 +215,10 @@ enum err nql_parse(const char *text, struct nql *out, char reason[static NQL_REA
 	uint8_t root;
 	out->node_count = out->term_count = out->value_count = 0;
 	if (p.lexer.len > NQL_BYTES_MAX)
-		return refuse(&p, 0, "it may have %d bytes", NQL_BYTES_MAX);
+		return fail(&p, 0, "the filter is too long; at most %d bytes are allowed", NQL_BYTES_MAX);
 	enum err err = read_alternatives(&p, &root);
 	if (err == OK && p.lexer.at < p.lexer.len)
-		err = refuse(&p, p.lexer.at, "+ or , or the end was expected");
+		err = fail(&p, p.lexer.at, "expected +, a comma or the end");
 	return err;
 }
 

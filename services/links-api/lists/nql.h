@@ -1,10 +1,10 @@
 /*
- * Pure. A filter of links as callers write it (NQL, docs/api/nql.md), read into a tree:
+ * Pure. Parses a filter for links (NQL, docs/api/nql.md) into a tree:
  *
  *   state:ACTIVE+(tag:[sale,promo],title:~'summer')+created_at:>=2026-11-01
  *
- * Everything about it is bounded: its length, how deep parentheses stand in each other, terms and values. A value, so
- * that it may be copied; about 8 KB.
+ * Length, nesting, terms and values are bounded. struct nql contains no pointers to memory of its
+ * own, so it can be copied; it takes about 8 KB.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_NQL_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_NQL_H
@@ -18,7 +18,7 @@
 
 #define NQL_BYTES_MAX 2000
 #define NQL_DEPTH_MAX 16
-#define NQL_TERMS_MAX 15 /* each may take two parameters of PG_PARAMS_MAX */
+#define NQL_TERMS_MAX 15 /* each term uses up to two of PG_PARAMS_MAX parameters */
 #define NQL_VALUES_MAX 100
 #define NQL_NODES_MAX (2 * NQL_TERMS_MAX - 1)
 #define NQL_REASON_SIZE 128
@@ -34,17 +34,17 @@ enum nql_operator {
 };
 
 struct nql_value {
-	uint16_t text; /* where it begins in struct nql's texts */
+	uint16_t text; /* offset in texts of struct nql */
 	bool is_null;
-	int64_t number; /* of NQL_FIELD_NUMBER; µs since 1970, cut to milliseconds, of NQL_FIELD_TIME */
+	int64_t number; /* NQL_FIELD_NUMBER: the value; NQL_FIELD_TIME: µs since 1970, truncated to ms */
 };
 
 enum nql_kind { NQL_TERM, NQL_AND, NQL_OR };
 
 struct nql_node {
 	enum nql_kind kind;
-	uint8_t left, right; /* of AND and OR: nodes before this one */
-	/* Of a term: */
+	uint8_t left, right; /* of AND and OR: indexes of earlier nodes */
+	/* Terms only: */
 	const struct nql_field *field;
 	enum nql_operator op;
 	bool is_not;
@@ -61,11 +61,11 @@ struct nql {
 };
 
 /*
- * ERR_INVALID: reason says what was expected, and at which character. text: valid UTF-8.
+ * text: valid UTF-8. ERR_INVALID: reason says what is wrong, and at which character.
  */
 enum err nql_parse(const char *text, struct nql *out, char reason[static NQL_REASON_SIZE]) MUST_CHECK;
 
-/* Whether some field of it needs link_ranking. */
+/* True if a field of the filter needs the table link_ranking. */
 bool nql_needs_ranking(const struct nql *filter);
 
 const char *nql_text(const struct nql *filter, const struct nql_value *value);

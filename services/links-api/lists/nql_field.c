@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* What link_state_at says. */
+/* The same state as link_state_at. */
 #define STATE_NOW "(CASE WHEN state = 'ACTIVE' AND expires_at <= statement_timestamp() THEN 'EXPIRED' ELSE state END)"
 
 /* clang-format off */

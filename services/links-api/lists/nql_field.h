@@ -1,6 +1,6 @@
 /*
- * Pure. The fields that a filter may name, and how PostgreSQL knows them. Nothing else of a filter but these words gets
- * into SQL; values travel as parameters.
+ * Pure. The fields of a filter and their SQL expressions. Only these expressions become part of the
+ * SQL; values are parameters.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_NQL_FIELD_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_NQL_FIELD_H
@@ -9,27 +9,27 @@
 #include <stddef.h>
 
 enum nql_field_type {
-	NQL_FIELD_TEXT,      /* equal, contains, one of */
-	NQL_FIELD_NUMBER,    /* compares, too */
-	NQL_FIELD_TIME,      /* the same; RFC 3339, or a date: its beginning in UTC */
-	NQL_FIELD_STATE,     /* the words of enum link_state */
-	NQL_FIELD_LINK_TYPE, /* the words of enum link_type */
-	NQL_FIELD_TAGS,      /* equal: has the tag; contains: has one that contains it */
+	NQL_FIELD_TEXT,      /* supports equal, contains and one of */
+	NQL_FIELD_NUMBER,    /* supports equal, one of and comparisons */
+	NQL_FIELD_TIME,      /* as numbers; RFC 3339, or a date: its first moment in UTC */
+	NQL_FIELD_STATE,     /* names of enum link_state */
+	NQL_FIELD_LINK_TYPE, /* names of enum link_type */
+	NQL_FIELD_TAGS,      /* equal: has the tag; contains: one tag contains the text */
 };
 
 struct nql_field {
 	const char *name;
 	enum nql_field_type type;
 	bool is_nullable;
-	bool needs_ranking; /* of the table link_ranking, joined to links */
-	bool is_searched;   /* part of what links_search_idx is made of */
+	bool needs_ranking; /* a column of link_ranking, joined to links */
+	bool is_searched;   /* part of the text in links_search_idx */
 	const char *sql;    /* an expression over a row of links (and link_ranking) */
 };
 
-/* NULL: there is no field of that name. */
+/* NULL = unknown field. */
 const struct nql_field *nql_field_find(const char *name, size_t len);
 
-/* All of them. */
+/* All fields. */
 const struct nql_field *nql_field_table(size_t *count);
 
 #endif

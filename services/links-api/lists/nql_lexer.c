@@ -13,10 +13,10 @@ char nql_lexer_peek(const struct nql_lexer *lexer)
 
 bool nql_lexer_skip_spaces(struct nql_lexer *lexer)
 {
-	size_t began = lexer->at;
+	size_t start = lexer->at;
 	while (nql_lexer_peek(lexer) == ' ')
 		lexer->at++;
-	return lexer->at > began;
+	return lexer->at > start;
 }
 
 bool nql_lexer_take(struct nql_lexer *lexer, const char *word)
@@ -36,14 +36,14 @@ static bool is_name(char c)
 const char *nql_lexer_name(struct nql_lexer *lexer, size_t *len)
 {
 	const char *name = lexer->text + lexer->at;
-	size_t began = lexer->at;
+	size_t start = lexer->at;
 	while (is_name(nql_lexer_peek(lexer)))
 		lexer->at++;
-	*len = lexer->at - began;
+	*len = lexer->at - start;
 	return name;
 }
 
-/* Copies the next character; false: it is none that a value may have. */
+/* Copies the next character. False: a value must not contain it. */
 static bool copy_next(struct nql_lexer *lexer, char *out, size_t *out_len)
 {
 	const char *from = lexer->text + lexer->at;

@@ -25,7 +25,7 @@ static const struct nql_value *first_value(const struct writer *w, const struct 
 	return &w->filter->values[term->value];
 }
 
-/* The number of the parameter that was added last. */
+/* Returns the number of the new parameter; add_value does, too. */
 static int add_text(const struct writer *w, const char *text)
 {
 	pg_params_text(w->params, text);
@@ -46,7 +46,7 @@ static int add_value(const struct writer *w, const struct nql_node *term)
 
 /* --- one term --- */
 
-/* What a part contains, the whole contains: that lets the index of the whole be used. */
+/* A text in one column is also in the joined text, so the trigram index can narrow the result. */
 static void write_search(const struct writer *w, const char *text)
 {
 	struct link_search search;
@@ -59,7 +59,7 @@ static void write_contains(const struct writer *w, const struct nql_node *term)
 {
 	const char *sql = term->field->sql;
 	const char *text = nql_text(w->filter, first_value(w, term));
-	int pattern = add_text(w, sql_texts_containing(w->texts, text, strlen(text)));
+	int pattern = add_text(w, sql_texts_like_containing(w->texts, text, strlen(text)));
 	if (term->field->type == NQL_FIELD_TAGS)
 		WRITE(w, "EXISTS (SELECT FROM unnest(%s) AS one_tag WHERE one_tag ILIKE $%d)", sql, pattern);
 	else
@@ -94,7 +94,7 @@ static const char *sign_of(enum nql_operator op)
 	return signs[op];
 }
 
-/* Times are kept in microseconds and told in milliseconds: a value means all of its millisecond. */
+/* Times are stored in µs and shown in ms. A value therefore stands for its whole millisecond. */
 static void write_time(const struct writer *w, const struct nql_node *term)
 {
 	const char *sql = term->field->sql;
@@ -129,13 +129,13 @@ static void write_term(const struct writer *w, const struct nql_node *term)
 		write_one_of(w, term);
 	else
 		write_comparison(w, term);
-	/* What is not there is not equal, and does not contain. */
+	/* NULL is not equal to a value and contains nothing. */
 	WRITE(w, term->is_not ? ") IS NOT TRUE" : ")");
 }
 
-/* --- all of them --- */
+/* --- the whole filter --- */
 
-/* As deep as the tree, which is as deep as it has terms. */
+/* The recursion is bounded by NQL_TERMS_MAX. */
 static void write_node(const struct writer *w, const struct nql_node *node)
 {
 	if (node->kind == NQL_TERM) {

@@ -1,6 +1,7 @@
 /*
- * One thread at a time. A filter as a condition of SQL over links (and link_ranking, if nql_needs_ranking): words of
- * the table of fields and numbers of parameters alone; each value is a parameter.
+ * One thread at a time. Translates a filter into an SQL condition on links, and on link_ranking if
+ * nql_needs_ranking. Each value becomes a parameter. The SQL text contains only expressions from
+ * the table of fields and parameter numbers.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_NQL_SQL_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_NQL_SQL_H
@@ -10,10 +11,10 @@
 #include "services/links-api/lists/nql.h"
 #include "services/links-api/lists/sql_texts.h"
 
-/* Parameters that a filter takes at most: two of each term. */
+/* The maximal number of parameters of a filter: two for each term. */
 #define NQL_SQL_PARAMS_MAX (2 * NQL_TERMS_MAX)
 
-/* Adds "(…)"; texts must live until the statement has run, and so must filter. */
+/* Appends "(…)". filter and texts must live until the statement has run. */
 void nql_sql_add(const struct nql *filter, struct strbuf *sql, struct pg_params *params, struct sql_texts *texts);
 
 #endif

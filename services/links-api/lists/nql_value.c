@@ -19,7 +19,7 @@ static const char *read_time(const char *text, int64_t *time_us)
 	}
 	if (err != OK)
 		return "a time like 2026-11-20T08:00:00Z or a date like 2026-11-20";
-	*time_us -= *time_us % US_PER_MS; /* as answers show times */
+	*time_us -= *time_us % US_PER_MS; /* responses show times in ms */
 	return NULL;
 }
 
@@ -50,7 +50,7 @@ static const char *read_typed(const struct nql_node *term, const char *text, str
 	case NQL_FIELD_TAGS:
 		break;
 	}
-	return *text ? NULL : "a text that is not empty";
+	return *text ? NULL : "a non-empty text";
 }
 
 const char *nql_value_read(const struct nql_node *term, const char *text, bool is_bare, struct nql_value *out)
@@ -60,7 +60,7 @@ const char *nql_value_read(const struct nql_node *term, const char *text, bool i
 		out->is_null = true;
 		return NULL;
 	}
-	/* A title that is not there is an empty one. */
+	/* A missing title is stored as an empty text. */
 	if (term->field->type == NQL_FIELD_TEXT && term->op == NQL_EQUAL && !*text)
 		return NULL;
 	return read_typed(term, text, out);

@@ -5,7 +5,7 @@
 
 #include "lib/base/mem.h"
 
-/* Beyond what a statement may have as parameters nothing is kept; such a statement is refused. */
+/* Takes text. */
 static const char *keep(struct sql_texts *texts, char *text)
 {
 	if (texts->count == PG_PARAMS_MAX) {
@@ -17,7 +17,7 @@ static const char *keep(struct sql_texts *texts, char *text)
 
 #define LIKE_SPECIAL "%_\\"
 
-/* Each of the special characters behind a backslash; gives the end. */
+/* Puts a backslash before each special character. Returns the end of the copy. */
 static char *copy_escaped(char *to, const char *from, size_t len, const char *special)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -28,7 +28,7 @@ static char *copy_escaped(char *to, const char *from, size_t len, const char *sp
 	return to;
 }
 
-const char *sql_texts_containing(struct sql_texts *texts, const char *text, size_t len)
+const char *sql_texts_like_containing(struct sql_texts *texts, const char *text, size_t len)
 {
 	char *pattern = mem_zero(2 * len + sizeof("%%"));
 	char *end = pattern;
@@ -38,16 +38,16 @@ const char *sql_texts_containing(struct sql_texts *texts, const char *text, size
 	return keep(texts, pattern);
 }
 
-const char *sql_texts_around(struct sql_texts *texts, const char *text, const bool *kept)
+const char *sql_texts_like_fragments(struct sql_texts *texts, const char *text, const bool *is_used)
 {
 	char *pattern = mem_zero(3 * strlen(text) + sizeof("%%"));
 	char *end = pattern;
 	*end++ = '%';
 	for (size_t i = 0; text[i] != '\0'; i++) {
-		if (!kept[i])
+		if (!is_used[i])
 			continue;
 		end = copy_escaped(end, text + i, 1, LIKE_SPECIAL);
-		if (!kept[i + 1] || text[i + 1] == '\0')
+		if (!is_used[i + 1] || text[i + 1] == '\0')
 			*end++ = '%';
 	}
 	*end = '\0';

@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Texts that are made for one statement and live until it has run: pg_params only borrows. Starts
- * as { 0 }.
+ * One thread at a time. Owns texts that are built for one statement until it has run: pg_params
+ * only borrows. Initialize with { 0 }.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_SQL_TEXTS_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_SQL_TEXTS_H
@@ -12,16 +12,24 @@
 
 struct sql_texts {
 	size_t count;
-	char *text[PG_PARAMS_MAX]; /* owned; a statement cannot have more */
+	char *text[PG_PARAMS_MAX]; /* owned */
 };
 
-/* A pattern of LIKE for everything that contains text. */
-const char *sql_texts_containing(struct sql_texts *texts, const char *text, size_t len);
+/*
+ * All three functions return NULL when PG_PARAMS_MAX texts exist already. Such a statement would be
+ * refused anyway.
+ */
 
-/* A pattern of LIKE for everything that contains the kept bytes of text, whatever stands between their runs. */
-const char *sql_texts_around(struct sql_texts *texts, const char *text, const bool *kept);
+/* A LIKE pattern that matches every string that contains text. */
+const char *sql_texts_like_containing(struct sql_texts *texts, const char *text, size_t len);
 
-/* The text of an array of texts, '{"a","b"}'. */
+/*
+ * A LIKE pattern that matches every string that contains the used bytes of text in order. Unused
+ * bytes become wildcards: "%e42%.com%". is_used has an entry for each byte.
+ */
+const char *sql_texts_like_fragments(struct sql_texts *texts, const char *text, const bool *is_used);
+
+/* An array literal: '{"a","b"}'. */
 const char *sql_texts_array(struct sql_texts *texts, const char *const *items, size_t count);
 
 void sql_texts_clear(struct sql_texts *texts);

@@ -8,57 +8,57 @@
 
 struct export_desk {
 	pthread_mutex_t lock;
-	int64_t users[EXPORT_DESK_MAX]; /* 0 = a free place */
+	int64_t users[EXPORT_DESK_MAX]; /* of each running export; 0 = free */
 };
 
 struct export_desk *export_desk_new(void)
 {
-	struct export_desk *desk = mem_zero(sizeof(*desk));
-	pthread_mutex_init(&desk->lock, NULL);
-	return desk;
+	struct export_desk *limiter = mem_zero(sizeof(*limiter));
+	pthread_mutex_init(&limiter->lock, NULL);
+	return limiter;
 }
 
-void export_desk_free(struct export_desk *desk)
+void export_desk_free(struct export_desk *limiter)
 {
-	if (!desk)
+	if (!limiter)
 		return;
-	pthread_mutex_destroy(&desk->lock);
-	free(desk);
+	pthread_mutex_destroy(&limiter->lock);
+	free(limiter);
 }
 
-/* A place of the user's, or NULL; *count says how many there are. */
-static int64_t *find(struct export_desk *desk, int64_t user_id, size_t *count)
+/* The last entry of a user, or NULL. *count: the number of entries of the user. */
+static int64_t *find(struct export_desk *limiter, int64_t user_id, size_t *count)
 {
 	int64_t *found = NULL;
 	*count = 0;
 	for (size_t i = 0; i < EXPORT_DESK_MAX; i++) {
-		if (desk->users[i] != user_id)
+		if (limiter->users[i] != user_id)
 			continue;
-		found = &desk->users[i];
+		found = &limiter->users[i];
 		(*count)++;
 	}
 	return found;
 }
 
-enum err export_desk_begin(struct export_desk *desk, int64_t user_id)
+enum err export_desk_begin(struct export_desk *limiter, int64_t user_id)
 {
-	size_t own, places;
-	pthread_mutex_lock(&desk->lock);
-	find(desk, user_id, &own);
-	int64_t *place = find(desk, 0, &places);
-	bool has_room = place != NULL && own < EXPORT_DESK_MAX_PER_USER;
+	size_t own, free_count;
+	pthread_mutex_lock(&limiter->lock);
+	find(limiter, user_id, &own);
+	int64_t *entry = find(limiter, 0, &free_count);
+	bool has_room = entry != NULL && own < EXPORT_DESK_MAX_PER_USER;
 	if (has_room)
-		*place = user_id;
-	pthread_mutex_unlock(&desk->lock);
+		*entry = user_id;
+	pthread_mutex_unlock(&limiter->lock);
 	return has_room ? OK : ERR_LIMIT;
 }
 
-void export_desk_end(struct export_desk *desk, int64_t user_id)
+void export_desk_end(struct export_desk *limiter, int64_t user_id)
 {
 	size_t own;
-	pthread_mutex_lock(&desk->lock);
-	int64_t *place = find(desk, user_id, &own);
-	if (place)
-		*place = 0;
-	pthread_mutex_unlock(&desk->lock);
+	pthread_mutex_lock(&limiter->lock);
+	int64_t *entry = find(limiter, user_id, &own);
+	if (entry)
+		*entry = 0;
+	pthread_mutex_unlock(&limiter->lock);
 }

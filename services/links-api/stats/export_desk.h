@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. How many exports are under way: each holds a connection for as long as its client takes to read
- * it, and makes work for the database; so they are bounded, overall and per account.
+ * Safe from any thread. Limits how many exports run at the same time, in total and per user. Each
+ * export holds a client connection until the client has read it, and loads the database.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_EXPORT_DESK_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_EXPORT_DESK_H
@@ -15,10 +15,11 @@
 struct export_desk;
 
 struct export_desk *export_desk_new(void);
-void export_desk_free(struct export_desk *desk);
+/* NULL may be freed. */
+void export_desk_free(struct export_desk *limiter);
 
-/* ERR_LIMIT: there are too many. Each OK is ended by one export_desk_end. */
-enum err export_desk_begin(struct export_desk *desk, int64_t user_id) MUST_CHECK;
-void export_desk_end(struct export_desk *desk, int64_t user_id);
+/* ERR_LIMIT: too many exports are running. Call export_desk_end once for each OK. */
+enum err export_desk_begin(struct export_desk *limiter, int64_t user_id) MUST_CHECK;
+void export_desk_end(struct export_desk *limiter, int64_t user_id);
 
 #endif

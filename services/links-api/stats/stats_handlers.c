@@ -6,93 +6,94 @@
 #include "lib/links/link_store.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/lists/link_list_store.h"
-#include "services/links-api/stats/stats_asking.h"
+#include "services/links-api/stats/stats_request.h"
 
 #define VALUES_DEFAULT 10
 #define TOP_DEFAULT 10
 
-/* What an endpoint does between the query and the answer; found is its own. */
-struct errand {
-	struct stats_query_terms terms;
-	bool is_about_links_of_caller; /* and not about the path's link */
-	bool needs_log;                /* also without a filter */
-	enum err (*find)(struct stats_asking *asking, struct pg_conn *conn, void *found);
-	struct json *(*tell)(const struct stats_asking *asking, const void *found);
+/* One endpoint. load fills its own result, and render turns that into JSON. */
+struct endpoint {
+	struct stats_params_terms terms;
+	bool has_no_link; /* the path names no link: all links of the caller */
+	bool needs_log;   /* even without a filter */
+	enum err (*load)(struct stats_request *stats, struct pg_conn *conn, void *result);
+	struct json *(*render)(const struct stats_request *stats, const void *result);
 };
 
-/* as_of first: what is counted between the two questions may be in the counts already, but is never missing. */
-static enum err find_on(struct stats_asking *asking, struct pg_conn *conn, const struct errand *errand, void *found)
+/* Reads as_of before the counts: they may include more than as_of promises, but never less. */
+static enum err load_with(struct stats_request *stats, struct pg_conn *conn, const struct endpoint *endpoint,
+                          void *result)
 {
 	enum err err = OK;
-	asking->needs_log = asking->needs_log || errand->needs_log;
-	if (!errand->is_about_links_of_caller)
-		err = stats_asking_find_link(asking, conn);
+	stats->needs_log = stats->needs_log || endpoint->needs_log;
+	if (!endpoint->has_no_link)
+		err = stats_request_find_link(stats, conn);
 	if (err == OK)
-		err = stats_asking_find_freshness(asking, conn);
+		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
-		err = stats_asking_find_range(asking, conn);
-	return err == OK ? errand->find(asking, conn, found) : err;
+		err = stats_request_find_range(stats, conn);
+	return err == OK ? endpoint->load(stats, conn, result) : err;
 }
 
-static enum err find(struct stats_asking *asking, struct request *r, const struct errand *errand, void *found)
+static enum err load(struct stats_request *stats, struct request *r, const struct endpoint *endpoint, void *result)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = stats_asking_read(asking, r, &errand->terms);
+	enum err err = stats_request_read(stats, r, &endpoint->terms);
 	if (err == OK)
 		err = pg_pool_take(r->api->pg, &conn);
 	if (err == OK)
-		err = find_on(asking, conn, errand, found);
+		err = load_with(stats, conn, endpoint, result);
 	pg_pool_give(r->api->pg, conn);
 	return err;
 }
 
-static enum http_progress run(struct request *r, const struct errand *errand, void *found)
+static enum http_progress run(struct request *r, const struct endpoint *endpoint, void *result)
 {
-	struct stats_asking *asking = mem_zero(sizeof(*asking));
-	enum err err = find(asking, r, errand, found);
-	enum http_progress progress =
-		err == OK ? answer_json(r, 200, errand->tell(asking, found)) : stats_asking_answer_failure(asking, err);
-	free(asking);
+	struct stats_request *stats = mem_zero(sizeof(*stats));
+	enum err err = load(stats, r, endpoint, result);
+	enum http_progress progress = err == OK ? answer_json(r, 200, endpoint->render(stats, result))
+	                                        : stats_request_answer_error(stats, err);
+	free(stats);
 	return progress;
 }
 
 /* --- totals --- */
 
 struct totals {
-	bool are_of_range;
+	bool is_range;
 	struct statistics statistics;
 	struct statistics_sums sums;
 };
 
-/* Without a range: everything that was ever counted. */
-static enum err find_totals(struct stats_asking *asking, struct pg_conn *conn, void *found)
+/* Without a range or filter: the totals of all time. */
+static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
-	struct totals *totals = found;
-	const struct stats_query *query = &asking->query;
-	totals->are_of_range = query->from.is_given || query->to.is_given || query->filter.count > 0;
-	if (!totals->are_of_range)
-		return statistics_store_get(conn, asking->question.link_id, &totals->statistics);
-	return statistics_query_total(conn, &asking->question, &totals->sums);
+	struct totals *totals = result;
+	const struct stats_params *params = &stats->params;
+	totals->is_range = params->from.is_given || params->to.is_given || params->filter.count > 0;
+	if (!totals->is_range)
+		return statistics_store_get(conn, stats->question.link_id, &totals->statistics);
+	return statistics_query_total(conn, &stats->question, &totals->sums);
 }
 
-static struct json *tell_totals(const struct stats_asking *asking, const void *found)
+static struct json *render_totals(const struct stats_request *stats, const void *result)
 {
-	const struct totals *totals = found;
-	return totals->are_of_range ? stats_json_of_range(&asking->question, &totals->sums, &asking->freshness)
-	                            : stats_json_of_link(&asking->question, &totals->statistics, &asking->freshness);
+	const struct totals *totals = result;
+	return totals->is_range ? stats_json_of_range(&stats->question, &totals->sums, &stats->freshness)
+	                        : stats_json_of_link(&stats->question, &totals->statistics, &stats->freshness);
 }
 
 enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
 {
-	static const struct errand errand = { { .parts = STATS_QUERY_FILTERS | STATS_QUERY_BOTS },
-		                              .find = find_totals,
-		                              .tell = tell_totals };
+	static const struct endpoint endpoint = { { .parts = STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS },
+		                                  .load = load_totals,
+		                                  .render = render_totals };
 	(void)x;
 	struct totals totals;
-	return run(ctx, &errand, &totals);
+	return run(ctx, &endpoint, &totals);
 }
 
-/* --- series --- */
+/* --- time series --- */
 
 struct series {
 	size_t count;
@@ -100,36 +101,37 @@ struct series {
 	struct statistics_sums sums[STATISTICS_QUERY_POINTS_MAX];
 };
 
-static enum err find_series(struct stats_asking *asking, struct pg_conn *conn, void *found)
+static enum err load_series(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
-	struct series *series = found;
-	enum err err = local_calendar_starts(conn, asking->question.asked, asking->query.zone, asking->query.interval,
+	struct series *series = result;
+	enum err err = local_calendar_starts(conn, stats->question.asked, stats->params.zone, stats->params.interval,
 	                                     series->starts, STATISTICS_QUERY_POINTS_MAX, &series->count);
 	if (err == ERR_LIMIT)
-		http_problem_add_field(&asking->wrong, "/interval", "would make more than %d points of this range",
+		http_problem_add_field(&stats->wrong, "/interval",
+		                       "gives more than %d points; use a longer interval or a shorter range",
 		                       STATISTICS_QUERY_POINTS_MAX);
 	if (err != OK)
 		return err;
-	return statistics_query_series(conn, &asking->question, series->starts, series->count, series->sums);
+	return statistics_query_series(conn, &stats->question, series->starts, series->count, series->sums);
 }
 
-static struct json *tell_series(const struct stats_asking *asking, const void *found)
+static struct json *render_series(const struct stats_request *stats, const void *result)
 {
-	const struct series *series = found;
-	return stats_json_of_series(&asking->question, &asking->query, series->starts, series->sums, series->count,
-	                            &asking->freshness);
+	const struct series *series = result;
+	return stats_json_of_series(&stats->question, &stats->params, series->starts, series->sums, series->count,
+	                            &stats->freshness);
 }
 
 enum http_progress stats_handlers_series(void *ctx, struct http_exchange *x)
 {
-	static const struct errand errand = {
-		{ .parts = STATS_QUERY_INTERVAL | STATS_QUERY_FILTERS | STATS_QUERY_BOTS },
-		.find = find_series,
-		.tell = tell_series,
+	static const struct endpoint endpoint = {
+		{ .parts = STATS_PARAMS_INTERVAL | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS },
+		.load = load_series,
+		.render = render_series,
 	};
 	(void)x;
 	struct series *series = mem_zero(sizeof(*series));
-	enum http_progress progress = run(ctx, &errand, series);
+	enum http_progress progress = run(ctx, &endpoint, series);
 	free(series);
 	return progress;
 }
@@ -143,69 +145,71 @@ struct values {
 	struct statistics_value values[STATISTICS_QUERY_VALUES_MAX];
 };
 
-static enum err find_values(struct stats_asking *asking, struct pg_conn *conn, void *found)
+static enum err load_values(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
-	struct values *values = found;
-	return statistics_query_values(conn, &asking->question, values->dimension, (size_t)asking->query.limit,
+	struct values *values = result;
+	return statistics_query_values(conn, &stats->question, values->dimension, (size_t)stats->params.limit,
 	                               values->values, &values->count, &values->total);
 }
 
-static struct json *tell_values(const struct stats_asking *asking, const void *found)
+static struct json *render_values(const struct stats_request *stats, const void *result)
 {
-	const struct values *values = found;
-	return stats_json_of_values(&asking->question, values->dimension, values->values, values->count, &values->total,
-	                            &asking->freshness);
+	const struct values *values = result;
+	return stats_json_of_values(&stats->question, values->dimension, values->values, values->count, &values->total,
+	                            &stats->freshness);
 }
 
 enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
-	struct errand errand = {
-		{ STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS, VALUES_DEFAULT,
+	struct endpoint endpoint = {
+		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS, VALUES_DEFAULT,
 		  STATISTICS_QUERY_VALUES_MAX },
-		.find = find_values,
-		.tell = tell_values,
+		.load = load_values,
+		.render = render_values,
 	};
 	(void)x;
 	struct request *r = ctx;
 	struct values *values = mem_zero(sizeof(*values));
 	bool is_there = visit_dimension_parse(r->match.params[1], &values->dimension) == OK;
-	errand.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
-	enum http_progress progress = is_there ? run(r, &errand, values) : answer_not_found(r);
+	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
+	enum http_progress progress = is_there ? run(r, &endpoint, values) : answer_not_found(r);
 	free(values);
 	return progress;
 }
 
 /* --- the caller's links --- */
 
-struct top {
+struct top_links {
 	size_t count;
 	struct statistics_top links[STATISTICS_QUERY_TOP_MAX];
 };
 
-static enum err find_top(struct stats_asking *asking, struct pg_conn *conn, void *found)
+static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
-	struct top *top = found;
-	return statistics_query_top(conn, &asking->question, asking->r->user_id, (size_t)asking->query.limit,
+	struct top_links *top = result;
+	return statistics_query_top(conn, &stats->question, stats->request->user_id, (size_t)stats->params.limit,
 	                            top->links, &top->count);
 }
 
-static struct json *tell_top(const struct stats_asking *asking, const void *found)
+static struct json *render_top(const struct stats_request *stats, const void *result)
 {
-	const struct top *top = found;
-	return stats_json_of_top(&asking->question, top->links, top->count, &asking->r->api->base, &asking->freshness);
+	const struct top_links *top = result;
+	return stats_json_of_top(&stats->question, top->links, top->count, &stats->request->api->base,
+	                         &stats->freshness);
 }
 
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 {
-	static const struct errand errand = {
-		{ STATS_QUERY_LIMIT | STATS_QUERY_BOTS | STATS_QUERY_LAST_DAY, TOP_DEFAULT, STATISTICS_QUERY_TOP_MAX },
-		.is_about_links_of_caller = true,
-		.find = find_top,
-		.tell = tell_top,
+	static const struct endpoint endpoint = {
+		{ STATS_PARAMS_LIMIT | STATS_PARAMS_BOTS | STATS_PARAMS_LAST_DAY, TOP_DEFAULT,
+		  STATISTICS_QUERY_TOP_MAX },
+		.has_no_link = true,
+		.load = load_top,
+		.render = render_top,
 	};
 	(void)x;
-	struct top *top = mem_zero(sizeof(*top));
-	enum http_progress progress = run(ctx, &errand, top);
+	struct top_links *top = mem_zero(sizeof(*top));
+	enum http_progress progress = run(ctx, &endpoint, top);
 	free(top);
 	return progress;
 }
@@ -218,7 +222,7 @@ struct platform {
 	struct stats_json_freshness freshness;
 };
 
-static enum err find_platform_on(struct pg_conn *conn, struct platform *platform)
+static enum err load_platform(struct pg_conn *conn, struct platform *platform)
 {
 	enum err err = link_list_store_count(conn, LINK_STORE_ANY_OWNER, &platform->total_links);
 	if (err == OK)
@@ -235,7 +239,7 @@ enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
 		return answer_failure(r, err);
-	err = find_platform_on(conn, &platform);
+	err = load_platform(conn, &platform);
 	pg_pool_give(r->api->pg, conn);
 	if (err != OK)
 		return answer_failure(r, err);

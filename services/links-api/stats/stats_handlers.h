@@ -1,15 +1,15 @@
 /*
- * Click path 9/9. HTTP handlers of statistics; ctx is the struct request. What the analytics-consumer has counted is
- * told to the link's owner, with the time up to which it is complete.
+ * HTTP handlers of statistics; ctx is the struct request. They return what the analytics-consumer
+ * has counted, and up to which time the counts are complete.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_STATS_HANDLERS_H
 
 #include "lib/net/http_server.h"
 
-/* All of them: 200 (stats_json.h), or as stats_asking_answer_failure says. */
+/* All answer 200 (stats_json.h) or the errors of stats_request_answer_error. */
 
-/* GET /api/links/{id}/stats: of all time, or of a range or a filter */
+/* GET /api/links/{id}/stats: totals of all time, or of a range or filter */
 enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x);
 
 /* GET /api/links/{id}/stats/timeseries */
@@ -21,7 +21,7 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x);
 /* GET /api/stats/top */
 enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x);
 
-/* GET /api/stats; for everybody */
+/* GET /api/stats: totals of the platform; public */
 enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x);
 
 #endif

@@ -22,7 +22,7 @@ static struct json *latency_json(const struct welford *latency_ms)
 	return json;
 }
 
-/* Visits of those whom the question means; bots are told apart in any case. */
+/* The visits that the bots parameter selects. */
 static int64_t visits_of(const struct statistics_question *question, int64_t humans, int64_t bots)
 {
 	switch (question->filter->who) {
@@ -61,7 +61,7 @@ struct json *stats_json_of_platform(int64_t total_links, const struct statistics
 	return json;
 }
 
-/* 0 is a time here, and not "never". */
+/* Unlike json_set_time, writes 0 as 1970 and not as null. */
 static void set_time(struct json *json, const char *name, int64_t time_us)
 {
 	char text[TIMESTAMP_TEXT_SIZE];
@@ -95,7 +95,7 @@ struct json *stats_json_of_range(const struct statistics_question *question, con
 	return json;
 }
 
-struct json *stats_json_of_series(const struct statistics_question *question, const struct stats_query *query,
+struct json *stats_json_of_series(const struct statistics_question *question, const struct stats_params *params,
                                   const int64_t *starts, const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness)
 {
@@ -107,8 +107,8 @@ struct json *stats_json_of_series(const struct statistics_question *question, co
 		json_append(points, point);
 	}
 	struct json *json = json_new_object();
-	json_set_text(json, "interval", local_calendar_interval_name(query->interval));
-	json_set_text(json, "tz", query->zone);
+	json_set_text(json, "interval", local_calendar_interval_name(params->interval));
+	json_set_text(json, "tz", params->zone);
 	set_range(json, question);
 	json_set(json, "points", points);
 	stats_json_add_freshness(json, freshness);

@@ -1,6 +1,7 @@
 /*
- * Pure. Statistics as the API tells them. visits and visit_count count those whom the question's filter means (people,
- * unless bots=include or only); bots and bot_count always count bots, unique_visitors always people.
+ * Pure. Statistics as JSON. visits and visit_count follow the bots parameter: visits of humans by
+ * default, of humans and bots with bots=include, of bots with bots=only. bots and bot_count always
+ * count bots; unique_visitors always counts humans. The caller owns each result.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_STATS_JSON_H
@@ -11,26 +12,27 @@
 #include "lib/clicks/statistics_store.h"
 #include "lib/net/json.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/stats/stats_query.h"
+#include "services/links-api/stats/stats_params.h"
 
-/* as_of_us 0 = nothing was ever counted. */
+/* as_of_us 0 = nothing has been counted yet. */
 struct stats_json_freshness {
 	int64_t as_of_us;
 	int64_t now_us;
 };
 
-/* Adds as_of and lag_ms; null both if nothing was ever counted. */
+/* Adds as_of and lag_ms. Both are null if nothing has been counted yet. */
 void stats_json_add_freshness(struct json *answer, const struct stats_json_freshness *freshness);
 
 /*
- * {link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency: {count, mean_ms, stddev_ms}, as_of,
- * lag_ms}. The caller owns it, as those below.
+ * {link_id, visit_count, bot_count, unique_visitors, last_visited_at, latency: {count, mean_ms,
+ * stddev_ms}, as_of, lag_ms}
  */
 struct json *stats_json_of_link(const struct statistics_question *question, const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness);
 
 /*
- * {total_links, total_redirects, avg_latency_ms, as_of, lag_ms}: redirects of humans and bots; 0 ms before the first.
+ * {total_links, total_redirects, avg_latency_ms, as_of, lag_ms}. total_redirects counts humans and
+ * bots. avg_latency_ms is 0 before the first redirect.
  */
 struct json *stats_json_of_platform(int64_t total_links, const struct statistics *statistics,
                                     const struct stats_json_freshness *freshness);
@@ -40,19 +42,21 @@ struct json *stats_json_of_range(const struct statistics_question *question, con
                                  const struct stats_json_freshness *freshness);
 
 /* {interval, tz, from, to, points: [{start, visits, bots, unique_visitors}], as_of, lag_ms} */
-struct json *stats_json_of_series(const struct statistics_question *question, const struct stats_query *query,
+struct json *stats_json_of_series(const struct statistics_question *question, const struct stats_params *params,
                                   const int64_t *starts, const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness);
 
 /*
- * {dimension, from, to, items: [{value, visits, bots, unique_visitors}], total: {visits, bots, unique_visitors}, as_of,
- * lag_ms}
+ * {dimension, from, to, items: [{value, visits, bots, unique_visitors}], total: {visits, bots,
+ * unique_visitors}, as_of, lag_ms}
  */
 struct json *stats_json_of_values(const struct statistics_question *question, enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
                                   const struct statistics_sums *total, const struct stats_json_freshness *freshness);
 
-/* {from, to, links: [{id, slug, short_url, title, visits, bots, unique_visitors}], as_of, lag_ms} */
+/*
+ * {from, to, links: [{id, slug, short_url, title, visits, bots, unique_visitors}], as_of, lag_ms}
+ */
 struct json *stats_json_of_top(const struct statistics_question *question, const struct statistics_top *links,
                                size_t count, const struct public_base *base,
                                const struct stats_json_freshness *freshness);

@@ -16,12 +16,12 @@ void visit_cursor_format(const struct visit_page_place *place, char out[static V
 
 static bool is_uuid(const char *text)
 {
-	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-	if (strlen(text) != sizeof(form) - 1)
+	static const char pattern[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	if (strlen(text) != sizeof(pattern) - 1)
 		return false;
-	for (size_t i = 0; i < sizeof(form) - 1; i++) {
-		bool fits = form[i] == '-' ? text[i] == '-' : strchr("0123456789abcdef", text[i]) != NULL;
-		if (!fits)
+	for (size_t i = 0; i < sizeof(pattern) - 1; i++) {
+		bool matches = pattern[i] == '-' ? text[i] == '-' : strchr("0123456789abcdef", text[i]) != NULL;
+		if (!matches)
 			return false;
 	}
 	return true;

@@ -1,5 +1,6 @@
 /*
- * Pure. A place in the list of a link's visits as text that clients hand back: "1763625600123456_018f…".
+ * Pure. A position in the list of a link's visits as text: "1763625600123456_018f…". Clients send
+ * it back to get the next page.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_VISIT_CURSOR_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_VISIT_CURSOR_H
@@ -10,7 +11,7 @@
 
 void visit_cursor_format(const struct visit_page_place *place, char out[static VISIT_CURSOR_SIZE]);
 
-/* ERR_INVALID: not what visit_cursor_format writes. */
+/* ERR_INVALID: text does not come from visit_cursor_format. */
 enum err visit_cursor_parse(const char *text, struct visit_page_place *out) MUST_CHECK;
 
 #endif

@@ -6,21 +6,21 @@
 #include "services/links-api/stats/visit_lines.h"
 
 #define PAGE_VISITS 500
-/* A piece ends with the row that passes this: 500 visits are 200 KB, unless somebody fills every field. */
-#define PIECE_BYTES ((size_t)256 * 1024)
+/* A chunk ends with the row that exceeds this size. 500 visits usually take 200 KB. */
+#define CHUNK_BYTES ((size_t)256 * 1024)
 
 struct visit_export {
 	const struct api *api;
 	int64_t user_id;
-	enum visit_export_form form;
+	enum visit_export_format format;
 	struct visit_filter filter;
-	struct visit_page_question question; /* behind moves, limit is the page's */
+	struct visit_page_question question; /* of the next page: its cursor and limit change */
 	bool is_limited;
-	size_t left; /* of a limited one */
+	size_t left; /* visits to send, if is_limited */
 	bool has_begun;
 };
 
-enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_form form,
+enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
                           const struct visit_page_question *question, struct visit_export **out)
 {
 	enum err err = export_desk_begin(api->exports, user_id);
@@ -29,7 +29,7 @@ enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_exp
 	struct visit_export *export = mem_zero(sizeof(*export));
 	export->api = api;
 	export->user_id = user_id;
-	export->form = form;
+	export->format = format;
 	export->filter = *question->filter;
 	export->question = *question;
 	export->question.filter = &export->filter;
@@ -39,9 +39,9 @@ enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_exp
 	return OK;
 }
 
-void visit_export_free(void *of_errand)
+void visit_export_free(void *state)
 {
-	struct visit_export *export = of_errand;
+	struct visit_export *export = state;
 	if (!export)
 		return;
 	export_desk_end(export->api->exports, export->user_id);
@@ -50,25 +50,25 @@ void visit_export_free(void *of_errand)
 
 static void add_line(const struct visit_export *export, struct strbuf *out, const struct pg_result *rows, size_t row)
 {
-	if (export->form == VISIT_EXPORT_CSV)
+	if (export->format == VISIT_EXPORT_CSV)
 		visit_lines_add_csv(out, rows, row);
 	else
 		visit_lines_add_json(out, rows, row);
 }
 
-/* As many rows as fit; the export goes on behind the last of them. */
+/* Adds as many rows as fit. The next page starts after the last of them. */
 static size_t add_lines(struct visit_export *export, struct strbuf *out, const struct pg_result *rows)
 {
 	size_t count = pg_result_count(rows);
 	size_t row = 0;
-	while (row < count && out->len < PIECE_BYTES)
+	while (row < count && out->len < CHUNK_BYTES)
 		add_line(export, out, rows, row++);
 	if (row > 0)
 		export->question.behind = visit_page_place_of(rows, row - 1);
 	return row;
 }
 
-enum err visit_export_next(struct visit_export *export, struct strbuf *out, bool *is_last)
+enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out, bool *is_last)
 {
 	struct pg_conn *conn = NULL;
 	struct pg_result *rows = NULL;
@@ -79,23 +79,23 @@ enum err visit_export_next(struct visit_export *export, struct strbuf *out, bool
 	pg_pool_give(export->api->pg, conn);
 	if (err != OK)
 		return err;
-	if (!export->has_begun && export->form == VISIT_EXPORT_CSV)
+	if (!export->has_begun && export->format == VISIT_EXPORT_CSV)
 		visit_lines_add_csv_header(out);
 	export->has_begun = true;
 	size_t sent = add_lines(export, out, rows);
 	if (export->is_limited)
 		export->left -= sent;
-	bool was_all = sent == pg_result_count(rows) && sent < export->question.limit;
-	*is_last = was_all || (export->is_limited && export->left == 0);
+	bool is_exhausted = sent == pg_result_count(rows) && sent < export->question.limit;
+	*is_last = is_exhausted || (export->is_limited && export->left == 0);
 	pg_result_free(rows);
 	return OK;
 }
 
-enum http_piece visit_export_source(void *of_errand, struct strbuf *out)
+enum http_piece visit_export_body_reader(void *state, struct strbuf *out)
 {
-	struct visit_export *export = of_errand;
+	struct visit_export *export = state;
 	bool is_last = false;
-	enum err err = visit_export_next(export, out, &is_last);
+	enum err err = visit_export_next_chunk(export, out, &is_last);
 	if (err != OK) {
 		log_warning(export->api->log, "export_broken", LOG_TEXT("error", err_name(err)));
 		return HTTP_PIECE_BROKEN;

@@ -1,7 +1,8 @@
 /*
- * One thread at a time. An export of a link's visits while it is being sent: each piece is a page of its own, asked for
- * when the client has taken the one before. So neither a connection to PostgreSQL nor a worker waits for a slow client,
- * and no transaction stays open; what memory holds is one piece.
+ * One thread at a time. Streams the visits of a link as CSV or NDJSON. Each chunk is one page,
+ * which is read from PostgreSQL after the client has received the previous chunk. A slow client
+ * therefore blocks neither a PostgreSQL connection nor a worker, no transaction stays open, and
+ * memory holds one chunk.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_VISIT_EXPORT_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_VISIT_EXPORT_H
@@ -10,23 +11,23 @@
 #include "lib/net/http_server.h"
 #include "services/links-api/api.h"
 
-enum visit_export_form { VISIT_EXPORT_CSV, VISIT_EXPORT_NDJSON };
+enum visit_export_format { VISIT_EXPORT_CSV, VISIT_EXPORT_NDJSON };
 
 struct visit_export;
 
 /*
- * question is copied, filter as well; its limit is that of the whole export, 0 = none. ERR_LIMIT: too many exports are
- * under way (export_desk.h).
+ * Copies question with its filter. question->limit applies to the whole export, 0 = no limit.
+ * ERR_LIMIT: too many exports are running (export_desk.h).
  */
-enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_form form,
+enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
                           const struct visit_page_question *question, struct visit_export **out) MUST_CHECK;
-/* export is a struct visit_export; NULL may be freed. */
+/* export: a struct visit_export, or NULL. */
 void visit_export_free(void *export);
 
-/* The next piece; *is_last: there are no more behind it. Errors of pg_conn_query. */
-enum err visit_export_next(struct visit_export *export, struct strbuf *out, bool *is_last) MUST_CHECK;
+/* Appends the next chunk to out. *is_last: no chunk follows. Errors of pg_conn_query. */
+enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out, bool *is_last) MUST_CHECK;
 
-/* The same as an http_source; export is a struct visit_export. */
-enum http_piece visit_export_source(void *export, struct strbuf *out);
+/* The same as a callback for http_exchange_set_source. export: a struct visit_export. */
+enum http_piece visit_export_body_reader(void *export, struct strbuf *out);
 
 #endif

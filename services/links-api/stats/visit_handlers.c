@@ -9,67 +9,67 @@
 #include "lib/base/timestamp.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/media_type.h"
-#include "services/links-api/stats/stats_asking.h"
+#include "services/links-api/stats/stats_request.h"
 #include "services/links-api/stats/visit_cursor.h"
 #include "services/links-api/stats/visit_export.h"
 #include "services/links-api/stats/visit_lines.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 1000
-/* Longer than any log is kept: without from the list begins where the log does. */
+/* Longer than the retention of any visit log: without from, the list starts where the log does. */
 #define LONGEST_US (3660 * CLOCK_US_PER_DAY)
-#define PIECE_BYTES_MAX (8 * 1024 * 1024)
+#define CHUNK_BYTES_MAX (8 * 1024 * 1024)
 #define HEADER_SIZE 96
 
-/* In the order of enum stats_query_format. */
-enum form { FORM_JSON, FORM_CSV, FORM_NDJSON };
-static const char *const forms[] = {
-	[FORM_JSON] = "application/json",
-	[FORM_CSV] = "text/csv",
-	[FORM_NDJSON] = "application/x-ndjson",
+/* In the order of enum stats_params_format. */
+enum format { FORMAT_JSON, FORMAT_CSV, FORMAT_NDJSON };
+static const char *const media_types[] = {
+	[FORMAT_JSON] = "application/json",
+	[FORMAT_CSV] = "text/csv",
+	[FORMAT_NDJSON] = "application/x-ndjson",
 };
-#define FORM_COUNT (sizeof(forms) / sizeof(forms[0]))
+#define FORMAT_COUNT (sizeof(media_types) / sizeof(media_types[0]))
 
-static enum err find_on(struct stats_asking *asking, struct pg_conn *conn)
+static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 {
-	enum err err = stats_asking_find_link(asking, conn);
+	enum err err = stats_request_find_link(stats, conn);
 	if (err == OK)
-		err = stats_asking_find_freshness(asking, conn);
+		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
-		err = statistics_query_log_since(conn, &asking->question.log_since_us);
+		err = statistics_query_log_since(conn, &stats->question.log_since_us);
 	if (err == OK)
-		err = stats_asking_find_range(asking, conn);
+		err = stats_request_find_range(stats, conn);
 	return err;
 }
 
-static enum err read_query(struct stats_asking *asking, struct request *r)
+static enum err read_params(struct stats_request *stats, struct request *r)
 {
-	static const struct stats_query_terms terms = { STATS_QUERY_LIMIT | STATS_QUERY_FILTERS | STATS_QUERY_BOTS |
-		                                                STATS_QUERY_CURSOR | STATS_QUERY_FORMAT,
-		                                        LIMIT_DEFAULT, LIMIT_MAX };
-	enum err err = stats_asking_read(asking, r, &terms);
-	struct stats_query_end *from = &asking->query.from;
+	static const struct stats_params_terms terms = { STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS |
+		                                                 STATS_PARAMS_CURSOR | STATS_PARAMS_FORMAT,
+		                                         LIMIT_DEFAULT, LIMIT_MAX };
+	enum err err = stats_request_read(stats, r, &terms);
+	struct stats_params_end *from = &stats->params.from;
 	if (err == OK && !from->is_given) {
 		from->is_given = true;
-		from->time_us = asking->freshness.now_us > LONGEST_US ? asking->freshness.now_us - LONGEST_US : 0;
+		from->time_us = stats->freshness.now_us > LONGEST_US ? stats->freshness.now_us - LONGEST_US : 0;
 	}
 	return err;
 }
 
-static struct visit_page_question page_of(const struct stats_asking *asking)
+static struct visit_page_question page_of(const struct stats_request *stats)
 {
 	return (struct visit_page_question){
-		.link_id = asking->question.link_id,
-		.span = asking->question.asked,
-		.filter = &asking->query.filter,
-		.behind = asking->query.behind,
-		.limit = (size_t)asking->query.limit,
+		.link_id = stats->question.link_id,
+		.span = stats->question.asked,
+		.filter = &stats->params.filter,
+		.behind = stats->params.after,
+		.limit = (size_t)stats->params.limit,
 	};
 }
 
-/* --- a page --- */
+/* --- a page as JSON --- */
 
-static struct json *tell_page(const struct stats_asking *asking, const struct pg_result *rows)
+static struct json *render_page(const struct stats_request *stats, const struct pg_result *rows)
 {
 	char cursor[VISIT_CURSOR_SIZE];
 	size_t count = pg_result_count(rows);
@@ -77,8 +77,8 @@ static struct json *tell_page(const struct stats_asking *asking, const struct pg
 	for (size_t i = 0; i < count; i++)
 		json_append(visits, visit_lines_object(rows, i));
 	struct json *pagination = json_new_object();
-	json_set_int(pagination, "limit", asking->query.limit);
-	if (count < (size_t)asking->query.limit) {
+	json_set_int(pagination, "limit", stats->params.limit);
+	if (count < (size_t)stats->params.limit) {
 		json_set_null(pagination, "next_cursor");
 	} else {
 		struct visit_page_place last = visit_page_place_of(rows, count - 1);
@@ -88,39 +88,39 @@ static struct json *tell_page(const struct stats_asking *asking, const struct pg
 	struct json *answer = json_new_object();
 	json_set(answer, "visits", visits);
 	json_set(answer, "pagination", pagination);
-	json_set_time(answer, "log_since", asking->question.log_since_us);
-	stats_json_add_freshness(answer, &asking->freshness);
+	json_set_time(answer, "log_since", stats->question.log_since_us);
+	stats_json_add_freshness(answer, &stats->freshness);
 	return answer;
 }
 
-static enum http_progress answer_page(struct stats_asking *asking, struct pg_conn *conn)
+static enum http_progress answer_page(struct stats_request *stats, struct pg_conn *conn)
 {
-	struct request *r = asking->r;
-	struct visit_page_question question = page_of(asking);
+	struct request *r = stats->request;
+	struct visit_page_question question = page_of(stats);
 	struct pg_result *rows = NULL;
 	enum err err = visit_page_read(conn, &question, &rows);
 	pg_pool_give(r->api->pg, conn);
 	if (err != OK)
-		return stats_asking_answer_failure(asking, err);
-	enum http_progress progress = answer_json(r, 200, tell_page(asking, rows));
+		return stats_request_answer_error(stats, err);
+	enum http_progress progress = answer_json(r, 200, render_page(stats, rows));
 	pg_result_free(rows);
 	return progress;
 }
 
 /* --- an export --- */
 
-static enum err add_headers(struct stats_asking *asking, enum form form)
+static enum err add_headers(struct stats_request *stats, enum format format)
 {
-	struct http_exchange *x = asking->r->exchange;
+	struct http_exchange *x = stats->request->exchange;
 	char value[HEADER_SIZE];
-	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"", asking->question.link_id,
-	         form == FORM_CSV ? "csv" : "ndjson");
+	snprintf(value, sizeof(value), "attachment; filename=\"visits-%" PRId64 ".%s\"", stats->question.link_id,
+	         format == FORMAT_CSV ? "csv" : "ndjson");
 	enum err err = http_exchange_add_header(x, "Content-Disposition", value);
-	if (err != OK || asking->freshness.as_of_us == 0)
+	if (err != OK || stats->freshness.as_of_us == 0)
 		return err;
-	timestamp_format_ms(asking->freshness.as_of_us, value);
+	timestamp_format_ms(stats->freshness.as_of_us, value);
 	err = http_exchange_add_header(x, "X-As-Of", value);
-	int64_t lag_us = asking->freshness.now_us - asking->freshness.as_of_us;
+	int64_t lag_us = stats->freshness.now_us - stats->freshness.as_of_us;
 	snprintf(value, sizeof(value), "%" PRId64, lag_us > 0 ? lag_us / CLOCK_US_PER_MS : 0);
 	return err == OK ? http_exchange_add_header(x, "X-Lag-Ms", value) : err;
 }
@@ -128,76 +128,81 @@ static enum err add_headers(struct stats_asking *asking, enum form form)
 static enum http_progress answer_busy(struct request *r)
 {
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "10");
-	return answer_problem(r, 429, "busy", "Too many exports are under way; please wait for the end of one.");
+	return answer_problem(r, 429, "busy", "Too many exports are running. Wait until one of them ends.");
 }
 
-/* The first piece now, so that what fails at once is an answer of its own; the others while they are sent. */
-static enum http_progress answer_export(struct stats_asking *asking, enum form form)
+/* Reads the first chunk now, so that an early error becomes a proper error response. */
+static enum http_progress answer_export(struct stats_request *stats, enum format format)
 {
-	struct request *r = asking->r;
-	struct visit_page_question question = page_of(asking);
+	struct request *r = stats->request;
+	struct visit_page_question question = page_of(stats);
 	struct visit_export *export = NULL;
-	if (!asking->query.has_limit)
+	if (!stats->params.has_limit)
 		question.limit = 0;
-	enum err err = visit_export_new(r->api, r->user_id, form == FORM_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON,
-	                                &question, &export);
+	enum err err = visit_export_new(
+		r->api, r->user_id, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON, &question, &export);
 	if (err != OK)
 		return answer_busy(r);
 	r->errand = export;
 	r->release_errand = visit_export_free;
-	struct strbuf piece;
+	struct strbuf chunk;
 	bool is_last = false;
-	strbuf_init(&piece, PIECE_BYTES_MAX);
-	err = visit_export_next(export, &piece, &is_last);
+	strbuf_init(&chunk, CHUNK_BYTES_MAX);
+	err = visit_export_next_chunk(export, &chunk, &is_last);
 	if (err == OK)
-		err = add_headers(asking, form);
+		err = add_headers(stats, format);
 	if (err == OK) {
 		http_exchange_set_body(r->exchange,
-		                       form == FORM_CSV ? "text/csv; charset=utf-8; header=present" : forms[form],
-		                       piece.data, piece.len);
+		                       format == FORMAT_CSV ? "text/csv; charset=utf-8; header=present"
+		                                            : media_types[format],
+		                       chunk.data, chunk.len);
 		if (!is_last)
-			http_exchange_set_source(r->exchange, visit_export_source, export);
+			http_exchange_set_source(r->exchange, visit_export_body_reader, export);
 	}
-	strbuf_clear(&piece);
-	return err == OK ? HTTP_ANSWERED : stats_asking_answer_failure(asking, err);
+	strbuf_clear(&chunk);
+	return err == OK ? HTTP_ANSWERED : stats_request_answer_error(stats, err);
 }
 
-/* A link in a page cannot choose what its browser accepts: format goes first. ERR_NOT_FOUND: there is no such form. */
-static enum err choose_form(const struct stats_asking *asking, enum form *form)
+/*
+ * format= takes precedence over Accept, because an HTML link cannot set Accept. ERR_NOT_FOUND:
+ * Accept allows none of the formats.
+ */
+static enum err choose_format(const struct stats_request *stats, enum format *format)
 {
-	size_t chosen = FORM_JSON;
+	size_t chosen = FORMAT_JSON;
 	enum err err = OK;
-	if (asking->query.format != STATS_QUERY_FORMAT_NONE)
-		chosen = (size_t)(asking->query.format - STATS_QUERY_FORMAT_JSON);
+	if (stats->params.format != STATS_PARAMS_FORMAT_NONE)
+		chosen = (size_t)(stats->params.format - STATS_PARAMS_FORMAT_JSON);
 	else
-		err = media_type_choose(http_exchange_joined_header(asking->r->exchange, "Accept"), forms, FORM_COUNT,
-		                        &chosen);
-	*form = (enum form)chosen;
+		err = media_type_choose(http_exchange_joined_header(stats->request->exchange, "Accept"), media_types,
+		                        FORMAT_COUNT, &chosen);
+	*format = (enum format)chosen;
 	return err;
 }
 
-static enum http_progress answer(struct stats_asking *asking, struct request *r)
+static enum http_progress answer(struct stats_request *stats, struct request *r)
 {
 	struct pg_conn *conn = NULL;
-	enum form form = FORM_JSON;
-	enum err err = read_query(asking, r);
-	if (err == OK && choose_form(asking, &form) != OK)
-		return answer_problem(r, 406, NULL, "There is application/json, text/csv and application/x-ndjson.");
+	enum format format = FORMAT_JSON;
+	enum err err = read_params(stats, r);
+	if (err == OK && choose_format(stats, &format) != OK)
+		return answer_problem(r, 406, NULL,
+		                      "Accept must allow application/json, text/csv or application/x-ndjson.");
 	if (err == OK)
 		err = pg_pool_take(r->api->pg, &conn);
 	if (err == OK)
-		err = find_on(asking, conn);
-	if (err == OK && form == FORM_JSON)
-		return answer_page(asking, conn);
+		err = load_context(stats, conn);
+	if (err == OK && format == FORMAT_JSON)
+		return answer_page(stats, conn);
 	pg_pool_give(r->api->pg, conn);
-	return err == OK ? answer_export(asking, form) : stats_asking_answer_failure(asking, err);
+	return err == OK ? answer_export(stats, format) : stats_request_answer_error(stats, err);
 }
 
 enum http_progress visit_handlers_list(void *ctx, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
-	struct stats_asking *asking = mem_zero(sizeof(*asking));
-	enum http_progress progress = answer(asking, ctx);
-	free(asking);
+	struct stats_request *stats = mem_zero(sizeof(*stats));
+	enum http_progress progress = answer(stats, ctx);
+	free(stats);
 	return progress;
 }

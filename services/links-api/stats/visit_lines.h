@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Single visits as text: an object, a line of JSON, a line of CSV. Names and order are those of
- * visit_page_columns.
+ * One thread at a time. Formats one visit as a JSON object, a line of NDJSON or a line of CSV.
+ * Names and order of the fields are those of visit_page_columns.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_VISIT_LINES_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_VISIT_LINES_H
@@ -9,15 +9,16 @@
 #include "lib/net/json.h"
 #include "lib/net/pg_result.h"
 
-/* The caller owns it. */
+/* The caller owns the result. */
 struct json *visit_lines_object(const struct pg_result *rows, size_t row);
 
-/* One object and a line feed (NDJSON). */
+/* Appends one object and a line feed (NDJSON). */
 void visit_lines_add_json(struct strbuf *out, const struct pg_result *rows, size_t row);
 
 /*
- * RFC 4180: CRLF, quotes where they are needed. A text that a spreadsheet would take for a formula (=, +, -, @, tab or
- * CR first) gets an apostrophe before it: referrers and campaigns come from strangers.
+ * CSV as in RFC 4180: CRLF, and quotes where they are needed. Referrers and campaigns are untrusted
+ * input: a text that a spreadsheet would run as a formula (it begins with =, +, -, @, tab or CR)
+ * gets an apostrophe in front.
  */
 void visit_lines_add_csv_header(struct strbuf *out);
 void visit_lines_add_csv(struct strbuf *out, const struct pg_result *rows, size_t row);

@@ -11,7 +11,7 @@ typedef char zone_name[LOCAL_CALENDAR_ZONE_SIZE];
 
 struct zone_names {
 	pthread_mutex_t lock;
-	size_t count; /* 0: not asked for yet */
+	size_t count; /* 0 = not read yet */
 	zone_name *names;
 };
 
@@ -39,7 +39,7 @@ static int by_name(const void *wanted, const void *name)
 
 enum err zone_names_check(struct zone_names *names, struct pg_conn *conn, const char *zone)
 {
-	/* The zone of most: known without being looked for. */
+	/* The default zone needs no lookup. */
 	if (strcmp(zone, "UTC") == 0)
 		return OK;
 	enum err err = OK;

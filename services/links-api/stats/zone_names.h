@@ -1,6 +1,6 @@
 /*
- * Safe from any thread. The time zones that PostgreSQL knows: asked for once, because looking through them takes it a
- * tenth of a second.
+ * Safe from any thread. The names of the time zones that PostgreSQL supports. Read once and cached,
+ * because the query takes a tenth of a second.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_ZONE_NAMES_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_ZONE_NAMES_H
@@ -11,9 +11,10 @@
 struct zone_names;
 
 struct zone_names *zone_names_new(void);
+/* NULL may be freed. */
 void zone_names_free(struct zone_names *names);
 
-/* ERR_NOT_FOUND: there is no such zone. Errors of pg_conn_query pass through. */
+/* ERR_NOT_FOUND: unknown zone. Errors of pg_conn_query pass through. */
 enum err zone_names_check(struct zone_names *names, struct pg_conn *conn, const char *zone) MUST_CHECK;
 
 #endif

@@ -1,4 +1,7 @@
-/* Prints the table of endpoints for tests that walk all of them: "GET /api/links/{id} links:read". */
+/*
+ * Prints each endpoint and the right it requires, for test_authorisation.py: "GET /api/links/{id}
+ * links:read".
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

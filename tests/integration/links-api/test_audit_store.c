@@ -35,7 +35,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void keeps_who_did_what_to_what(void **state)
+static void records_actor_action_and_subject(void **state)
 {
 	struct fixture *f = *state;
 	struct json *details = json_new_object();
@@ -59,7 +59,7 @@ static void keeps_who_did_what_to_what(void **state)
 	                 1);
 }
 
-static void says_null_for_nobody(void **state)
+static void records_null_without_an_actor(void **state)
 {
 	struct fixture *f = *state;
 	const struct audit_entry entry = { .action = "user.update", .subject_type = "user", .subject_id = 1 };
@@ -69,7 +69,7 @@ static void says_null_for_nobody(void **state)
 	                 1);
 }
 
-static void writes_one_entry_for_each_of_many_subjects(void **state)
+static void writes_one_entry_for_each_subject_of_a_bulk(void **state)
 {
 	struct fixture *f = *state;
 	int64_t ids[AUDIT_STORE_SUBJECTS_MAX + 1];
@@ -84,7 +84,7 @@ static void writes_one_entry_for_each_of_many_subjects(void **state)
 	                 AUDIT_STORE_SUBJECTS_MAX);
 }
 
-static void refuses_details_beyond_their_limit(void **state)
+static void rejects_details_beyond_the_limit(void **state)
 {
 	struct fixture *f = *state;
 	char long_text[AUDIT_STORE_DETAILS_BYTES_MAX];
@@ -100,8 +100,7 @@ static void refuses_details_beyond_their_limit(void **state)
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM audit_log WHERE actor_id = 5"), 0);
 }
 
-/* The service that writes it cannot take back what it has written. */
-static void cannot_be_changed_by_the_service(void **state)
+static void links_api_cannot_change_or_delete_entries(void **state)
 {
 	struct fixture *f = *state;
 	pg_conn_set_log(f->conn, NULL);
@@ -112,11 +111,11 @@ static void cannot_be_changed_by_the_service(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_who_did_what_to_what),
-		cmocka_unit_test(says_null_for_nobody),
-		cmocka_unit_test(writes_one_entry_for_each_of_many_subjects),
-		cmocka_unit_test(refuses_details_beyond_their_limit),
-		cmocka_unit_test(cannot_be_changed_by_the_service),
+		cmocka_unit_test(records_actor_action_and_subject),
+		cmocka_unit_test(records_null_without_an_actor),
+		cmocka_unit_test(writes_one_entry_for_each_subject_of_a_bulk),
+		cmocka_unit_test(rejects_details_beyond_the_limit),
+		cmocka_unit_test(links_api_cannot_change_or_delete_entries),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

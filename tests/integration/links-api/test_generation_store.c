@@ -12,7 +12,7 @@
 #include "tests/support/test_database.h"
 
 #define LOCK "relay"
-/* As large as a server's number can be: it is stored as a signed one. */
+/* Exceeds INT64_MAX: the database stores server numbers as signed. */
 #define SERVER UINT64_C(0xfedcba9876543210)
 
 struct fixture {
@@ -49,7 +49,7 @@ static void assert_stored(struct fixture *f, int64_t generation, uint64_t server
 	assert_int_equal(stored.server, server);
 }
 
-static void rises_by_one_or_above_what_it_has_to_surpass(void **state)
+static void rises_by_one_or_above_a_given_generation(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_trusted raised;
@@ -64,7 +64,7 @@ static void rises_by_one_or_above_what_it_has_to_surpass(void **state)
 	assert_stored(f, 102, 7);
 }
 
-static void is_raised_by_nobody_whose_lock_has_been_taken(void **state)
+static void cannot_be_raised_with_a_stale_lock(void **state)
 {
 	struct fixture *f = *state;
 	struct link_cache_trusted raised;
@@ -73,7 +73,7 @@ static void is_raised_by_nobody_whose_lock_has_been_taken(void **state)
 	assert_stored(f, 1, 0);
 }
 
-static void never_sinks_whoever_writes(void **state)
+static void never_decreases(void **state)
 {
 	struct fixture *f = *state;
 	struct pg_conn *owner = test_database_connect(f->db, NULL);
@@ -82,7 +82,7 @@ static void never_sinks_whoever_writes(void **state)
 	pg_conn_close(owner);
 }
 
-static void is_the_business_of_links_api_alone(void **state)
+static void only_links_api_may_read_it(void **state)
 {
 	static const char *const others[] = { "waymark_redirector", "waymark_consumer", "waymark_janitor" };
 	struct fixture *f = *state;
@@ -99,10 +99,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(rises_by_one_or_above_what_it_has_to_surpass),
-		TEST(is_raised_by_nobody_whose_lock_has_been_taken),
-		TEST(never_sinks_whoever_writes),
-		TEST(is_the_business_of_links_api_alone),
+		TEST(rises_by_one_or_above_a_given_generation),
+		TEST(cannot_be_raised_with_a_stale_lock),
+		TEST(never_decreases),
+		TEST(only_links_api_may_read_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /*
- * Eight processes make links at the same time, one by one and in bulk, with wished slugs that collide and random ones of
- * so few characters that they collide all the time, while a ninth purges some of them. Each writes down what it was told
- * it has made; nothing but UNIQUE and the tombstones may decide. SLUG_RIVALS_LINKS: how many they make together.
+ * Eight processes create links at the same time, one by one and in bulk, while a ninth purges some
+ * of them. Requested slugs collide, and random slugs use so small an alphabet that they collide all
+ * the time. Each process records the links that it created. At the end, no slug may have two
+ * creators. SLUG_RIVALS_LINKS: the total number of links.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,32 +21,32 @@
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "services/links-api/links/slug_issuer.h"
+#include "services/links-api/links/slug_allocator.h"
 #include "tests/support/test_database.h"
 
 #define PROCESSES 8
 #define LINKS_DEFAULT 6000
 #define BULK 50
-#define WISHES 5 /* for each slug that can be had */
+#define REQUESTS_PER_SLUG 5
 
-struct won {
+struct created {
 	char slug[SLUG_SIZE];
 	int64_t id;
 	int owner;
 };
 
-/* What all processes see. */
-struct field {
-	int64_t links; /* as many in all */
-	_Atomic int64_t made, lost, collisions, purged;
-	struct won won[]; /* room for links + PROCESSES * BULK */
+/* Shared by all processes. */
+struct shared {
+	int64_t links; /* the total to create */
+	_Atomic int64_t created, lost, collisions, purged;
+	struct created created_links[]; /* room for links + PROCESSES * BULK */
 };
 
 static struct test_database *db;
-static struct field *field;
+static struct shared *shared;
 static char alphabet[8];
 
-static int64_t asked_links(void)
+static int64_t links_to_create(void)
 {
 	int64_t links = LINKS_DEFAULT;
 	const char *text = getenv("SLUG_RIVALS_LINKS");
@@ -56,12 +57,15 @@ static int set_up(void **state)
 {
 	(void)state;
 	db = test_database_new();
-	int64_t links = asked_links();
-	size_t size = sizeof(*field) + (size_t)(links + (PROCESSES + 1) * BULK) * sizeof(struct won);
-	field = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(field != MAP_FAILED);
-	field->links = links;
-	/* Of four letters there are 16,384 slugs of seven: a few thousand links meet each other, a hundred thousand find them all taken. */
+	int64_t links = links_to_create();
+	size_t size = sizeof(*shared) + (size_t)(links + (PROCESSES + 1) * BULK) * sizeof(struct created);
+	shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(shared != MAP_FAILED);
+	shared->links = links;
+	/*
+	 * Four letters give 16,384 slugs of seven: a few thousand links collide often, a hundred
+	 * thousand use them all.
+	 */
 	memcpy(alphabet, "abcd", sizeof("abcd"));
 	test_database_run(db, "INSERT INTO users (email, password_hash) "
 	                      "SELECT 'rival-' || i || '@example.com', 'x' FROM generate_series(1, 8) AS i");
@@ -75,18 +79,18 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void crowded(char out[static SLUG_SIZE], size_t length)
+static void small_alphabet_slug(char out[static SLUG_SIZE], size_t length)
 {
 	entropy_text(alphabet, out, length);
 }
 
-/* Each wished slug is wished for by several; every second link has one. */
-static bool wish(char out[static SLUG_SIZE])
+/* Every second link requests a slug, and several links request the same one. */
+static bool request_slug(char out[static SLUG_SIZE])
 {
 	if (entropy_below(2) == 0)
 		return false;
-	uint32_t different = (uint32_t)(field->links / WISHES) + 1;
-	snprintf(out, SLUG_SIZE, "wish-%u", entropy_below(different));
+	uint32_t different = (uint32_t)(shared->links / REQUESTS_PER_SLUG) + 1;
+	snprintf(out, SLUG_SIZE, "slug-%u", entropy_below(different));
 	return true;
 }
 
@@ -97,52 +101,52 @@ static struct link_store_new plain(int owner, const char *slug)
 	};
 }
 
-/* Only now, after the commit, anybody may believe that the slug is his. */
-static void note(const struct link *link, int owner)
+/* Call after the commit: only then does the slug belong to the link. */
+static void record(const struct link *link, int owner)
 {
-	struct won *won = &field->won[atomic_fetch_add(&field->made, 1)];
-	snprintf(won->slug, sizeof(won->slug), "%s", link->entry.slug);
-	won->id = link->entry.id;
-	won->owner = owner;
+	struct created *entry = &shared->created_links[atomic_fetch_add(&shared->created, 1)];
+	snprintf(entry->slug, sizeof(entry->slug), "%s", link->entry.slug);
+	entry->id = link->entry.id;
+	entry->owner = owner;
 }
 
-static void need(bool is_right, const char *what)
+static void require(bool is_true, const char *what)
 {
-	if (is_right)
+	if (is_true)
 		return;
-	fprintf(stderr, "rival: %s\n", what);
+	fprintf(stderr, "process: %s\n", what);
 	_exit(1);
 }
 
-static void make_one(struct pg_conn *conn, int owner, struct link *link)
+static void create_one(struct pg_conn *conn, int owner, struct link *link)
 {
 	char slug[SLUG_SIZE];
-	bool is_wish = wish(slug);
-	struct link_store_new wanted = plain(owner, is_wish ? slug : NULL);
-	need(pg_conn_begin(conn) == OK, "begin");
-	enum err err = slug_issuer_create(conn, &wanted, crowded, link);
+	bool has_slug = request_slug(slug);
+	struct link_store_new wanted = plain(owner, has_slug ? slug : NULL);
+	require(pg_conn_begin(conn) == OK, "begin");
+	enum err err = slug_allocator_create(conn, &wanted, small_alphabet_slug, link);
 	if (err == OK) {
-		need(pg_conn_commit(conn) == OK, "commit");
-		note(link, owner);
+		require(pg_conn_commit(conn) == OK, "commit");
+		record(link, owner);
 		return;
 	}
-	need(err == ERR_CONFLICT && is_wish, "a random slug, or nothing worse than a taken one");
+	require(err == ERR_CONFLICT && has_slug, "only a requested slug may be used already");
 	pg_conn_rollback(conn);
-	atomic_fetch_add(&field->lost, 1);
+	atomic_fetch_add(&shared->lost, 1);
 }
 
 struct bulk {
-	struct slug_issuer_item items[BULK];
-	struct slug_issuer_item *all[BULK];
+	struct slug_allocator_item items[BULK];
+	struct slug_allocator_item *all[BULK];
 	struct link links[BULK];
-	char wishes[BULK][SLUG_SIZE];
+	char slugs[BULK][SLUG_SIZE];
 	size_t count;
 };
 
-static bool is_twice(const struct bulk *bulk, const char *slug)
+static bool is_duplicate(const struct bulk *bulk, const char *slug)
 {
 	for (size_t i = 0; i < bulk->count; i++) {
-		if (bulk->items[i].wanted.slug && strcmp(bulk->items[i].wanted.slug, slug) == 0)
+		if (bulk->items[i].requested.slug && strcmp(bulk->items[i].requested.slug, slug) == 0)
 			return true;
 	}
 	return false;
@@ -153,16 +157,16 @@ static void fill(struct bulk *bulk, int owner)
 	memset(bulk, 0, sizeof(*bulk));
 	while (bulk->count < BULK) {
 		size_t i = bulk->count;
-		bool is_wish = wish(bulk->wishes[i]);
-		if (is_wish && is_twice(bulk, bulk->wishes[i]))
+		bool has_slug = request_slug(bulk->slugs[i]);
+		if (has_slug && is_duplicate(bulk, bulk->slugs[i]))
 			continue;
-		bulk->items[i].wanted = plain(owner, is_wish ? bulk->wishes[i] : NULL);
+		bulk->items[i].requested = plain(owner, has_slug ? bulk->slugs[i] : NULL);
 		bulk->items[i].link = &bulk->links[i];
 		bulk->count++;
 	}
 }
 
-/* OK when all are decided. */
+/* Runs rounds until all items are done. */
 static enum err create_all(struct pg_conn *conn, struct bulk *bulk)
 {
 	enum err err = OK;
@@ -173,29 +177,29 @@ static enum err create_all(struct pg_conn *conn, struct bulk *bulk)
 			if (!bulk->items[i].is_done)
 				bulk->all[left++] = &bulk->items[i];
 		}
-		err = slug_issuer_create_many(conn, bulk->all, left, crowded);
+		err = slug_allocator_create_bulk(conn, bulk->all, left, small_alphabet_slug);
 	}
 	return err;
 }
 
-static void make_many(struct pg_conn *conn, int owner, struct bulk *bulk)
+static void create_bulk(struct pg_conn *conn, int owner, struct bulk *bulk)
 {
 	enum err err;
 	for (;;) {
 		fill(bulk, owner);
-		need(pg_conn_begin(conn) == OK, "begin");
+		require(pg_conn_begin(conn) == OK, "begin");
 		err = create_all(conn, bulk);
 		if (err != ERR_CONFLICT)
 			break;
 		pg_conn_rollback(conn);
-		atomic_fetch_add(&field->collisions, 1);
+		atomic_fetch_add(&shared->collisions, 1);
 	}
-	need(err == OK && pg_conn_commit(conn) == OK, "a bulk that is committed");
+	require(err == OK && pg_conn_commit(conn) == OK, "commit of a bulk");
 	for (size_t i = 0; i < BULK; i++) {
 		if (bulk->items[i].err == OK)
-			note(&bulk->links[i], owner);
+			record(&bulk->links[i], owner);
 		else
-			atomic_fetch_add(&field->lost, 1);
+			atomic_fetch_add(&shared->lost, 1);
 	}
 }
 
@@ -204,63 +208,67 @@ static void compete(int owner)
 	struct pg_conn *conn = test_database_connect(db, "waymark_links_api");
 	struct bulk *bulk = mem_zero(sizeof(*bulk));
 	struct link *link = mem_zero(sizeof(*link));
-	while (atomic_load(&field->made) < field->links) {
+	while (atomic_load(&shared->created) < shared->links) {
 		if (owner % 2)
-			make_one(conn, owner, link);
+			create_one(conn, owner, link);
 		else
-			make_many(conn, owner, bulk);
+			create_bulk(conn, owner, bulk);
 	}
 	_exit(0);
 }
 
-/* What was made goes at once, now and then: nobody may get its slug again. */
+/* Purges random links right after their creation: their slugs must not be used again. */
 static void purge(void)
 {
 	struct pg_conn *conn = test_database_connect(db, "waymark_links_api");
 	struct link *link = mem_zero(sizeof(*link));
-	int64_t made;
-	while ((made = atomic_load(&field->made)) < field->links) {
-		const struct won *won =
-			made > PROCESSES * BULK ? &field->won[entropy_below((uint32_t)made - PROCESSES * BULK)] : NULL;
-		if (!won || !won->owner)
+	int64_t created;
+	while ((created = atomic_load(&shared->created)) < shared->links) {
+		const struct created *entry =
+			created > PROCESSES * BULK
+				? &shared->created_links[entropy_below((uint32_t)created - PROCESSES * BULK)]
+				: NULL;
+		if (!entry || !entry->owner)
 			continue;
-		need(pg_conn_begin(conn) == OK, "begin");
-		enum err err = link_store_lock(conn, won->id, won->owner, link);
+		require(pg_conn_begin(conn) == OK, "begin");
+		enum err err = link_store_lock(conn, entry->id, entry->owner, link);
 		if (err == OK)
 			err = link_store_purge(conn, link);
-		need(err == OK || err == ERR_NOT_FOUND, "a purge");
-		need(pg_conn_commit(conn) == OK, "commit");
-		atomic_fetch_add(&field->purged, err == OK);
+		require(err == OK || err == ERR_NOT_FOUND, "purge");
+		require(pg_conn_commit(conn) == OK, "commit");
+		atomic_fetch_add(&shared->purged, err == OK);
 	}
 	_exit(0);
 }
 
-static int compare_won(const void *a, const void *b)
+static int compare_slugs(const void *a, const void *b)
 {
-	return strcmp(((const struct won *)a)->slug, ((const struct won *)b)->slug);
+	return strcmp(((const struct created *)a)->slug, ((const struct created *)b)->slug);
 }
 
-static int64_t count_twice(void)
+static int64_t count_duplicates(void)
 {
-	int64_t twice = 0;
-	qsort(field->won, (size_t)field->made, sizeof(struct won), compare_won);
-	for (int64_t i = 1; i < field->made; i++)
-		twice += strcmp(field->won[i - 1].slug, field->won[i].slug) == 0;
-	return twice;
+	int64_t duplicates = 0;
+	qsort(shared->created_links, (size_t)shared->created, sizeof(struct created), compare_slugs);
+	for (int64_t i = 1; i < shared->created; i++)
+		duplicates += strcmp(shared->created_links[i - 1].slug, shared->created_links[i].slug) == 0;
+	return duplicates;
 }
 
-/* Who was told that a slug is his must be its owner, in the row or, of purged ones, by the link's id in the tombstone. */
-static int64_t count_wrong(void)
+/*
+ * Each recorded creator must own the link in the table, or the tombstone must have the link's id.
+ */
+static int64_t count_wrong_owners(void)
 {
 	int64_t wrong = 0;
 	struct pg_conn *conn = test_database_connect(db, NULL);
-	for (int64_t i = 0; i < field->made; i++) {
-		const struct won *won = &field->won[i];
+	for (int64_t i = 0; i < shared->created; i++) {
+		const struct created *entry = &shared->created_links[i];
 		int64_t found = 0;
 		struct pg_params params = { 0 };
-		pg_params_text(&params, won->slug);
-		pg_params_int(&params, won->id);
-		pg_params_int(&params, won->owner);
+		pg_params_text(&params, entry->slug);
+		pg_params_int(&params, entry->id);
+		pg_params_int(&params, entry->owner);
 		assert_int_equal(
 			pg_conn_query_int(
 				conn,
@@ -274,7 +282,7 @@ static int64_t count_wrong(void)
 	return wrong;
 }
 
-static void a_slug_has_one_winner_whoever_asks_for_it_at_the_same_time(void **state)
+static void concurrent_requests_for_a_slug_have_exactly_one_winner(void **state)
 {
 	(void)state;
 	pid_t children[PROCESSES + 1];
@@ -293,24 +301,24 @@ static void a_slug_has_one_winner_whoever_asks_for_it_at_the_same_time(void **st
 	}
 	int64_t rows =
 		test_database_ask(db, "SELECT (SELECT count(*) FROM links) + (SELECT count(*) FROM link_tombstones)");
-	int64_t twice = count_twice();
-	int64_t wrong = count_wrong();
-	print_message("slugs: %lld links by %d processes, %lld wishes taken, %lld purged, %lld bulks begun anew: "
-	              "duplicates %lld, wrong winners %lld\n",
-	              (long long)field->made, PROCESSES, (long long)field->lost, (long long)field->purged,
-	              (long long)field->collisions, (long long)twice, (long long)wrong);
-	assert_true(field->lost > field->links / 10);
-	assert_true(field->purged > 0);
-	assert_int_equal(rows, field->made);
-	assert_int_equal(twice, 0);
+	int64_t duplicates = count_duplicates();
+	int64_t wrong = count_wrong_owners();
+	print_message("slugs: %lld links by %d processes, %lld requested slugs used, %lld purged, "
+	              "%lld bulks retried: duplicates %lld, wrong owners %lld\n",
+	              (long long)shared->created, PROCESSES, (long long)shared->lost, (long long)shared->purged,
+	              (long long)shared->collisions, (long long)duplicates, (long long)wrong);
+	assert_true(shared->lost > shared->links / 10);
+	assert_true(shared->purged > 0);
+	assert_int_equal(rows, shared->created);
+	assert_int_equal(duplicates, 0);
 	assert_int_equal(wrong, 0);
-	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM outbox"), field->made + field->purged);
+	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM outbox"), shared->created + shared->purged);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_slug_has_one_winner_whoever_asks_for_it_at_the_same_time),
+		cmocka_unit_test(concurrent_requests_for_a_slug_have_exactly_one_winner),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

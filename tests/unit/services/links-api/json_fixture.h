@@ -1,5 +1,6 @@
 /*
- * One thread at a time. What the tests of JSON in and out of links-api share. Every failure ends the test.
+ * One thread at a time. Helpers for tests that read or write JSON of links-api. Each failure ends
+ * the test.
  */
 #ifndef WAYMARK_TESTS_UNIT_SERVICES_LINKS_API_JSON_FIXTURE_H
 #define WAYMARK_TESTS_UNIT_SERVICES_LINKS_API_JSON_FIXTURE_H
@@ -10,16 +11,16 @@
 #include "lib/net/json.h"
 #include "services/links-api/destinations/public_base.h"
 
-/* Of "https://wm.example". */
+/* The base "https://wm.example". */
 struct public_base json_fixture_base(void);
 
-/* To be freed with json_free. */
+/* Free the result with json_free. */
 struct json *json_fixture_parse(const char *text);
 
 /* Frees json. */
 void json_fixture_assert_text(struct json *json, const char *expected);
 
-/* Whether one of the wrong fields is at this JSON pointer. */
+/* True if wrong contains a field with this JSON pointer. */
 bool json_fixture_names(const struct http_problem_fields *wrong, const char *pointer);
 
 #endif

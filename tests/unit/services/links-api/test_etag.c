@@ -7,7 +7,7 @@
 
 #include "services/links-api/links/etag.h"
 
-static void names_the_version_in_quotes(void **state)
+static void formats_the_version_in_quotes(void **state)
 {
 	(void)state;
 	char etag[ETAG_SIZE];
@@ -15,7 +15,7 @@ static void names_the_version_in_quotes(void **state)
 	assert_string_equal(etag, "\"v9223372036854775807\"");
 }
 
-static void passes_without_a_condition_and_with_its_own_tag(void **state)
+static void if_match_allows_its_own_tag_a_star_or_no_header(void **state)
 {
 	(void)state;
 	assert_true(etag_if_match(NULL, 7));
@@ -26,7 +26,7 @@ static void passes_without_a_condition_and_with_its_own_tag(void **state)
 	assert_true(etag_if_match("\"v6\",,\"v7\" ,\"v8\"", 7));
 }
 
-static void stops_everything_else(void **state)
+static void if_match_rejects_every_other_tag(void **state)
 {
 	(void)state;
 	static const char *const others[] = {
@@ -38,7 +38,7 @@ static void stops_everything_else(void **state)
 			fail_msg("passed: %s", others[i]);
 }
 
-static void sends_nothing_again_that_the_reader_has(void **state)
+static void if_none_match_skips_the_body_that_the_client_has(void **state)
 {
 	(void)state;
 	assert_true(etag_if_none_match(NULL, "\"a1\""));
@@ -52,10 +52,10 @@ static void sends_nothing_again_that_the_reader_has(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_the_version_in_quotes),
-		cmocka_unit_test(passes_without_a_condition_and_with_its_own_tag),
-		cmocka_unit_test(stops_everything_else),
-		cmocka_unit_test(sends_nothing_again_that_the_reader_has),
+		cmocka_unit_test(formats_the_version_in_quotes),
+		cmocka_unit_test(if_match_allows_its_own_tag_a_star_or_no_header),
+		cmocka_unit_test(if_match_rejects_every_other_tag),
+		cmocka_unit_test(if_none_match_skips_the_body_that_the_client_has),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

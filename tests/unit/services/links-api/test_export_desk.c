@@ -7,38 +7,38 @@
 
 #include "services/links-api/stats/export_desk.h"
 
-static void an_account_has_few_places_and_gets_them_back(void **state)
+static void limits_the_exports_of_one_user_and_allows_more_after_one_ends(void **state)
 {
 	(void)state;
-	struct export_desk *desk = export_desk_new();
+	struct export_desk *limiter = export_desk_new();
 	for (int i = 0; i < EXPORT_DESK_MAX_PER_USER; i++)
-		assert_int_equal(export_desk_begin(desk, 7), OK);
-	assert_int_equal(export_desk_begin(desk, 7), ERR_LIMIT);
-	assert_int_equal(export_desk_begin(desk, 8), OK);
-	export_desk_end(desk, 7);
-	assert_int_equal(export_desk_begin(desk, 7), OK);
-	assert_int_equal(export_desk_begin(desk, 7), ERR_LIMIT);
-	export_desk_free(desk);
+		assert_int_equal(export_desk_begin(limiter, 7), OK);
+	assert_int_equal(export_desk_begin(limiter, 7), ERR_LIMIT);
+	assert_int_equal(export_desk_begin(limiter, 8), OK);
+	export_desk_end(limiter, 7);
+	assert_int_equal(export_desk_begin(limiter, 7), OK);
+	assert_int_equal(export_desk_begin(limiter, 7), ERR_LIMIT);
+	export_desk_free(limiter);
 }
 
-static void all_accounts_together_have_so_many(void **state)
+static void limits_the_exports_of_all_users_together(void **state)
 {
 	(void)state;
-	struct export_desk *desk = export_desk_new();
+	struct export_desk *limiter = export_desk_new();
 	for (int64_t i = 0; i < EXPORT_DESK_MAX; i++)
-		assert_int_equal(export_desk_begin(desk, i + 1), OK);
-	assert_int_equal(export_desk_begin(desk, 99), ERR_LIMIT);
-	export_desk_end(desk, 5);
-	assert_int_equal(export_desk_begin(desk, 99), OK);
-	export_desk_free(desk);
+		assert_int_equal(export_desk_begin(limiter, i + 1), OK);
+	assert_int_equal(export_desk_begin(limiter, 99), ERR_LIMIT);
+	export_desk_end(limiter, 5);
+	assert_int_equal(export_desk_begin(limiter, 99), OK);
+	export_desk_free(limiter);
 	export_desk_free(NULL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_account_has_few_places_and_gets_them_back),
-		cmocka_unit_test(all_accounts_together_have_so_many),
+		cmocka_unit_test(limits_the_exports_of_one_user_and_allows_more_after_one_ends),
+		cmocka_unit_test(limits_the_exports_of_all_users_together),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,53 +10,53 @@
 
 #include "services/links-api/lists/link_cursor.h"
 
-static void gives_back_what_it_was_made_of(void **state)
+static void parses_what_it_formatted(void **state)
 {
 	(void)state;
-	static const struct link_cursor places[] = {
+	static const struct link_cursor positions[] = {
 		{ 0, 1 }, { INT64_MAX, INT64_MAX }, { INT64_MIN, 7 }, { 1763625600123456, 42 }, { -1, 1 },
 	};
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
 		char text[LINK_CURSOR_SIZE];
 		struct link_cursor read;
-		link_cursor_format(&places[i], "question", text);
+		link_cursor_format(&positions[i], "query", text);
 		assert_int_equal(strlen(text), LINK_CURSOR_SIZE - 1);
-		assert_int_equal(link_cursor_parse(text, "question", &read), OK);
-		assert_true(read.key == places[i].key && read.id == places[i].id);
+		assert_int_equal(link_cursor_parse(text, "query", &read), OK);
+		assert_true(read.key == positions[i].key && read.id == positions[i].id);
 	}
 }
 
-static void belongs_to_one_question(void **state)
+static void is_valid_only_for_its_own_query(void **state)
 {
 	(void)state;
-	const struct link_cursor place = { 5, 6 };
+	const struct link_cursor position = { 5, 6 };
 	struct link_cursor read;
 	char text[LINK_CURSOR_SIZE];
-	link_cursor_format(&place, "created_at by 1", text);
+	link_cursor_format(&position, "created_at by 1", text);
 	assert_int_equal(link_cursor_parse(text, "created_at by 2", &read), ERR_INVALID);
 	assert_int_equal(link_cursor_parse(text, "", &read), ERR_INVALID);
 }
 
-static void is_refused_with_any_digit_changed_and_in_any_other_form(void **state)
+static void is_invalid_with_any_digit_changed_or_in_another_format(void **state)
 {
 	(void)state;
-	static const char *const refused[] = { "", "0", "x", "next" };
-	const struct link_cursor place = { 5, 6 };
+	static const char *const malformed[] = { "", "0", "x", "next" };
+	const struct link_cursor position = { 5, 6 };
 	struct link_cursor read;
 	char text[LINK_CURSOR_SIZE + 1];
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		assert_int_equal(link_cursor_parse(refused[i], "q", &read), ERR_INVALID);
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
+		assert_int_equal(link_cursor_parse(malformed[i], "q", &read), ERR_INVALID);
 	for (size_t i = 0; i < LINK_CURSOR_SIZE - 1; i++) {
-		link_cursor_format(&place, "q", text);
+		link_cursor_format(&position, "q", text);
 		text[i] = text[i] == '0' ? '1' : '0';
 		assert_int_equal(link_cursor_parse(text, "q", &read), ERR_INVALID);
 		text[i] = 'G';
 		assert_int_equal(link_cursor_parse(text, "q", &read), ERR_INVALID);
 	}
-	link_cursor_format(&place, "q", text);
+	link_cursor_format(&position, "q", text);
 	text[LINK_CURSOR_SIZE - 2] = '\0';
 	assert_int_equal(link_cursor_parse(text, "q", &read), ERR_INVALID);
-	link_cursor_format(&place, "q", text);
+	link_cursor_format(&position, "q", text);
 	text[LINK_CURSOR_SIZE - 1] = '0';
 	text[LINK_CURSOR_SIZE] = '\0';
 	assert_int_equal(link_cursor_parse(text, "q", &read), ERR_INVALID);
@@ -65,9 +65,9 @@ static void is_refused_with_any_digit_changed_and_in_any_other_form(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gives_back_what_it_was_made_of),
-		cmocka_unit_test(belongs_to_one_question),
-		cmocka_unit_test(is_refused_with_any_digit_changed_and_in_any_other_form),
+		cmocka_unit_test(parses_what_it_formatted),
+		cmocka_unit_test(is_valid_only_for_its_own_query),
+		cmocka_unit_test(is_invalid_with_any_digit_changed_or_in_another_format),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

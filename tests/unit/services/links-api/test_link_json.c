@@ -10,7 +10,7 @@
 
 #define NOW_US INT64_C(1795161600000000)
 
-static void shows_a_link_that_has_everything(void **state)
+static void shows_a_link_with_all_fields(void **state)
 {
 	(void)state;
 	struct public_base base = json_fixture_base();
@@ -37,7 +37,7 @@ static void shows_a_link_that_has_everything(void **state)
 		"\"created_at\":\"2026-11-20T07:59:58.000Z\",\"updated_at\":\"2026-11-20T07:59:59.000Z\"}");
 }
 
-static void shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired(void **state)
+static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(void **state)
 {
 	(void)state;
 	struct public_base base = json_fixture_base();
@@ -62,8 +62,8 @@ static void shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shows_a_link_that_has_everything),
-		cmocka_unit_test(shows_what_is_absent_as_null_and_a_link_past_its_time_as_expired),
+		cmocka_unit_test(shows_a_link_with_all_fields),
+		cmocka_unit_test(shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static enum err read_json(enum link_request_kind kind, const char *text)
 	return err;
 }
 
-/* A link with one more member, as JSON; only that member may be wrong. */
+/* A valid link with one more member. */
 static enum err read_with(enum link_request_kind kind, const char *member)
 {
 	char text[8192];
@@ -41,7 +41,7 @@ static enum err read_with(enum link_request_kind kind, const char *member)
 	return read_json(kind, text);
 }
 
-static void assert_refuses(enum link_request_kind kind, const char *member, const char *pointer)
+static void assert_rejects(enum link_request_kind kind, const char *member, const char *pointer)
 {
 	if (read_with(kind, member) != ERR_INVALID)
 		fail_msg("accepted: %s", member);
@@ -49,7 +49,7 @@ static void assert_refuses(enum link_request_kind kind, const char *member, cons
 		fail_msg("%s: %zu wrong, the first is %s", member, wrong.count, wrong.field[0].pointer);
 }
 
-static void reads_a_whole_link(void **state)
+static void reads_a_link_with_all_members(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -68,7 +68,7 @@ static void reads_a_whole_link(void **state)
 	assert_string_equal(request.tags.tag[1], "y");
 }
 
-static void names_all_wrong_members_at_once(void **state)
+static void reports_all_invalid_members_at_once(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CREATE,
@@ -83,10 +83,10 @@ static void names_all_wrong_members_at_once(void **state)
 	assert_int_equal(wrong.count, sizeof(pointers) / sizeof(pointers[0]));
 	for (size_t i = 0; i < wrong.count; i++)
 		if (!json_fixture_names(&wrong, pointers[i]))
-			fail_msg("%s is not named", pointers[i]);
+			fail_msg("%s is not reported", pointers[i]);
 }
 
-static void needs_a_destination_to_create_and_nothing_to_change(void **state)
+static void requires_a_url_to_create_a_link_and_nothing_to_change_one(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CREATE, "{}"), ERR_INVALID);
@@ -96,7 +96,7 @@ static void needs_a_destination_to_create_and_nothing_to_change(void **state)
 	assert_int_equal(request.members, 0);
 }
 
-static void refuses_its_own_host(void **state)
+static void rejects_urls_of_this_service(void **state)
 {
 	(void)state;
 	static const char *const urls[] = { "https://wm.example/a", "http://WM.example:81/", "https://wm.example./" };
@@ -108,7 +108,7 @@ static void refuses_its_own_host(void **state)
 	}
 }
 
-static void refuses_slugs_that_are_none_or_reserved(void **state)
+static void rejects_malformed_and_reserved_slugs(void **state)
 {
 	(void)state;
 	static const char *const slugs[] = { "\"\"",    "\"a b\"", "\"ä\"",    "\"a/b\"",
@@ -117,27 +117,27 @@ static void refuses_slugs_that_are_none_or_reserved(void **state)
 	for (size_t i = 0; i < sizeof(slugs) / sizeof(slugs[0]); i++) {
 		char member[128];
 		snprintf(member, sizeof(member), "\"slug\":%s", slugs[i]);
-		assert_refuses(LINK_REQUEST_CREATE, member, "/slug");
+		assert_rejects(LINK_REQUEST_CREATE, member, "/slug");
 	}
 }
 
-static void takes_only_the_four_redirect_statuses(void **state)
+static void accepts_only_the_four_redirect_statuses(void **state)
 {
 	(void)state;
-	static const char *const refused[] = { "300", "303", "304", "0", "-302", "302.5", "\"302\"", "null", "true" };
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	static const char *const invalid[] = { "300", "303", "304", "0", "-302", "302.5", "\"302\"", "null", "true" };
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
 		char member[64];
-		snprintf(member, sizeof(member), "\"redirect_status\":%s", refused[i]);
-		assert_refuses(LINK_REQUEST_CREATE, member, "/redirect_status");
+		snprintf(member, sizeof(member), "\"redirect_status\":%s", invalid[i]);
+		assert_rejects(LINK_REQUEST_CREATE, member, "/redirect_status");
 	}
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"redirect_status\":307"), OK);
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"redirect_status\":302.0"), OK);
 }
 
-static void takes_only_times_in_the_future(void **state)
+static void accepts_only_future_expiry_times(void **state)
 {
 	(void)state;
-	static const char *const refused[] = { "\"2026-11-20T08:00:00Z\"",
+	static const char *const invalid[] = { "\"2026-11-20T08:00:00Z\"",
 		                               "\"2020-01-01T00:00:00Z\"",
 		                               "\"2026-11-21\"",
 		                               "\"2026-11-21T08:00:00\"",
@@ -145,15 +145,15 @@ static void takes_only_times_in_the_future(void **state)
 		                               "\"\"",
 		                               "1795161601",
 		                               "false" };
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
 		char member[64];
-		snprintf(member, sizeof(member), "\"expires_at\":%s", refused[i]);
-		assert_refuses(LINK_REQUEST_CREATE, member, "/expires_at");
+		snprintf(member, sizeof(member), "\"expires_at\":%s", invalid[i]);
+		assert_rejects(LINK_REQUEST_CREATE, member, "/expires_at");
 	}
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"expires_at\":\"2026-11-20T08:00:00.001Z\""), OK);
 }
 
-static void null_takes_back_what_can_be_absent(void **state)
+static void null_clears_optional_members(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"expires_at\":null,\"expired_url\":null}"), OK);
@@ -168,7 +168,7 @@ static void null_takes_back_what_can_be_absent(void **state)
 	assert_int_equal(wrong.count, 2);
 }
 
-static void counts_the_characters_of_titles(void **state)
+static void limits_titles_by_characters_not_bytes(void **state)
 {
 	(void)state;
 	char member[2048] = "\"title\":\"";
@@ -179,16 +179,16 @@ static void counts_the_characters_of_titles(void **state)
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, member), OK);
 	assert_int_equal(strlen(request.title), LINK_TITLE_CHARS_MAX * 4);
 	memcpy(member + end, "x\"", 3);
-	assert_refuses(LINK_REQUEST_CREATE, member, "/title");
-	assert_refuses(LINK_REQUEST_CREATE, "\"title\":\"a\\nb\"", "/title");
+	assert_rejects(LINK_REQUEST_CREATE, member, "/title");
+	assert_rejects(LINK_REQUEST_CREATE, "\"title\":\"a\\nb\"", "/title");
 }
 
-static void limits_tags_and_refuses_repeats(void **state)
+static void limits_tags_and_rejects_duplicates(void **state)
 {
 	(void)state;
-	assert_refuses(LINK_REQUEST_CREATE, "\"tags\":[\"a\",\"b\",\"a\"]", "/tags/2");
-	assert_refuses(LINK_REQUEST_CREATE, "\"tags\":\"a\"", "/tags");
-	assert_refuses(LINK_REQUEST_CREATE, "\"tags\":[\"\\u001b\"]", "/tags/0");
+	assert_rejects(LINK_REQUEST_CREATE, "\"tags\":[\"a\",\"b\",\"a\"]", "/tags/2");
+	assert_rejects(LINK_REQUEST_CREATE, "\"tags\":\"a\"", "/tags");
+	assert_rejects(LINK_REQUEST_CREATE, "\"tags\":[\"\\u001b\"]", "/tags/0");
 	char member[512] = "\"tags\":[\"0\"";
 	for (int i = 1; i < LINK_TAGS_MAX; i++)
 		snprintf(member + strlen(member), 16, ",\"%d\"", i);
@@ -196,24 +196,24 @@ static void limits_tags_and_refuses_repeats(void **state)
 	memcpy(member + end, "]", 2);
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, member), OK);
 	memcpy(member + end, ",\"x\"]", 6);
-	assert_refuses(LINK_REQUEST_CREATE, member, "/tags");
+	assert_rejects(LINK_REQUEST_CREATE, member, "/tags");
 }
 
-static void knows_which_members_belong_to_which_request(void **state)
+static void rejects_members_that_a_request_kind_does_not_allow(void **state)
 {
 	(void)state;
-	assert_refuses(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"", "/expires_at");
-	assert_refuses(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
-	assert_refuses(LINK_REQUEST_CREATE, "\"state\":\"DISABLED\"", "/state");
-	assert_refuses(LINK_REQUEST_CREATE, "\"id\":7", "/id");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"expires_at\":\"2026-11-21T00:00:00Z\"", "/expires_at");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"slug\":\"other\"", "/slug");
+	assert_rejects(LINK_REQUEST_CREATE, "\"state\":\"DISABLED\"", "/state");
+	assert_rejects(LINK_REQUEST_CREATE, "\"id\":7", "/id");
 	assert_int_equal(read_json(LINK_REQUEST_CHANGE, "{\"state\":\"DISABLED\"}"), OK);
 	assert_int_equal(request.state, LINK_STATE_DISABLED);
-	assert_refuses(LINK_REQUEST_CHANGE, "\"state\":\"DELETED\"", "/state");
-	assert_refuses(LINK_REQUEST_CHANGE, "\"state\":\"active\"", "/state");
-	assert_refuses(LINK_REQUEST_CHANGE, "\"state\":1", "/state");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":\"DELETED\"", "/state");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":\"active\"", "/state");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"state\":1", "/state");
 }
 
-static void names_no_more_wrong_members_than_fit(void **state)
+static void reports_only_as_many_errors_as_fit(void **state)
 {
 	(void)state;
 	char text[8192] = "{\"original_url\":\"https://example.com/\"";
@@ -224,34 +224,34 @@ static void names_no_more_wrong_members_than_fit(void **state)
 	assert_int_equal(wrong.count, HTTP_PROBLEM_FIELDS_MAX);
 }
 
-static void only_a_new_link_of_ones_own_may_be_one_that_is_there(void **state)
+static void allows_reuse_only_for_a_new_link_with_an_owner(void **state)
 {
 	(void)state;
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"reuse\":true"), OK);
 	assert_true(request.reuse);
 	assert_int_equal(read_with(LINK_REQUEST_CREATE, "\"reuse\":false"), OK);
 	assert_false(request.reuse);
-	assert_refuses(LINK_REQUEST_CREATE, "\"reuse\":\"true\"", "/reuse");
-	assert_refuses(LINK_REQUEST_CREATE_PUBLIC, "\"reuse\":true", "/reuse");
-	assert_refuses(LINK_REQUEST_CHANGE, "\"reuse\":true", "/reuse");
+	assert_rejects(LINK_REQUEST_CREATE, "\"reuse\":\"true\"", "/reuse");
+	assert_rejects(LINK_REQUEST_CREATE_PUBLIC, "\"reuse\":true", "/reuse");
+	assert_rejects(LINK_REQUEST_CHANGE, "\"reuse\":true", "/reuse");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_a_whole_link),
-		cmocka_unit_test(only_a_new_link_of_ones_own_may_be_one_that_is_there),
-		cmocka_unit_test(names_all_wrong_members_at_once),
-		cmocka_unit_test(needs_a_destination_to_create_and_nothing_to_change),
-		cmocka_unit_test(refuses_its_own_host),
-		cmocka_unit_test(refuses_slugs_that_are_none_or_reserved),
-		cmocka_unit_test(takes_only_the_four_redirect_statuses),
-		cmocka_unit_test(takes_only_times_in_the_future),
-		cmocka_unit_test(null_takes_back_what_can_be_absent),
-		cmocka_unit_test(counts_the_characters_of_titles),
-		cmocka_unit_test(limits_tags_and_refuses_repeats),
-		cmocka_unit_test(knows_which_members_belong_to_which_request),
-		cmocka_unit_test(names_no_more_wrong_members_than_fit),
+		cmocka_unit_test(reads_a_link_with_all_members),
+		cmocka_unit_test(allows_reuse_only_for_a_new_link_with_an_owner),
+		cmocka_unit_test(reports_all_invalid_members_at_once),
+		cmocka_unit_test(requires_a_url_to_create_a_link_and_nothing_to_change_one),
+		cmocka_unit_test(rejects_urls_of_this_service),
+		cmocka_unit_test(rejects_malformed_and_reserved_slugs),
+		cmocka_unit_test(accepts_only_the_four_redirect_statuses),
+		cmocka_unit_test(accepts_only_future_expiry_times),
+		cmocka_unit_test(null_clears_optional_members),
+		cmocka_unit_test(limits_titles_by_characters_not_bytes),
+		cmocka_unit_test(limits_tags_and_rejects_duplicates),
+		cmocka_unit_test(rejects_members_that_a_request_kind_does_not_allow),
+		cmocka_unit_test(reports_only_as_many_errors_as_fit),
 	};
 	return cmocka_run_group_tests(tests, make_base, NULL);
 }

@@ -11,7 +11,7 @@
 #include "services/links-api/lists/link_search.h"
 #include "services/links-api/lists/sql_texts.h"
 
-/* How many links have a trigram; the last one has no name. */
+/* How many links contain a trigram. The list ends with a NULL name. */
 struct known {
 	const char *name;
 	int64_t links;
@@ -29,14 +29,14 @@ static void assert_pattern(const char *q, int64_t all, const struct known *known
 		}
 	}
 	link_search_choose(&search, all);
-	bool *kept = mem_array(strlen(q) + 1, sizeof(*kept));
-	link_search_mark(&search, kept);
-	assert_string_equal(sql_texts_around(&texts, q, kept), expected);
-	free(kept);
+	bool *is_used = mem_array(strlen(q) + 1, sizeof(*is_used));
+	link_search_mark(&search, is_used);
+	assert_string_equal(sql_texts_like_fragments(&texts, q, is_used), expected);
+	free(is_used);
 	sql_texts_clear(&texts);
 }
 
-static void knows_the_trigrams_of_a_text_as_the_index_has_them(void **state)
+static void finds_the_same_trigrams_as_pg_trgm(void **state)
 {
 	(void)state;
 	static const char *const names[] = { " ab", "abc", "bc ", " 7 " };
@@ -47,7 +47,7 @@ static void knows_the_trigrams_of_a_text_as_the_index_has_them(void **state)
 		assert_string_equal(search.trigrams[i].name, names[i]);
 }
 
-static void knows_none_where_a_text_does_not_say_where_words_end(void **state)
+static void finds_none_in_short_or_non_ascii_texts(void **state)
 {
 	(void)state;
 	for (const char *const *q = (const char *const[]){ "", "a", "ab", "...", " - ", "a b", "\xc3\x9c", "\xc3\x9cxy",
@@ -60,7 +60,7 @@ static void knows_none_where_a_text_does_not_say_where_words_end(void **state)
 	}
 }
 
-static void asks_for_what_is_rare_and_leaves_out_what_most_links_have(void **state)
+static void uses_rare_trigrams_and_skips_common_ones(void **state)
 {
 	(void)state;
 	static const struct known known[] = { { "exa", 1000000 }, { "xam", 1000000 }, { "amp", 1000000 },
@@ -72,7 +72,7 @@ static void asks_for_what_is_rare_and_leaves_out_what_most_links_have(void **sta
 	assert_pattern("100%_e42_ample", 1000000, known, "%100\\%\\_e42\\_am%");
 }
 
-static void asks_for_two_words_when_both_are_common(void **state)
+static void uses_two_apart_if_all_trigrams_are_common(void **state)
 {
 	(void)state;
 	static const struct known known[] = { { "abc", 500000 }, { "bcd", 300000 }, { "xyz", 400000 },
@@ -82,36 +82,36 @@ static void asks_for_two_words_when_both_are_common(void **state)
 	assert_pattern("abcd ooo", 1000000, known, "%bcd%");
 }
 
-static void asks_for_six_at_most(void **state)
+static void uses_at_most_six_trigrams(void **state)
 {
 	(void)state;
 	assert_pattern("abcdefghijkl", 0, NULL, "%abcdefgh%");
 	assert_pattern("abcdefghijk123", 0, NULL, "%abcde%jk123%");
 }
 
-static void prefers_digits_when_nobody_has_counted(void **state)
+static void prefers_digits_without_counts(void **state)
 {
 	(void)state;
 	assert_pattern("abcdefgh-12345678", 0, NULL, "%-1234567%");
 }
 
-static void says_how_many_links_the_index_finds_at_most(void **state)
+static void bounds_the_matches_by_the_rarest_used_trigram(void **state)
 {
 	(void)state;
 	struct link_search search;
 	link_search_init(&search, "ab");
 	link_search_choose(&search, 1000);
-	assert_int_equal(link_search_found_max(&search), -1);
+	assert_int_equal(link_search_max_matches(&search), -1);
 	link_search_init(&search, "abcd");
 	search.trigrams[0].links = 70;
 	search.trigrams[1].links = 50;
 	link_search_choose(&search, 1000);
-	assert_int_equal(link_search_found_max(&search), 50);
+	assert_int_equal(link_search_max_matches(&search), 50);
 	search.trigrams[1].links = 0;
-	assert_int_equal(link_search_found_max(&search), 0);
+	assert_int_equal(link_search_max_matches(&search), 0);
 }
 
-static void looks_at_the_beginning_of_a_text_without_end(void **state)
+static void ignores_the_end_of_a_very_long_text(void **state)
 {
 	(void)state;
 	char q[1000];
@@ -125,14 +125,14 @@ static void looks_at_the_beginning_of_a_text_without_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(knows_the_trigrams_of_a_text_as_the_index_has_them),
-		cmocka_unit_test(knows_none_where_a_text_does_not_say_where_words_end),
-		cmocka_unit_test(asks_for_what_is_rare_and_leaves_out_what_most_links_have),
-		cmocka_unit_test(asks_for_two_words_when_both_are_common),
-		cmocka_unit_test(asks_for_six_at_most),
-		cmocka_unit_test(prefers_digits_when_nobody_has_counted),
-		cmocka_unit_test(says_how_many_links_the_index_finds_at_most),
-		cmocka_unit_test(looks_at_the_beginning_of_a_text_without_end),
+		cmocka_unit_test(finds_the_same_trigrams_as_pg_trgm),
+		cmocka_unit_test(finds_none_in_short_or_non_ascii_texts),
+		cmocka_unit_test(uses_rare_trigrams_and_skips_common_ones),
+		cmocka_unit_test(uses_two_apart_if_all_trigrams_are_common),
+		cmocka_unit_test(uses_at_most_six_trigrams),
+		cmocka_unit_test(prefers_digits_without_counts),
+		cmocka_unit_test(bounds_the_matches_by_the_rarest_used_trigram),
+		cmocka_unit_test(ignores_the_end_of_a_very_long_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

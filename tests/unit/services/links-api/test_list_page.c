@@ -12,7 +12,7 @@
 #include "lib/base/mem.h"
 #include "services/links-api/lists/list_page.h"
 
-#define HEAD_BYTES 13 /* form, total, count */
+#define HEAD_BYTES 13 /* version, total, count */
 
 static void fill(char *text, char c, size_t len)
 {
@@ -56,46 +56,46 @@ static void encode(const struct list_page *page, struct strbuf *out)
 	assert_int_equal(strbuf_status(out), OK);
 }
 
-static void assert_comes_back(size_t count, int64_t total)
+static void assert_round_trip(size_t count, int64_t total)
 {
-	struct list_page page, back;
+	struct list_page page, decoded;
 	struct strbuf bytes;
 	make_page(&page, count, total);
 	encode(&page, &bytes);
-	list_page_init(&back, count);
-	assert_int_equal(list_page_decode(bytes.data, bytes.len, &back), OK);
-	assert_int_equal(back.count, count);
-	assert_int_equal(back.total, total);
+	list_page_init(&decoded, count);
+	assert_int_equal(list_page_decode(bytes.data, bytes.len, &decoded), OK);
+	assert_int_equal(decoded.count, count);
+	assert_int_equal(decoded.total, total);
 	if (count > 0)
-		assert_memory_equal(back.links, page.links, count * sizeof(*page.links));
+		assert_memory_equal(decoded.links, page.links, count * sizeof(*page.links));
 	strbuf_clear(&bytes);
 	list_page_clear(&page);
-	list_page_clear(&back);
+	list_page_clear(&decoded);
 }
 
-static void reads_back_what_it_wrote(void **state)
+static void decodes_what_it_encoded(void **state)
 {
 	(void)state;
-	assert_comes_back(0, 0);
-	assert_comes_back(1, 1);
-	assert_comes_back(3, INT64_MAX);
+	assert_round_trip(0, 0);
+	assert_round_trip(1, 1);
+	assert_round_trip(3, INT64_MAX);
 }
 
 static enum err decode_exactly(const void *bytes, size_t len, size_t room)
 {
-	/* A copy that is exactly as large, so that a byte read too far is seen. */
-	struct list_page back;
+	/* A copy of exactly this size, so that ASan sees an out-of-bounds read. */
+	struct list_page decoded;
 	char *copy = mem_copy(bytes, len);
-	list_page_init(&back, room);
-	enum err err = list_page_decode(copy, len, &back);
+	list_page_init(&decoded, room);
+	enum err err = list_page_decode(copy, len, &decoded);
 	if (err != OK)
-		assert_int_equal(back.count, 0);
-	list_page_clear(&back);
+		assert_int_equal(decoded.count, 0);
+	list_page_clear(&decoded);
 	free(copy);
 	return err;
 }
 
-static void refuses_every_cut_of_a_page_and_what_follows_it(void **state)
+static void rejects_truncated_pages_and_trailing_bytes(void **state)
 {
 	(void)state;
 	struct list_page page;
@@ -111,7 +111,7 @@ static void refuses_every_cut_of_a_page_and_what_follows_it(void **state)
 	list_page_clear(&page);
 }
 
-static void refuses_a_page_with_another(size_t offset, char value)
+static void assert_rejects_byte(size_t offset, char value)
 {
 	struct list_page page;
 	struct strbuf bytes;
@@ -124,20 +124,20 @@ static void refuses_a_page_with_another(size_t offset, char value)
 	list_page_clear(&page);
 }
 
-static void refuses_another_form_and_numbers_that_cannot_be(void **state)
+static void rejects_another_version_and_impossible_numbers(void **state)
 {
 	(void)state;
-	refuses_a_page_with_another(0, 2);                   /* form */
-	refuses_a_page_with_another(1, '\x80');              /* a negative total */
-	refuses_a_page_with_another(8, 1);                   /* fewer in all than here */
-	refuses_a_page_with_another(9, '\xff');              /* count */
-	refuses_a_page_with_another(12, 1);                  /* count: a link is left over */
-	refuses_a_page_with_another(HEAD_BYTES, '\xff');     /* a link's length */
-	refuses_a_page_with_another(HEAD_BYTES + 4, '\x00'); /* its first tag */
+	assert_rejects_byte(0, 2);                   /* version */
+	assert_rejects_byte(1, '\x80');              /* a negative total */
+	assert_rejects_byte(8, 1);                   /* total below count */
+	assert_rejects_byte(9, '\xff');              /* count */
+	assert_rejects_byte(12, 1);                  /* count: a link is left over */
+	assert_rejects_byte(HEAD_BYTES, '\xff');     /* a link's length */
+	assert_rejects_byte(HEAD_BYTES + 4, '\x00'); /* its first tag */
 	assert_int_equal(decode_exactly("garbage", 7, 2), ERR_INVALID);
 }
 
-static void refuses_more_links_than_there_is_room_for(void **state)
+static void rejects_more_links_than_fit(void **state)
 {
 	(void)state;
 	struct list_page page;
@@ -149,7 +149,7 @@ static void refuses_more_links_than_there_is_room_for(void **state)
 	list_page_clear(&page);
 }
 
-static void refuses_to_write_a_page_that_is_too_big(void **state)
+static void reports_a_page_that_is_too_large(void **state)
 {
 	(void)state;
 	struct list_page page;
@@ -169,11 +169,11 @@ static void refuses_to_write_a_page_that_is_too_big(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_back_what_it_wrote),
-		cmocka_unit_test(refuses_every_cut_of_a_page_and_what_follows_it),
-		cmocka_unit_test(refuses_another_form_and_numbers_that_cannot_be),
-		cmocka_unit_test(refuses_more_links_than_there_is_room_for),
-		cmocka_unit_test(refuses_to_write_a_page_that_is_too_big),
+		cmocka_unit_test(decodes_what_it_encoded),
+		cmocka_unit_test(rejects_truncated_pages_and_trailing_bytes),
+		cmocka_unit_test(rejects_another_version_and_impossible_numbers),
+		cmocka_unit_test(rejects_more_links_than_fit),
+		cmocka_unit_test(reports_a_page_that_is_too_large),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

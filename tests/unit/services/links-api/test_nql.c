@@ -17,7 +17,7 @@ static struct nql filter;
 static char reason[NQL_REASON_SIZE];
 static char shown[16 * 1024];
 
-/* The condition with its parameters in their places: texts in ", NULL as it is. */
+/* The SQL condition with each parameter replaced by its quoted value; or the reason of an error. */
 static const char *sql_of(const char *text)
 {
 	struct strbuf sql, out;
@@ -44,7 +44,7 @@ static const char *sql_of(const char *text)
 	return shown;
 }
 
-static void assert_refused(const char *text, const char *why)
+static void assert_rejected(const char *text, const char *why)
 {
 	if (nql_parse(text, &filter, reason) != ERR_INVALID)
 		fail_msg("accepted: %s", text);
@@ -69,7 +69,7 @@ static void compares_numbers(void **state)
 	assert_true(nql_parse("id:1", &filter, reason) == OK && !nql_needs_ranking(&filter));
 }
 
-static void means_the_whole_millisecond_of_a_time(void **state)
+static void a_time_stands_for_its_whole_millisecond(void **state)
 {
 	(void)state;
 	ASSERT_SQL("created_at:2026-11-20T08:00:00.123Z",
@@ -86,7 +86,7 @@ static void means_the_whole_millisecond_of_a_time(void **state)
 	ASSERT_SQL("expires_at:-null", "(expires_at IS NULL) IS NOT TRUE");
 }
 
-static void looks_for_texts_and_tags(void **state)
+static void matches_texts_and_tags(void **state)
 {
 	(void)state;
 	ASSERT_SQL("slug:a-b_C", "(slug = \"a-b_C\"::text)");
@@ -116,8 +116,8 @@ static void binds_and_closer_than_or(void **state)
 	ASSERT_SQL("((id:1))", "(id = \"1\"::bigint)");
 }
 
-/* A "+" that nobody escaped comes as a space. */
-static void takes_a_space_between_terms_for_and(void **state)
+/* An unescaped "+" in a URL arrives as a space. */
+static void treats_a_space_between_terms_as_and(void **state)
 {
 	(void)state;
 	static const char both[] = "((id = \"1\"::bigint) AND (id = \"2\"::bigint))";
@@ -127,56 +127,56 @@ static void takes_a_space_between_terms_for_and(void **state)
 	ASSERT_SQL("id:1 (id:2)", both);
 	ASSERT_SQL("( id:1 , id:2 )", either);
 	ASSERT_SQL("(id:1) ,id:2", either);
-	assert_refused("id:1(id:2)", "at character 5: + or , or the end");
-	assert_refused("id: 1", "at character 4: a value");
+	assert_rejected("id:1(id:2)", "at character 5: expected +, a comma or the end");
+	assert_rejected("id: 1", "at character 4: expected a value");
 }
 
-static void says_where_it_stopped_understanding(void **state)
+static void reports_the_position_of_an_error(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *text, *why;
-	} refused[] = {
-		{ "", "at character 1: a field or (" },
-		{ "   ", "at character 4: a field or (" },
-		{ "owner_id:1", "at character 1: there is no field owner_id" },
-		{ "claim_token_hash:x", "there is no field claim_token_hash" },
-		{ "password_hash:x", "there is no field password_hash" },
-		{ "ID:1", "at character 1: a field or (" },
-		{ "id", "at character 3: : was expected" },
-		{ "id:", "at character 4: a value" },
-		{ "id:1+", "at character 6: a field or (" },
-		{ "id:1,", "at character 6: a field or (" },
-		{ "id:1)", "at character 5: + or , or the end" },
-		{ "(id:1", "at character 6: ), + or ," },
-		{ "id:[1", "at character 6: ] was expected" },
-		{ "id:[]", "at character 5: a value" },
-		{ "id:[1,]", "at character 7: a value" },
-		{ "id:--1", "at character 5: a value" },
-		{ "id:->1", "turn the sign around" },
+	} invalid[] = {
+		{ "", "at character 1: expected a field or (" },
+		{ "   ", "at character 4: expected a field or (" },
+		{ "owner_id:1", "at character 1: unknown field owner_id" },
+		{ "claim_token_hash:x", "unknown field claim_token_hash" },
+		{ "password_hash:x", "unknown field password_hash" },
+		{ "ID:1", "at character 1: expected a field or (" },
+		{ "id", "at character 3: expected :" },
+		{ "id:", "at character 4: expected a value" },
+		{ "id:1+", "at character 6: expected a field or (" },
+		{ "id:1,", "at character 6: expected a field or (" },
+		{ "id:1)", "at character 5: expected +, a comma or the end" },
+		{ "(id:1", "at character 6: expected ), + or ," },
+		{ "id:[1", "at character 6: expected ]" },
+		{ "id:[]", "at character 5: expected a value" },
+		{ "id:[1,]", "at character 7: expected a value" },
+		{ "id:--1", "at character 5: expected a value" },
+		{ "id:->1", "use the opposite comparison" },
 		{ "id:1;DROP TABLE links", "id must be a whole number" },
 		{ "id:1.5", "id must be a whole number" },
 		{ "id:99999999999999999999", "id must be a whole number" },
 		{ "id:null", "id must be a whole number" },
-		{ "id:~1", "id cannot contain a text" },
-		{ "slug:>a", "slug has no greater and less" },
+		{ "id:~1", "id does not support ~" },
+		{ "slug:>a", "slug cannot be compared" },
 		{ "state:active", "state must be ACTIVE" },
 		{ "state:[ACTIVE,GONE]", "at character 15: state must be" },
 		{ "link_type:x", "link_type must be TEMPORARY or PERMANENT" },
 		{ "created_at:yesterday", "created_at must be a time like" },
 		{ "created_at:2026-13-01", "created_at must be a time like" },
 		{ "expires_at:>null", "expires_at must be a time like" },
-		{ "title:'open", "not closed" },
-		{ "title:'\\n'", "at character 9: the value is not closed" },
-		{ "title:a'b", "at character 8: + or , or the end" },
-		{ "title:\"a\"", "at character 7: a value" },
-		{ "title:~''", "a text that is not empty" },
-		{ "tag:''", "a text that is not empty" },
-		{ "title:'\x01'", "a character that it cannot have" },
-		{ "title:'\xc3\x9c'+x:1", "at character 11: there is no field x" },
+		{ "title:'open", "no closing quote" },
+		{ "title:'\\n'", "at character 9: the value has no closing quote" },
+		{ "title:a'b", "at character 8: expected +, a comma or the end" },
+		{ "title:\"a\"", "at character 7: expected a value" },
+		{ "title:~''", "a non-empty text" },
+		{ "tag:''", "a non-empty text" },
+		{ "title:'\x01'", "an invalid character" },
+		{ "title:'\xc3\x9c'+x:1", "at character 11: unknown field x" },
 	};
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		assert_refused(refused[i].text, refused[i].why);
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
+		assert_rejected(invalid[i].text, invalid[i].why);
 }
 
 static void repeat(char *out, const char *text, int times, const char *end)
@@ -195,7 +195,7 @@ static void begin_with(char *text, const char *begin)
 		text[i] = begin[i];
 }
 
-static void is_bounded_in_every_direction(void **state)
+static void limits_nesting_terms_values_and_length(void **state)
 {
 	(void)state;
 	static char text[NQL_BYTES_MAX + 64];
@@ -205,29 +205,28 @@ static void is_bounded_in_every_direction(void **state)
 	stpcpy(text + strlen(text), closed);
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	repeat(text, "(", NQL_DEPTH_MAX + 1, "id:1");
-	assert_refused(text, "at character 17: parentheses may stand 16 deep");
+	assert_rejected(text, "at character 17: parentheses are nested too deeply; at most 16 levels");
 
 	repeat(text, "id:1+", NQL_TERMS_MAX - 1, "id:1");
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	repeat(text, "id:1+", NQL_TERMS_MAX, "id:1");
-	assert_refused(text, "there may be 15 terms");
+	assert_rejected(text, "too many terms; at most 15");
 
 	repeat(text, "1,", NQL_VALUES_MAX - 1, "1]");
 	begin_with(text, "id:[");
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	repeat(text, "1,", NQL_VALUES_MAX, "1]");
 	begin_with(text, "id:[");
-	assert_refused(text, "there may be 100 values");
+	assert_rejected(text, "too many values; at most 100");
 
 	repeat(text, "x", NQL_BYTES_MAX - 5, "");
 	begin_with(text, "slug:");
 	assert_int_equal(nql_parse(text, &filter, reason), OK);
 	stpcpy(text + strlen(text), "x");
-	assert_refused(text, "it may have 2000 bytes");
+	assert_rejected(text, "the filter is too long; at most 2000 bytes");
 }
 
-/* As many parameters as the greatest filter takes must leave room for the rest of a query. */
-static void leaves_room_for_the_rest_of_the_statement(void **state)
+static void leaves_parameters_for_the_rest_of_the_statement(void **state)
 {
 	(void)state;
 	static char text[NQL_BYTES_MAX];
@@ -249,13 +248,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(compares_numbers),
-		cmocka_unit_test(means_the_whole_millisecond_of_a_time),
-		cmocka_unit_test(looks_for_texts_and_tags),
+		cmocka_unit_test(a_time_stands_for_its_whole_millisecond),
+		cmocka_unit_test(matches_texts_and_tags),
 		cmocka_unit_test(binds_and_closer_than_or),
-		cmocka_unit_test(takes_a_space_between_terms_for_and),
-		cmocka_unit_test(says_where_it_stopped_understanding),
-		cmocka_unit_test(is_bounded_in_every_direction),
-		cmocka_unit_test(leaves_room_for_the_rest_of_the_statement),
+		cmocka_unit_test(treats_a_space_between_terms_as_and),
+		cmocka_unit_test(reports_the_position_of_an_error),
+		cmocka_unit_test(limits_nesting_terms_values_and_length),
+		cmocka_unit_test(leaves_parameters_for_the_rest_of_the_statement),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

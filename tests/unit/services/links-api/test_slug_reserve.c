@@ -7,21 +7,21 @@
 
 #include "services/links-api/links/slug_reserve.h"
 
-static void keeps_the_words_of_a_list_in_whatever_case(void **state)
+static void reserves_the_listed_slugs_in_any_case(void **state)
 {
 	(void)state;
 	struct slug_reserve *reserve;
 	assert_int_equal(slug_reserve_new("  brand,Sale\nx_1-2 \t,,news", &reserve), OK);
-	const char *const kept[] = { "brand", "BRAND", "sale", "x_1-2", "News" };
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		assert_true(slug_reserve_has(reserve, kept[i]));
-	const char *const free_ones[] = { "brands", "bran", "x_1", "sal", "a", "z" };
-	for (size_t i = 0; i < sizeof(free_ones) / sizeof(free_ones[0]); i++)
-		assert_false(slug_reserve_has(reserve, free_ones[i]));
+	const char *const listed[] = { "brand", "BRAND", "sale", "x_1-2", "News" };
+	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
+		assert_true(slug_reserve_has(reserve, listed[i]));
+	const char *const others[] = { "brands", "bran", "x_1", "sal", "a", "z" };
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(slug_reserve_has(reserve, others[i]));
 	slug_reserve_free(reserve);
 }
 
-static void keeps_nothing_without_words(void **state)
+static void reserves_nothing_with_an_empty_list(void **state)
 {
 	(void)state;
 	struct slug_reserve *reserve;
@@ -30,7 +30,7 @@ static void keeps_nothing_without_words(void **state)
 	slug_reserve_free(reserve);
 }
 
-static void refuses_words_that_are_no_slugs(void **state)
+static void rejects_a_list_with_an_invalid_slug(void **state)
 {
 	(void)state;
 	struct slug_reserve *reserve;
@@ -41,9 +41,9 @@ static void refuses_words_that_are_no_slugs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_the_words_of_a_list_in_whatever_case),
-		cmocka_unit_test(keeps_nothing_without_words),
-		cmocka_unit_test(refuses_words_that_are_no_slugs),
+		cmocka_unit_test(reserves_the_listed_slugs_in_any_case),
+		cmocka_unit_test(reserves_nothing_with_an_empty_list),
+		cmocka_unit_test(rejects_a_list_with_an_invalid_slug),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,14 +13,16 @@
 static const struct stats_json_freshness fresh = { NOW_US - 250000, NOW_US };
 static const struct stats_json_freshness never = { 0, NOW_US };
 static const struct stats_json_freshness early = { NOW_US + 5000, NOW_US };
-static const struct visit_filter of_people = { .who = VISIT_FILTER_HUMANS };
-static const struct visit_filter of_bots = { .who = VISIT_FILTER_BOTS };
-static const struct visit_filter of_everybody = { .who = VISIT_FILTER_EVERYBODY };
-static const struct statistics_question people = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &of_people };
-static const struct statistics_question bots = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &of_bots };
-static const struct statistics_question everybody = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &of_everybody };
+static const struct visit_filter humans_filter = { .who = VISIT_FILTER_HUMANS };
+static const struct visit_filter bots_filter = { .who = VISIT_FILTER_BOTS };
+static const struct visit_filter everybody_filter = { .who = VISIT_FILTER_EVERYBODY };
+static const struct statistics_question humans = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &humans_filter };
+static const struct statistics_question bots = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &bots_filter };
+static const struct statistics_question everybody = { .link_id = 7,
+	                                              .counted = { 0, NOW_US },
+	                                              .filter = &everybody_filter };
 
-static void tells_what_was_counted_and_how_old_that_is(void **state)
+static void shows_counts_and_their_age(void **state)
 {
 	(void)state;
 	struct statistics statistics = {
@@ -31,28 +33,28 @@ static void tells_what_was_counted_and_how_old_that_is(void **state)
 		.last_visited_at_us = NOW_US - 2000000,
 		.latency_ms = { 4, 1.5, 3.0 },
 	};
-	json_fixture_assert_text(stats_json_of_link(&people, &statistics, &fresh),
+	json_fixture_assert_text(stats_json_of_link(&humans, &statistics, &fresh),
 	                         "{\"link_id\":7,\"visit_count\":3,\"bot_count\":1,\"unique_visitors\":2,"
 	                         "\"last_visited_at\":\"2026-11-20T07:59:58.000Z\","
 	                         "\"latency\":{\"count\":4,\"mean_ms\":1.5,\"stddev_ms\":1.0},"
 	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
-static void tells_when_nothing_was_ever_counted(void **state)
+static void shows_null_if_nothing_has_been_counted(void **state)
 {
 	(void)state;
 	struct statistics none = { .link_id = 7 };
 	json_fixture_assert_text(
-		stats_json_of_link(&people, &none, &never),
+		stats_json_of_link(&humans, &none, &never),
 		"{\"link_id\":7,\"visit_count\":0,\"bot_count\":0,\"unique_visitors\":0,\"last_visited_at\":null,"
 		"\"latency\":{\"count\":0,\"mean_ms\":0.0,\"stddev_ms\":0.0},\"as_of\":null,\"lag_ms\":null}");
 }
 
-static void never_tells_a_lag_below_zero(void **state)
+static void never_shows_a_negative_lag(void **state)
 {
 	(void)state;
 	struct statistics none = { 0 };
-	struct json *json = stats_json_of_link(&people, &none, &early);
+	struct json *json = stats_json_of_link(&humans, &none, &early);
 	assert_int_equal(json_int(json_get(json, "lag_ms")), 0);
 	json_free(json);
 }
@@ -66,12 +68,12 @@ static void counts_redirects_of_humans_and_bots_for_the_platform(void **state)
 	                         "\"as_of\":\"2026-11-20T07:59:59.750Z\",\"lag_ms\":250}");
 }
 
-static void counts_those_whom_the_question_means_and_bots_apart(void **state)
+static void visits_follow_the_bots_parameter_and_bots_do_not(void **state)
 {
 	(void)state;
 	struct statistics_sums sums = { 30, 4, 20 };
 	struct statistics statistics = { .link_id = 7, .visit_count = 30, .bot_count = 4 };
-	const struct statistics_question *const questions[] = { &people, &bots, &everybody };
+	const struct statistics_question *const questions[] = { &humans, &bots, &everybody };
 	const int64_t visits[] = { 30, 4, 34 };
 	for (size_t i = 0; i < 3; i++) {
 		struct json *range = stats_json_of_range(questions[i], &sums, &fresh);
@@ -85,14 +87,14 @@ static void counts_those_whom_the_question_means_and_bots_apart(void **state)
 	}
 }
 
-static void tells_a_range_that_begins_in_1970(void **state)
+static void shows_a_range_that_starts_in_1970(void **state)
 {
 	(void)state;
-	struct stats_query query = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
+	struct stats_params params = { .zone = "UTC", .interval = LOCAL_CALENDAR_MONTH };
 	struct statistics_sums sums = { 1, 2, 3 };
 	int64_t start = 0;
 	json_fixture_assert_text(
-		stats_json_of_series(&people, &query, &start, &sums, 1, &never),
+		stats_json_of_series(&humans, &params, &start, &sums, 1, &never),
 		"{\"interval\":\"month\",\"tz\":\"UTC\",\"from\":\"1970-01-01T00:00:00.000Z\","
 		"\"to\":\"2026-11-20T08:00:00.000Z\",\"points\":[{\"start\":\"1970-01-01T00:00:00.000Z\","
 		"\"visits\":1,\"bots\":2,\"unique_visitors\":3}],\"as_of\":null,\"lag_ms\":null}");
@@ -101,11 +103,11 @@ static void tells_a_range_that_begins_in_1970(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_those_whom_the_question_means_and_bots_apart),
-		cmocka_unit_test(tells_a_range_that_begins_in_1970),
-		cmocka_unit_test(tells_what_was_counted_and_how_old_that_is),
-		cmocka_unit_test(tells_when_nothing_was_ever_counted),
-		cmocka_unit_test(never_tells_a_lag_below_zero),
+		cmocka_unit_test(visits_follow_the_bots_parameter_and_bots_do_not),
+		cmocka_unit_test(shows_a_range_that_starts_in_1970),
+		cmocka_unit_test(shows_counts_and_their_age),
+		cmocka_unit_test(shows_null_if_nothing_has_been_counted),
+		cmocka_unit_test(never_shows_a_negative_lag),
 		cmocka_unit_test(counts_redirects_of_humans_and_bots_for_the_platform),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

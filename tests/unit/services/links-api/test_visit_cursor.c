@@ -9,23 +9,23 @@
 
 #define ID "0190a0b0-c0d0-7000-8000-0123456789ab"
 
-static void a_place_is_the_same_after_the_way_through_a_client(void **state)
+static void parses_what_it_formatted(void **state)
 {
 	(void)state;
-	struct visit_page_place place = { .occurred_at_us = INT64_C(1795161600123456), .event_id = ID };
-	struct visit_page_place back = { 0 };
+	struct visit_page_place position = { .occurred_at_us = INT64_C(1795161600123456), .event_id = ID };
+	struct visit_page_place parsed = { 0 };
 	char text[VISIT_CURSOR_SIZE];
-	visit_cursor_format(&place, text);
+	visit_cursor_format(&position, text);
 	assert_string_equal(text, "1795161600123456_" ID);
-	assert_int_equal(visit_cursor_parse(text, &back), OK);
-	assert_int_equal(back.occurred_at_us, place.occurred_at_us);
-	assert_string_equal(back.event_id, ID);
+	assert_int_equal(visit_cursor_parse(text, &parsed), OK);
+	assert_int_equal(parsed.occurred_at_us, position.occurred_at_us);
+	assert_string_equal(parsed.event_id, ID);
 }
 
-static void refuses_what_it_never_writes(void **state)
+static void rejects_everything_else(void **state)
 {
 	(void)state;
-	static const char *const refused[] = {
+	static const char *const malformed[] = {
 		"",
 		"_",
 		"1",
@@ -40,17 +40,17 @@ static void refuses_what_it_never_writes(void **state)
 		"253402300800000000_" ID,
 		"99999999999999999999999999999999999999999999999999999999999999999999_" ID,
 	};
-	struct visit_page_place place;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (visit_cursor_parse(refused[i], &place) != ERR_INVALID)
-			fail_msg("accepted: %s", refused[i]);
+	struct visit_page_place position;
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
+		if (visit_cursor_parse(malformed[i], &position) != ERR_INVALID)
+			fail_msg("accepted: %s", malformed[i]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_place_is_the_same_after_the_way_through_a_client),
-		cmocka_unit_test(refuses_what_it_never_writes),
+		cmocka_unit_test(parses_what_it_formatted),
+		cmocka_unit_test(rejects_everything_else),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/links/link_many_store.h"
+#include "services/links-api/links/bulk_update_store.h"
 #include "tests/integration/links/link_fixture.h"
 
-/* Two links, switched off in memory. */
-static struct link_many_store_change *two_changes(struct link_fixture *f)
+/* Two links, disabled in memory only. */
+static struct bulk_update_store_change *two_changes(struct link_fixture *f)
 {
 	static const char *const slugs[] = { "one", "two" };
-	struct link_many_store_change *changes = mem_array(2, sizeof(*changes));
+	struct bulk_update_store_change *changes = mem_array(2, sizeof(*changes));
 	for (size_t i = 0; i < 2; i++) {
 		link_fixture_make(f, slugs[i]);
 		changes[i].link = f->link;
@@ -28,10 +28,10 @@ static struct link_many_store_change *two_changes(struct link_fixture *f)
 	return changes;
 }
 
-static enum err write(struct link_fixture *f, struct link_many_store_change *changes, size_t count)
+static enum err write(struct link_fixture *f, struct bulk_update_store_change *changes, size_t count)
 {
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	enum err err = link_many_store_write(f->api, changes, count);
+	enum err err = bulk_update_store_write(f->api, changes, count);
 	if (err == OK)
 		return pg_conn_commit(f->api);
 	pg_conn_rollback(f->api);
@@ -41,7 +41,7 @@ static enum err write(struct link_fixture *f, struct link_many_store_change *cha
 static void writes_each_link_and_records_its_own_change(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_many_store_change *changes = two_changes(f);
+	struct bulk_update_store_change *changes = two_changes(f);
 	test_database_run(f->db, "DELETE FROM outbox");
 	assert_int_equal(write(f, changes, 2), OK);
 	for (size_t i = 0; i < 2; i++) {
@@ -59,24 +59,24 @@ static void writes_each_link_and_records_its_own_change(void **state)
 	free(changes);
 }
 
-static void changes_nothing_when_one_link_is_at_another_version(void **state)
+static void changes_nothing_if_one_link_is_at_another_version(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_many_store_change *changes = two_changes(f);
+	struct bulk_update_store_change *changes = two_changes(f);
 	test_database_run(f->db, "UPDATE links SET version = 7 WHERE slug = 'two'");
 	assert_int_equal(write(f, changes, 2), ERR_CONFLICT);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'ACTIVE'"), 2);
 	assert_int_equal(changes[0].link.entry.version, 1);
-	assert_int_equal(write(f, changes, LINK_MANY_STORE_MAX + 1), ERR_LIMIT);
+	assert_int_equal(write(f, changes, BULK_UPDATE_STORE_MAX + 1), ERR_LIMIT);
 	assert_int_equal(write(f, changes, 0), OK);
 	free(changes);
 }
 
-/* Or it would come behind its own next version. */
-static void sends_a_mark_that_waits_before_the_change(void **state)
+/* Otherwise the pending event would be sent after the next version. */
+static void sends_a_pending_low_priority_event_before_the_change(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_many_store_change *changes = two_changes(f);
+	struct bulk_update_store_change *changes = two_changes(f);
 	test_database_run(f->db, "UPDATE outbox SET patience = 1");
 	assert_int_equal(write(f, changes, 1), OK);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND patience = 0"),
@@ -92,8 +92,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(writes_each_link_and_records_its_own_change),
-		TEST(changes_nothing_when_one_link_is_at_another_version),
-		TEST(sends_a_mark_that_waits_before_the_change),
+		TEST(changes_nothing_if_one_link_is_at_another_version),
+		TEST(sends_a_pending_low_priority_event_before_the_change),
 	};
 	return cmocka_run_group_tests(tests, link_fixture_set_up, link_fixture_tear_down);
 }

@@ -1,13 +1,13 @@
-#include "services/links-api/links/link_many_store.h"
+#include "services/links-api/links/bulk_update_store.h"
 
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
 #include "lib/net/sql_column.h"
 
-/* Of a sql_column: its own bytes, and those of each value. */
+/* Bytes of a sql_column: a fixed header, and a length before each value. */
 #define COLUMN_HEADER 64
 #define COLUMN_LENGTH 4
-/* The place in the array stands behind the link. */
+/* The index in the array follows the columns of the link. */
 #define PLACE_COLUMN LINK_ROW_COLUMN_COUNT
 
 enum column { ID, VERSION, STATE, ORIGINAL_URL, TAGS, COLUMNS };
@@ -37,12 +37,12 @@ static enum err put_row(struct sql_column row[static COLUMNS], const struct link
 	return OK;
 }
 
-/* As link_store_write. */
-static enum err update(struct pg_conn *conn, struct sql_column wish[static COLUMNS], struct pg_result **rows)
+/* Sets the same columns as link_store_write. */
+static enum err update(struct pg_conn *conn, struct sql_column input[static COLUMNS], struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
 	for (size_t i = 0; i < COLUMNS; i++) {
-		enum err err = sql_column_param(&wish[i], &params);
+		enum err err = sql_column_param(&input[i], &params);
 		if (err != OK)
 			return err;
 	}
@@ -54,37 +54,37 @@ static enum err update(struct pg_conn *conn, struct sql_column wish[static COLUM
 	                                         "ELSE clock_timestamp() END "
 	                                         "FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], "
 	                                         "$5::text[]) WITH ORDINALITY "
-	                                         "AS wish (old_id, old_version, new_state, new_url, new_tags, place) "
+	                                         "AS input (old_id, old_version, new_state, new_url, new_tags, place) "
 	                                         "WHERE id = old_id AND version = old_version "
 	                                         "RETURNING " LINK_ROW_COLUMNS ", place",
 	                     &params, rows);
 }
 
-static enum err update_all(struct pg_conn *conn, const struct link_many_store_change *changes, size_t count,
-                           struct pg_result **rows)
+static enum err update_links(struct pg_conn *conn, const struct bulk_update_store_change *changes, size_t count,
+                             struct pg_result **rows)
 {
-	struct sql_column wish[COLUMNS];
+	struct sql_column input[COLUMNS];
 	enum err err = OK;
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_init(&wish[i], columns[i].type,
+		sql_column_init(&input[i], columns[i].type,
 		                COLUMN_HEADER + count * (COLUMN_LENGTH + columns[i].bytes_max));
 	for (size_t i = 0; err == OK && i < count; i++)
-		err = put_row(wish, &changes[i].link);
+		err = put_row(input, &changes[i].link);
 	if (err == OK)
-		err = update(conn, wish, rows);
+		err = update(conn, input, rows);
 	for (size_t i = 0; i < COLUMNS; i++)
-		sql_column_clear(&wish[i]);
+		sql_column_clear(&input[i]);
 	return err;
 }
 
-static enum err take_row(const struct pg_result *rows, size_t row, struct link_many_store_change *changes, size_t count,
-                         struct outbox_bundle *bundle)
+static enum err take_row(const struct pg_result *rows, size_t row, struct bulk_update_store_change *changes,
+                         size_t count, struct outbox_bundle *bundle)
 {
 	struct link_event event;
 	int64_t place = pg_result_int(rows, row, PLACE_COLUMN);
 	if (place < 1 || (size_t)place > count)
 		return ERR_INTERNAL;
-	struct link_many_store_change *change = &changes[place - 1];
+	struct bulk_update_store_change *change = &changes[place - 1];
 	enum err err = link_row_read(rows, row, &change->link);
 	if (err != OK)
 		return err;
@@ -93,7 +93,7 @@ static enum err take_row(const struct pg_result *rows, size_t row, struct link_m
 	return OK;
 }
 
-/* Marks of these links that wait go first, as in outbox_add. */
+/* Pending low-priority events of these links go first, as in outbox_add. */
 static enum err record(struct pg_conn *conn, struct outbox_bundle *bundle)
 {
 	struct pg_params params = { 0 };
@@ -106,16 +106,16 @@ static enum err record(struct pg_conn *conn, struct outbox_bundle *bundle)
 	return err == OK ? outbox_bundle_add(bundle, conn) : err;
 }
 
-enum err link_many_store_write(struct pg_conn *conn, struct link_many_store_change *changes, size_t count)
+enum err bulk_update_store_write(struct pg_conn *conn, struct bulk_update_store_change *changes, size_t count)
 {
 	struct pg_result *rows = NULL;
 	struct outbox_bundle bundle;
 	if (count == 0)
 		return OK;
-	if (count > LINK_MANY_STORE_MAX)
+	if (count > BULK_UPDATE_STORE_MAX)
 		return ERR_LIMIT;
 	outbox_bundle_init(&bundle, OUTBOX_URGENT, count);
-	enum err err = update_all(conn, changes, count, &rows);
+	enum err err = update_links(conn, changes, count, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_CONFLICT;
 	for (size_t i = 0; err == OK && i < count; i++)

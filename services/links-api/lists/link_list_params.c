@@ -1,4 +1,4 @@
-#include "services/links-api/lists/link_query.h"
+#include "services/links-api/lists/link_list_params.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,13 +15,13 @@
 #define NAME_SIZE 64
 #define VALUE_SIZE (NQL_BYTES_MAX + 1)
 #define DIGITS_MAX 19
-/* As docs/api/openapi.yaml can say it: 18 digits. */
+/* 18 digits, the maximum in docs/api/openapi.yaml. */
 #define OWNER_MAX INT64_C(999999999999999999)
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
 
 struct reading {
-	struct link_query *out;
+	struct link_list_params *out;
 	struct http_problem_fields *wrong;
 	const char *value;
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
@@ -43,15 +43,15 @@ static void read_number(struct reading *reading, int64_t max, int64_t *out)
 static void read_page(struct reading *reading)
 {
 	reading->has_page = true;
-	read_number(reading, LINK_QUERY_PAGE_MAX, &reading->out->page);
+	read_number(reading, LINK_LIST_PARAMS_PAGE_MAX, &reading->out->page);
 }
 
 static void read_limit(struct reading *reading)
 {
-	read_number(reading, LINK_QUERY_LIMIT_MAX, &reading->out->limit);
+	read_number(reading, LINK_LIST_PARAMS_LIMIT_MAX, &reading->out->limit);
 }
 
-/* What it says is judged when the rest of the query is known. */
+/* Only copies: the check needs all other parameters. */
 static void read_cursor(struct reading *reading)
 {
 	reading->has_cursor = true;
@@ -60,9 +60,9 @@ static void read_cursor(struct reading *reading)
 }
 
 static const char *const sorts[] = {
-	[LINK_QUERY_CREATED_AT] = "created_at",
-	[LINK_QUERY_VISIT_COUNT] = "visit_count",
-	[LINK_QUERY_LAST_VISITED_AT] = "last_visited_at",
+	[LINK_LIST_PARAMS_CREATED_AT] = "created_at",
+	[LINK_LIST_PARAMS_VISIT_COUNT] = "visit_count",
+	[LINK_LIST_PARAMS_LAST_VISITED_AT] = "last_visited_at",
 };
 #define SORT_COUNT (sizeof(sorts) / sizeof(sorts[0]))
 
@@ -70,7 +70,7 @@ static void read_sort(struct reading *reading)
 {
 	for (size_t i = 0; i < SORT_COUNT; i++) {
 		if (strcmp(reading->value, sorts[i]) == 0) {
-			reading->out->sort = (enum link_query_sort)i;
+			reading->out->sort = (enum link_list_params_sort)i;
 			return;
 		}
 	}
@@ -86,7 +86,7 @@ static void read_order(struct reading *reading)
 
 static void read_q(struct reading *reading)
 {
-	if (member_is_line(reading->value, 1, LINK_QUERY_Q_CHARS_MAX, reading->pointer, reading->wrong))
+	if (member_is_line(reading->value, 1, LINK_LIST_PARAMS_Q_CHARS_MAX, reading->pointer, reading->wrong))
 		snprintf(reading->out->q, sizeof(reading->out->q), "%s", reading->value);
 }
 
@@ -117,11 +117,11 @@ static void read_owner(struct reading *reading)
 	if (strcmp(reading->value, "all") == 0)
 		reading->out->owner_id = LINK_STORE_ANY_OWNER;
 	else if (number_parse(reading->value, 1, OWNER_MAX, &reading->out->owner_id) != OK)
-		WRONG(reading, "must be the id of a user, or all");
+		WRONG(reading, "must be a user id or all");
 }
 
-#define LIST (1u << LINK_QUERY_LIST)
-#define CHANGE (1u << LINK_QUERY_CHANGE)
+#define LIST (1u << LINK_LIST_PARAMS_LIST)
+#define CHANGE (1u << LINK_LIST_PARAMS_CHANGE)
 
 static const struct parameter {
 	const char *name;
@@ -143,20 +143,20 @@ static const struct parameter {
 
 /* --- all of them --- */
 
-/* A parameter that we would pass over could be a filter that the caller relies on. */
+/* Rejects unknown parameters: the caller could rely on one of them as a filter. */
 static void read_pair(struct reading *reading, const char *name, unsigned kind, bool seen[static PARAMETER_COUNT])
 {
 	for (size_t i = 0; i < PARAMETER_COUNT; i++) {
 		if (strcmp(name, parameters[i].name) != 0 || !(parameters[i].kinds & kind))
 			continue;
 		if (seen[i])
-			WRONG(reading, "is there twice");
+			WRONG(reading, "duplicate");
 		else
 			parameters[i].read(reading);
 		seen[i] = true;
 		return;
 	}
-	WRONG(reading, "is no query parameter here");
+	WRONG(reading, "unknown query parameter");
 }
 
 static void read_pairs(const char *query, struct reading *reading, unsigned kind)
@@ -175,56 +175,59 @@ static void read_pairs(const char *query, struct reading *reading, unsigned kind
 		if (err == OK)
 			read_pair(reading, name, kind, seen);
 		else
-			WRONG(reading, "is no query parameter here, or cannot be read");
+			WRONG(reading, "unknown or malformed query parameter");
 	}
 }
 
-static void ask_question(struct link_query *out, const char *filter)
+static void format_query_key(struct link_list_params *out, const char *filter)
 {
-	/* U+001F is in no value: member_is_line and NQL refuse it. */
-	snprintf(out->question, sizeof(out->question), "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s",
+	/* No value contains U+001F: member_is_line and NQL reject it. */
+	snprintf(out->query_key, sizeof(out->query_key), "%s\x1f%d\x1f%" PRId64 "\x1f%d\x1f%s\x1f%s\x1f%s",
 	         sorts[out->sort], out->is_ascending, out->owner_id, (int)out->state, out->tag, out->q, filter);
 }
 
-/* Anybody can make up a cursor whose check is right: PostgreSQL must understand its time all the same. */
-static bool is_possible(const struct link_query *query, const struct link_cursor *cursor)
+/*
+ * A client can forge a cursor with a valid checksum. PostgreSQL must accept its values
+ * nevertheless.
+ */
+static bool is_in_range(const struct link_list_params *params, const struct link_cursor *cursor)
 {
-	bool is_never = query->sort == LINK_QUERY_LAST_VISITED_AT && cursor->key == INT64_MIN;
-	bool is_count = query->sort == LINK_QUERY_VISIT_COUNT;
+	bool is_never = params->sort == LINK_LIST_PARAMS_LAST_VISITED_AT && cursor->key == INT64_MIN;
+	bool is_count = params->sort == LINK_LIST_PARAMS_VISIT_COUNT;
 	return cursor->id > 0 && (is_never || (cursor->key >= 0 && (is_count || cursor->key <= TIME_MAX_US)));
 }
 
-static void place_behind(struct reading *reading)
+static void apply_cursor(struct reading *reading)
 {
-	struct link_query *out = reading->out;
+	struct link_list_params *out = reading->out;
 	member_pointer("cursor", reading->pointer);
 	if (reading->has_page)
-		WRONG(reading, "cannot stand beside page");
-	else if (link_cursor_parse(reading->cursor, out->question, &out->behind) != OK ||
-	         !is_possible(out, &out->behind))
-		WRONG(reading, "is no next_cursor of an answer to this query");
+		WRONG(reading, "use page or cursor, not both");
+	else if (link_cursor_parse(reading->cursor, out->query_key, &out->after) != OK ||
+	         !is_in_range(out, &out->after))
+		WRONG(reading, "invalid cursor; reuse next_cursor with unchanged parameters");
 	out->page = 0;
 }
 
-enum err link_query_read(const char *query, enum link_query_kind kind, int64_t caller_id, struct link_query *out,
-                         struct http_problem_fields *wrong)
+enum err link_list_params_read(const char *query, enum link_list_params_kind kind, int64_t caller_id,
+                               struct link_list_params *out, struct http_problem_fields *wrong)
 {
 	struct reading *reading = mem_zero(sizeof(*reading));
 	reading->out = out;
 	reading->wrong = wrong;
-	*out = (struct link_query){ .page = 1, .limit = LINK_QUERY_LIMIT_DEFAULT, .owner_id = caller_id };
+	*out = (struct link_list_params){ .page = 1, .limit = LINK_LIST_PARAMS_LIMIT_DEFAULT, .owner_id = caller_id };
 	read_pairs(query, reading, 1u << kind);
-	ask_question(out, reading->filter);
+	format_query_key(out, reading->filter);
 	if (reading->has_cursor)
-		place_behind(reading);
-	if (kind == LINK_QUERY_CHANGE && !out->has_filter)
+		apply_cursor(reading);
+	if (kind == LINK_LIST_PARAMS_CHANGE && !out->has_filter)
 		http_problem_add_field(wrong, "/filter", "is required");
 	free(reading);
 	return wrong->count > 0 ? ERR_INVALID : OK;
 }
 
-bool link_query_is_plain(const struct link_query *query)
+bool link_list_params_is_default(const struct link_list_params *params)
 {
-	return query->page > 0 && query->sort == LINK_QUERY_CREATED_AT && !query->is_ascending && !query->has_owner &&
-	       !*query->q && !*query->tag && query->state == 0 && !query->has_filter;
+	return params->page > 0 && params->sort == LINK_LIST_PARAMS_CREATED_AT && !params->is_ascending &&
+	       !params->has_owner && !*params->q && !*params->tag && params->state == 0 && !params->has_filter;
 }

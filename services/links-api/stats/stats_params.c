@@ -1,4 +1,4 @@
-#include "services/links-api/stats/stats_query.h"
+#include "services/links-api/stats/stats_params.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 #define VALUE_SIZE 512
 
 struct reading {
-	const struct stats_query_terms *terms;
-	struct stats_query *out;
+	const struct stats_params_terms *terms;
+	struct stats_params *out;
 	struct http_problem_fields *wrong;
 	const char *value;
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
@@ -35,14 +35,14 @@ static bool is_date(const char *text)
 	for (size_t i = 0; i < sizeof(form) - 1; i++)
 		if (form[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9')
 			return false;
-	/* As every time: from 1970 on, and whether it has such a day. */
+	/* timestamp_parse rejects dates before 1970 and days that do not exist. */
 	char midnight[TIMESTAMP_TEXT_SIZE];
 	int64_t time_us;
 	snprintf(midnight, sizeof(midnight), "%sT00:00:00Z", text);
 	return timestamp_parse(midnight, &time_us) == OK;
 }
 
-static void read_end(struct reading *reading, struct stats_query_end *end)
+static void read_end(struct reading *reading, struct stats_params_end *end)
 {
 	end->is_given = true;
 	if (timestamp_parse(reading->value, &end->time_us) == OK)
@@ -50,7 +50,7 @@ static void read_end(struct reading *reading, struct stats_query_end *end)
 	if (is_date(reading->value))
 		snprintf(end->date, sizeof(end->date), "%s", reading->value);
 	else if (strchr(reading->value, ' '))
-		WRONG(reading, "has a blank: the + of an offset is written %%2B in a URL, as in "
+		WRONG(reading, "contains a space; write the + of an offset as %%2B, as in "
 		               "2026-11-20T08:00:00%%2B01:00");
 	else
 		WRONG(reading, "must be a time like 2026-11-20T08:00:00Z or a date like 2026-11-20");
@@ -105,18 +105,18 @@ static void read_bots(struct reading *reading)
 
 static void read_cursor(struct reading *reading)
 {
-	if (visit_cursor_parse(reading->value, &reading->out->behind) != OK)
-		WRONG(reading, "is no next_cursor of an earlier answer");
+	if (visit_cursor_parse(reading->value, &reading->out->after) != OK)
+		WRONG(reading, "invalid cursor; use next_cursor of an earlier response");
 }
 
 static void read_format(struct reading *reading)
 {
 	static const char *const names[] = {
-		[STATS_QUERY_FORMAT_JSON] = "json",
-		[STATS_QUERY_FORMAT_CSV] = "csv",
-		[STATS_QUERY_FORMAT_NDJSON] = "ndjson",
+		[STATS_PARAMS_FORMAT_JSON] = "json",
+		[STATS_PARAMS_FORMAT_CSV] = "csv",
+		[STATS_PARAMS_FORMAT_NDJSON] = "ndjson",
 	};
-	for (enum stats_query_format f = STATS_QUERY_FORMAT_JSON; f <= STATS_QUERY_FORMAT_NDJSON; f++) {
+	for (enum stats_params_format f = STATS_PARAMS_FORMAT_JSON; f <= STATS_PARAMS_FORMAT_NDJSON; f++) {
 		if (strcmp(reading->value, names[f]) == 0) {
 			reading->out->format = f;
 			return;
@@ -127,23 +127,23 @@ static void read_format(struct reading *reading)
 
 static const struct parameter {
 	const char *name;
-	unsigned part; /* 0: everywhere */
+	unsigned part; /* 0 = all endpoints accept it */
 	void (*read)(struct reading *reading);
 } parameters[] = {
 	{ "from", 0, read_from },
 	{ "to", 0, read_to },
 	{ "tz", 0, read_zone },
-	{ "interval", STATS_QUERY_INTERVAL, read_interval },
-	{ "limit", STATS_QUERY_LIMIT, read_limit },
-	{ "bots", STATS_QUERY_BOTS, read_bots },
-	{ "cursor", STATS_QUERY_CURSOR, read_cursor },
-	{ "format", STATS_QUERY_FORMAT, read_format },
+	{ "interval", STATS_PARAMS_INTERVAL, read_interval },
+	{ "limit", STATS_PARAMS_LIMIT, read_limit },
+	{ "bots", STATS_PARAMS_BOTS, read_bots },
+	{ "cursor", STATS_PARAMS_CURSOR, read_cursor },
+	{ "format", STATS_PARAMS_FORMAT, read_format },
 };
 #define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
 
 /* --- all of them --- */
 
-/* Other values can be anything; a country that is none would only ever find nothing. */
+/* Only countries are checked: an invalid one would never match anything. */
 static bool is_country(const char *value)
 {
 	bool is_code = strlen(value) == 2 && isalpha((unsigned char)value[0]) && isalpha((unsigned char)value[1]);
@@ -155,8 +155,8 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 	char country[] = "XX";
 	const char *value = reading->value;
 	if (dimension == VISIT_DIMENSION_COUNTRY && !is_country(value)) {
-		WRONG(reading, "must be two letters like DE, or nothing for what is not known; several countries are "
-		               "country=DE&country=AT");
+		WRONG(reading, "must be a two-letter code like DE, or empty for unknown; write several "
+		               "countries as country=DE&country=AT");
 		return;
 	}
 	if (dimension == VISIT_DIMENSION_COUNTRY && value[0] != '\0') {
@@ -166,12 +166,12 @@ static void read_term(struct reading *reading, enum visit_dimension dimension, b
 	}
 	enum err err = visit_filter_add(&reading->out->filter, dimension, is_not, value);
 	if (err == ERR_LIMIT)
-		WRONG(reading, "is one filter too many: there may be %d", VISIT_FILTER_TERMS_MAX);
+		WRONG(reading, "too many filters; at most %d are allowed", VISIT_FILTER_TERMS_MAX);
 	else if (err != OK)
 		WRONG(reading, "must have at most %d bytes", VISIT_FILTER_VALUE_SIZE - 1);
 }
 
-/* False: the name is none of a dimension. */
+/* False: the name is not a filter that this endpoint accepts. */
 static bool read_filter(struct reading *reading, const char *name)
 {
 	char dimension_name[NAME_SIZE];
@@ -179,7 +179,7 @@ static bool read_filter(struct reading *reading, const char *name)
 	size_t len = strlen(name);
 	bool is_not = len > 0 && name[len - 1] == '!';
 	snprintf(dimension_name, sizeof(dimension_name), "%.*s", (int)(len - is_not), name);
-	if (!(reading->terms->parts & STATS_QUERY_FILTERS) || visit_dimension_parse(dimension_name, &dimension) != OK)
+	if (!(reading->terms->parts & STATS_PARAMS_FILTERS) || visit_dimension_parse(dimension_name, &dimension) != OK)
 		return false;
 	read_term(reading, dimension, is_not);
 	return true;
@@ -194,23 +194,23 @@ static void read_pair(struct reading *reading, const char *name, bool seen[stati
 		if (parameter->part != 0 && !(reading->terms->parts & parameter->part))
 			break;
 		if (seen[i])
-			WRONG(reading, "is there twice");
+			WRONG(reading, "duplicate");
 		else
 			parameter->read(reading);
 		seen[i] = true;
 		return;
 	}
 	if (!read_filter(reading, name))
-		WRONG(reading, "is no query parameter here");
+		WRONG(reading, "unknown query parameter");
 }
 
-enum err stats_query_read(const char *query, const struct stats_query_terms *terms, struct stats_query *out,
-                          struct http_problem_fields *wrong)
+enum err stats_params_read(const char *query, const struct stats_params_terms *terms, struct stats_params *out,
+                           struct http_problem_fields *wrong)
 {
 	char name[NAME_SIZE], value[VALUE_SIZE];
 	bool seen[PARAMETER_COUNT] = { false };
-	struct stats_query read = { .zone = "UTC", .interval = LOCAL_CALENDAR_DAY, .limit = terms->limit_default };
-	if (terms->parts & STATS_QUERY_LAST_DAY)
+	struct stats_params read = { .zone = "UTC", .interval = LOCAL_CALENDAR_DAY, .limit = terms->limit_default };
+	if (terms->parts & STATS_PARAMS_LAST_DAY)
 		read.interval = LOCAL_CALENDAR_HOUR;
 	struct reading reading = { .terms = terms, .out = &read, .wrong = wrong, .value = value };
 	for (;;) {
@@ -224,7 +224,7 @@ enum err stats_query_read(const char *query, const struct stats_query_terms *ter
 		if (err == OK)
 			read_pair(&reading, name, seen);
 		else
-			WRONG(&reading, "is no query parameter here, or cannot be read");
+			WRONG(&reading, "unknown or malformed query parameter");
 	}
 	if (wrong->count > 0)
 		return ERR_INVALID;

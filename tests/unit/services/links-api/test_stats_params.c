@@ -8,32 +8,33 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/stats/stats_query.h"
+#include "services/links-api/stats/stats_params.h"
 
-static struct stats_query query;
+static struct stats_params params;
 static struct http_problem_fields wrong;
 
-static const struct stats_query_terms everything = { STATS_QUERY_INTERVAL | STATS_QUERY_LIMIT | STATS_QUERY_FILTERS |
-	                                                     STATS_QUERY_CURSOR | STATS_QUERY_BOTS | STATS_QUERY_FORMAT,
-	                                             10, 1000 };
-static const struct stats_query_terms range_alone = { 0 };
+static const struct stats_params_terms everything = { STATS_PARAMS_INTERVAL | STATS_PARAMS_LIMIT |
+	                                                      STATS_PARAMS_FILTERS | STATS_PARAMS_CURSOR |
+	                                                      STATS_PARAMS_BOTS | STATS_PARAMS_FORMAT,
+	                                              10, 1000 };
+static const struct stats_params_terms range_alone = { 0 };
 
-static enum err read_query(const char *text, const struct stats_query_terms *terms)
+static enum err read_query(const char *text, const struct stats_params_terms *terms)
 {
 	wrong.count = 0;
-	return stats_query_read(text, terms, &query, &wrong);
+	return stats_params_read(text, terms, &params, &wrong);
 }
 
-static void nothing_given_is_everybody_human_by_day_in_utc(void **state)
+static void defaults_to_humans_by_day_in_utc(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("", &everything), OK);
-	assert_false(query.from.is_given || query.to.is_given || query.has_limit);
-	assert_string_equal(query.zone, "UTC");
-	assert_int_equal(query.interval, LOCAL_CALENDAR_DAY);
-	assert_int_equal(query.limit, 10);
-	assert_int_equal(query.filter.count, 0);
-	assert_int_equal(query.filter.who, VISIT_FILTER_HUMANS);
+	assert_false(params.from.is_given || params.to.is_given || params.has_limit);
+	assert_string_equal(params.zone, "UTC");
+	assert_int_equal(params.interval, LOCAL_CALENDAR_DAY);
+	assert_int_equal(params.limit, 10);
+	assert_int_equal(params.filter.count, 0);
+	assert_int_equal(params.filter.who, VISIT_FILTER_HUMANS);
 }
 
 static void reads_times_dates_and_zones(void **state)
@@ -44,30 +45,30 @@ static void reads_times_dates_and_zones(void **state)
 			"from=2026-11-20T08:00:00%2B01:00&to=2026-11-21&tz=America/Argentina/ComodRivadavia&interval=month",
 			&everything),
 		OK);
-	assert_int_equal(query.from.time_us, INT64_C(1795158000000000));
-	assert_string_equal(query.from.date, "");
-	assert_string_equal(query.to.date, "2026-11-21");
-	assert_string_equal(query.zone, "America/Argentina/ComodRivadavia");
-	assert_int_equal(query.interval, LOCAL_CALENDAR_MONTH);
+	assert_int_equal(params.from.time_us, INT64_C(1795158000000000));
+	assert_string_equal(params.from.date, "");
+	assert_string_equal(params.to.date, "2026-11-21");
+	assert_string_equal(params.zone, "America/Argentina/ComodRivadavia");
+	assert_int_equal(params.interval, LOCAL_CALENDAR_MONTH);
 }
 
-static void reads_filters_in_their_order(void **state)
+static void reads_filters_in_order(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("country=DE&country=AT&browser!=Chrome&os%21=&bots=only&limit=7", &everything), OK);
-	assert_int_equal(query.filter.count, 4);
-	assert_int_equal(query.filter.terms[0].dimension, VISIT_DIMENSION_COUNTRY);
-	assert_string_equal(query.filter.terms[1].value, "AT");
-	assert_false(query.filter.terms[1].is_not);
-	assert_int_equal(query.filter.terms[2].dimension, VISIT_DIMENSION_BROWSER);
-	assert_true(query.filter.terms[2].is_not);
-	assert_true(query.filter.terms[3].is_not);
-	assert_string_equal(query.filter.terms[3].value, "");
-	assert_int_equal(query.filter.who, VISIT_FILTER_BOTS);
-	assert_int_equal(query.limit, 7);
+	assert_int_equal(params.filter.count, 4);
+	assert_int_equal(params.filter.terms[0].dimension, VISIT_DIMENSION_COUNTRY);
+	assert_string_equal(params.filter.terms[1].value, "AT");
+	assert_false(params.filter.terms[1].is_not);
+	assert_int_equal(params.filter.terms[2].dimension, VISIT_DIMENSION_BROWSER);
+	assert_true(params.filter.terms[2].is_not);
+	assert_true(params.filter.terms[3].is_not);
+	assert_string_equal(params.filter.terms[3].value, "");
+	assert_int_equal(params.filter.who, VISIT_FILTER_BOTS);
+	assert_int_equal(params.limit, 7);
 }
 
-static void names_each_wrong_parameter(void **state)
+static void reports_each_invalid_parameter(void **state)
 {
 	(void)state;
 	static const struct {
@@ -106,7 +107,7 @@ static void names_each_wrong_parameter(void **state)
 	}
 }
 
-static void tells_who_wrote_a_plus_into_the_url_how_it_is_done(void **state)
+static void explains_how_to_escape_a_plus_in_the_url(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("to=2026-11-20T08:00:00+01:00", &everything), ERR_INVALID);
@@ -117,40 +118,40 @@ static void reads_countries_in_any_case(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("country=us&country!=dE&country=&os=linux", &everything), OK);
-	assert_string_equal(query.filter.terms[0].value, "US");
-	assert_string_equal(query.filter.terms[1].value, "DE");
-	assert_string_equal(query.filter.terms[2].value, "");
-	assert_string_equal(query.filter.terms[3].value, "linux");
+	assert_string_equal(params.filter.terms[0].value, "US");
+	assert_string_equal(params.filter.terms[1].value, "DE");
+	assert_string_equal(params.filter.terms[2].value, "");
+	assert_string_equal(params.filter.terms[3].value, "linux");
 }
 
 static void reads_the_format(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("", &everything), OK);
-	assert_int_equal(query.format, STATS_QUERY_FORMAT_NONE);
+	assert_int_equal(params.format, STATS_PARAMS_FORMAT_NONE);
 	assert_int_equal(read_query("format=ndjson", &everything), OK);
-	assert_int_equal(query.format, STATS_QUERY_FORMAT_NDJSON);
+	assert_int_equal(params.format, STATS_PARAMS_FORMAT_NDJSON);
 }
 
-static void takes_no_more_than_the_endpoint_does(void **state)
+static void rejects_parameters_that_the_endpoint_does_not_accept(void **state)
 {
 	(void)state;
-	static const char *const refused[] = { "limit=1",      "country=DE", "bots=only",
-		                               "interval=day", "cursor=1_x", "format=csv" };
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		if (read_query(refused[i], &range_alone) != ERR_INVALID)
-			fail_msg("accepted: %s", refused[i]);
+	static const char *const rejected[] = { "limit=1",      "country=DE", "bots=only",
+		                                "interval=day", "cursor=1_x", "format=csv" };
+	for (size_t i = 0; i < sizeof(rejected) / sizeof(rejected[0]); i++)
+		if (read_query(rejected[i], &range_alone) != ERR_INVALID)
+			fail_msg("accepted: %s", rejected[i]);
 	assert_int_equal(read_query("from=2026-11-20&tz=UTC", &range_alone), OK);
 }
 
-static void bounds_filters(void **state)
+static void limits_the_number_and_length_of_filters(void **state)
 {
 	(void)state;
 	static const char many[] =
 		"os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a&os=a";
 	char text[512];
 	assert_int_equal(read_query(many + 5, &everything), OK);
-	assert_int_equal(query.filter.count, VISIT_FILTER_TERMS_MAX);
+	assert_int_equal(params.filter.count, VISIT_FILTER_TERMS_MAX);
 	assert_int_equal(read_query(many, &everything), ERR_INVALID);
 	snprintf(text, sizeof(text), "os=%0*d", VISIT_FILTER_VALUE_SIZE - 1, 0);
 	assert_int_equal(read_query(text, &everything), OK);
@@ -161,15 +162,15 @@ static void bounds_filters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_given_is_everybody_human_by_day_in_utc),
+		cmocka_unit_test(defaults_to_humans_by_day_in_utc),
 		cmocka_unit_test(reads_times_dates_and_zones),
-		cmocka_unit_test(reads_filters_in_their_order),
-		cmocka_unit_test(names_each_wrong_parameter),
-		cmocka_unit_test(tells_who_wrote_a_plus_into_the_url_how_it_is_done),
+		cmocka_unit_test(reads_filters_in_order),
+		cmocka_unit_test(reports_each_invalid_parameter),
+		cmocka_unit_test(explains_how_to_escape_a_plus_in_the_url),
 		cmocka_unit_test(reads_countries_in_any_case),
 		cmocka_unit_test(reads_the_format),
-		cmocka_unit_test(takes_no_more_than_the_endpoint_does),
-		cmocka_unit_test(bounds_filters),
+		cmocka_unit_test(rejects_parameters_that_the_endpoint_does_not_accept),
+		cmocka_unit_test(limits_the_number_and_length_of_filters),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

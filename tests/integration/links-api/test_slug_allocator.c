@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "services/links-api/links/slug_issuer.h"
+#include "services/links-api/links/slug_allocator.h"
 #include "tests/support/test_database.h"
 
 static struct test_database *db;
@@ -37,21 +37,21 @@ static int empty(void **state)
 	return 0;
 }
 
-/* Always the first slug of a length: the second link of that length collides. */
+/* Always the same slug for a length: the second link of that length collides. */
 static void first_of_length(char out[static SLUG_SIZE], size_t length)
 {
 	memset(out, 'a', length);
 	out[length] = '\0';
 }
 
-static enum err create(const char *slug, slug_issuer_source source, struct link *out)
+static enum err create(const char *slug, slug_allocator_source source, struct link *out)
 {
 	const struct link_store_new new_link = {
 		.slug = slug, .original_url = "https://example.com/", .redirect_status = 302, .owner_id = 1
 	};
 	enum err err = pg_conn_begin(conn);
 	assert_int_equal(err, OK);
-	err = slug_issuer_create(conn, &new_link, source, out);
+	err = slug_allocator_create(conn, &new_link, source, out);
 	if (err == OK)
 		assert_int_equal(pg_conn_commit(conn), OK);
 	else
@@ -70,11 +70,11 @@ static void random_slugs_have_seven_characters(void **state)
 	assert_int_equal(test_database_ask(db, "SELECT count(DISTINCT slug) FROM links"), 50);
 }
 
-static void a_random_slug_grows_when_all_tries_of_its_length_are_taken(void **state)
+static void a_random_slug_grows_if_all_tries_of_its_length_are_used(void **state)
 {
 	(void)state;
 	struct link link;
-	for (size_t length = SLUG_RANDOM_LENGTH; length <= SLUG_ISSUER_LENGTH_MAX; length++) {
+	for (size_t length = SLUG_RANDOM_LENGTH; length <= SLUG_ALLOCATOR_LENGTH_MAX; length++) {
 		assert_int_equal(create(NULL, first_of_length, &link), OK);
 		assert_int_equal(strlen(link.entry.slug), length);
 	}
@@ -83,13 +83,13 @@ static void a_random_slug_grows_when_all_tries_of_its_length_are_taken(void **st
 	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM outbox"), 6);
 }
 
-static void a_wished_slug_is_not_replaced_by_another(void **state)
+static void a_requested_slug_is_not_replaced_by_another(void **state)
 {
 	(void)state;
 	struct link link;
-	assert_int_equal(create("wish", slug_random, &link), OK);
-	assert_string_equal(link.entry.slug, "wish");
-	assert_int_equal(create("wish", slug_random, &link), ERR_CONFLICT);
+	assert_int_equal(create("mine", slug_random, &link), OK);
+	assert_string_equal(link.entry.slug, "mine");
+	assert_int_equal(create("mine", slug_random, &link), ERR_CONFLICT);
 	assert_int_equal(test_database_ask(db, "SELECT count(*) FROM links"), 1);
 }
 
@@ -97,8 +97,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(random_slugs_have_seven_characters, empty),
-		cmocka_unit_test_setup(a_random_slug_grows_when_all_tries_of_its_length_are_taken, empty),
-		cmocka_unit_test_setup(a_wished_slug_is_not_replaced_by_another, empty),
+		cmocka_unit_test_setup(a_random_slug_grows_if_all_tries_of_its_length_are_used, empty),
+		cmocka_unit_test_setup(a_requested_slug_is_not_replaced_by_another, empty),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

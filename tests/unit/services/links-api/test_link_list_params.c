@@ -8,36 +8,36 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "services/links-api/lists/link_query.h"
+#include "services/links-api/lists/link_list_params.h"
 
-static struct link_query query;
+static struct link_list_params params;
 static struct http_problem_fields wrong;
 
 static enum err read_query(const char *text)
 {
 	wrong.count = 0;
-	return link_query_read(text, LINK_QUERY_LIST, 7, &query, &wrong);
+	return link_list_params_read(text, LINK_LIST_PARAMS_LIST, 7, &params, &wrong);
 }
 
 static void reads_page_and_limit(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query(""), OK);
-	assert_int_equal(query.page, 1);
-	assert_int_equal(query.limit, 20);
+	assert_int_equal(params.page, 1);
+	assert_int_equal(params.limit, 20);
 	assert_int_equal(read_query("limit=100&page=7"), OK);
-	assert_int_equal(query.page, 7);
-	assert_int_equal(query.limit, 100);
+	assert_int_equal(params.page, 7);
+	assert_int_equal(params.limit, 100);
 	assert_int_equal(read_query("&page=2&"), OK);
-	assert_int_equal(query.page, 2);
+	assert_int_equal(params.page, 2);
 	assert_int_equal(read_query("page=%32"), OK);
-	assert_int_equal(query.page, 2);
+	assert_int_equal(params.page, 2);
 }
 
-static void refuses_numbers_out_of_range(void **state)
+static void rejects_numbers_out_of_range(void **state)
 {
 	(void)state;
-	static const char *const refused[] = {
+	static const char *const invalid[] = {
 		"page=0",
 		"page=-1",
 		"page=",
@@ -55,44 +55,44 @@ static void refuses_numbers_out_of_range(void **state)
 		"page=99999999999999999999",
 		"page=000000000000000000000000000001",
 	};
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		if (read_query(refused[i]) != ERR_INVALID)
-			fail_msg("accepted: %s", refused[i]);
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
+		if (read_query(invalid[i]) != ERR_INVALID)
+			fail_msg("accepted: %s", invalid[i]);
 		assert_int_equal(wrong.count, 1);
-		assert_memory_equal(wrong.field[0].pointer + 1, refused[i], strcspn(refused[i], "="));
+		assert_memory_equal(wrong.field[0].pointer + 1, invalid[i], strcspn(invalid[i], "="));
 	}
 }
 
-static void reads_which_links_and_in_which_order(void **state)
+static void reads_filters_and_sort_order(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("page=3"), OK);
-	assert_true(link_query_is_plain(&query));
-	assert_true(query.owner_id == 7 && query.sort == LINK_QUERY_CREATED_AT && !query.is_ascending);
+	assert_true(link_list_params_is_default(&params));
+	assert_true(params.owner_id == 7 && params.sort == LINK_LIST_PARAMS_CREATED_AT && !params.is_ascending);
 	assert_int_equal(
 		read_query("q=a%20b&tag=t&state=EXPIRED&sort=visit_count&order=asc&owner=9&filter=id:1%2Bid:2"), OK);
-	assert_false(link_query_is_plain(&query));
-	assert_string_equal(query.q, "a b");
-	assert_string_equal(query.tag, "t");
-	assert_int_equal(query.state, LINK_STATE_EXPIRED);
-	assert_int_equal(query.sort, LINK_QUERY_VISIT_COUNT);
-	assert_true(query.is_ascending && query.has_owner && query.owner_id == 9);
-	assert_int_equal(query.filter.term_count, 2);
+	assert_false(link_list_params_is_default(&params));
+	assert_string_equal(params.q, "a b");
+	assert_string_equal(params.tag, "t");
+	assert_int_equal(params.state, LINK_STATE_EXPIRED);
+	assert_int_equal(params.sort, LINK_LIST_PARAMS_VISIT_COUNT);
+	assert_true(params.is_ascending && params.has_owner && params.owner_id == 9);
+	assert_int_equal(params.filter.term_count, 2);
 	assert_int_equal(read_query("owner=999999999999999999"), OK);
 	assert_int_equal(read_query("owner=all"), OK);
-	assert_int_equal(query.owner_id, -1);
-	static const char *const not_plain[] = { "q=a",       "tag=a",   "state=ACTIVE", "sort=visit_count",
-		                                 "order=asc", "owner=7", "filter=id:1" };
-	for (size_t i = 0; i < sizeof(not_plain) / sizeof(not_plain[0]); i++) {
-		assert_int_equal(read_query(not_plain[i]), OK);
-		assert_false(link_query_is_plain(&query));
+	assert_int_equal(params.owner_id, -1);
+	static const char *const not_default[] = { "q=a",       "tag=a",   "state=ACTIVE", "sort=visit_count",
+		                                   "order=asc", "owner=7", "filter=id:1" };
+	for (size_t i = 0; i < sizeof(not_default) / sizeof(not_default[0]); i++) {
+		assert_int_equal(read_query(not_default[i]), OK);
+		assert_false(link_list_params_is_default(&params));
 	}
 }
 
-static void refuses_what_a_parameter_cannot_be(void **state)
+static void rejects_invalid_values(void **state)
 {
 	(void)state;
-	static const char *const refused[] = {
+	static const char *const invalid[] = {
 		"sort=slug",
 		"sort=",
 		"order=up",
@@ -113,9 +113,9 @@ static void refuses_what_a_parameter_cannot_be(void **state)
 		"cursor=",
 		"cursor=x",
 	};
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		if (read_query(refused[i]) != ERR_INVALID)
-			fail_msg("accepted: %s", refused[i]);
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
+		if (read_query(invalid[i]) != ERR_INVALID)
+			fail_msg("accepted: %s", invalid[i]);
 		assert_int_equal(wrong.count, 1);
 	}
 	assert_int_equal(read_query("filter=id:x"), ERR_INVALID);
@@ -123,23 +123,23 @@ static void refuses_what_a_parameter_cannot_be(void **state)
 	assert_string_equal(wrong.field[0].detail, "at character 4: id must be a whole number");
 }
 
-static enum err read_behind(const struct link_cursor *place, const char *text)
+static enum err read_with_cursor(const struct link_cursor *position, const char *text)
 {
 	char with_cursor[512], cursor[LINK_CURSOR_SIZE];
 	assert_int_equal(read_query(text), OK);
-	link_cursor_format(place, query.question, cursor);
+	link_cursor_format(position, params.query_key, cursor);
 	snprintf(with_cursor, sizeof(with_cursor), "%s&cursor=%s", text, cursor);
 	return read_query(with_cursor);
 }
 
-static void goes_on_behind_a_cursor_of_the_same_question_alone(void **state)
+static void accepts_a_cursor_only_with_the_query_that_it_belongs_to(void **state)
 {
 	(void)state;
-	const struct link_cursor place = { 5, 6 };
+	const struct link_cursor position = { 5, 6 };
 	char query_text[256], cursor[LINK_CURSOR_SIZE];
-	assert_int_equal(read_behind(&place, "q=a&limit=5"), OK);
-	assert_true(query.page == 0 && query.behind.key == 5 && query.behind.id == 6);
-	link_cursor_format(&place, query.question, cursor);
+	assert_int_equal(read_with_cursor(&position, "q=a&limit=5"), OK);
+	assert_true(params.page == 0 && params.after.key == 5 && params.after.id == 6);
+	link_cursor_format(&position, params.query_key, cursor);
 	static const char *const others[] = { "q=b",
 		                              "tag=a",
 		                              "q=a&sort=visit_count",
@@ -155,13 +155,13 @@ static void goes_on_behind_a_cursor_of_the_same_question_alone(void **state)
 	}
 }
 
-/* Whoever makes up a cursor with the right check must not make PostgreSQL stumble. */
-static void refuses_a_cursor_with_a_place_that_cannot_be(void **state)
+/* A client can forge a valid checksum. PostgreSQL must still accept the values. */
+static void rejects_a_forged_cursor_with_impossible_values(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *text;
-		struct link_cursor place;
+		struct link_cursor position;
 		enum err expected;
 	} cases[] = {
 		{ "q=a", { INT64_MIN, 1 }, ERR_INVALID },
@@ -174,22 +174,23 @@ static void refuses_a_cursor_with_a_place_that_cannot_be(void **state)
 		{ "sort=last_visited_at", { INT64_MAX, 1 }, ERR_INVALID },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(read_behind(&cases[i].place, cases[i].text), cases[i].expected);
+		assert_int_equal(read_with_cursor(&cases[i].position, cases[i].text), cases[i].expected);
 }
 
-static void wants_a_filter_to_change_links(void **state)
+static void requires_a_filter_for_a_bulk_update(void **state)
 {
 	(void)state;
 	wrong.count = 0;
-	assert_int_equal(link_query_read("filter=id:1", LINK_QUERY_CHANGE, 7, &query, &wrong), OK);
-	assert_int_equal(link_query_read("", LINK_QUERY_CHANGE, 7, &query, &wrong), ERR_INVALID);
+	assert_int_equal(link_list_params_read("filter=id:1", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong), OK);
+	assert_int_equal(link_list_params_read("", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong), ERR_INVALID);
 	assert_string_equal(wrong.field[0].pointer, "/filter");
 	wrong.count = 0;
-	assert_int_equal(link_query_read("filter=id:1&q=a", LINK_QUERY_CHANGE, 7, &query, &wrong), ERR_INVALID);
+	assert_int_equal(link_list_params_read("filter=id:1&q=a", LINK_LIST_PARAMS_CHANGE, 7, &params, &wrong),
+	                 ERR_INVALID);
 	assert_string_equal(wrong.field[0].pointer, "/q");
 }
 
-static void passes_over_no_parameter_that_it_does_not_know(void **state)
+static void rejects_unknown_parameters_instead_of_ignoring_them(void **state)
 {
 	(void)state;
 	assert_int_equal(read_query("slug=abc"), ERR_INVALID);
@@ -208,13 +209,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_page_and_limit),
-		cmocka_unit_test(refuses_numbers_out_of_range),
-		cmocka_unit_test(reads_which_links_and_in_which_order),
-		cmocka_unit_test(refuses_what_a_parameter_cannot_be),
-		cmocka_unit_test(goes_on_behind_a_cursor_of_the_same_question_alone),
-		cmocka_unit_test(refuses_a_cursor_with_a_place_that_cannot_be),
-		cmocka_unit_test(wants_a_filter_to_change_links),
-		cmocka_unit_test(passes_over_no_parameter_that_it_does_not_know),
+		cmocka_unit_test(rejects_numbers_out_of_range),
+		cmocka_unit_test(reads_filters_and_sort_order),
+		cmocka_unit_test(rejects_invalid_values),
+		cmocka_unit_test(accepts_a_cursor_only_with_the_query_that_it_belongs_to),
+		cmocka_unit_test(rejects_a_forged_cursor_with_impossible_values),
+		cmocka_unit_test(requires_a_filter_for_a_bulk_update),
+		cmocka_unit_test(rejects_unknown_parameters_instead_of_ignoring_them),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,246 @@
+#include "services/links-api/links/bulk_create.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_reuse_store.h"
+
+/* --- items with the same slug or URL --- */
+
+static int compare_positions(const struct bulk_write_item *a, const struct bulk_write_item *b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_urls(const void *a, const void *b)
+{
+	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a, *y = *(struct bulk_write_item *const *)b;
+	int order = strcmp(x->input.original_url, y->input.original_url);
+	return order != 0 ? order : compare_positions(x, y);
+}
+
+static int compare_slugs(const void *a, const void *b)
+{
+	const struct bulk_write_item *x = *(struct bulk_write_item *const *)a, *y = *(struct bulk_write_item *const *)b;
+	int order = strcmp(x->creation.requested.slug, y->creation.requested.slug);
+	return order != 0 ? order : compare_positions(x, y);
+}
+
+static void match_urls(struct bulk_write_item **items, size_t count)
+{
+	qsort(items, count, sizeof(struct bulk_write_item *), compare_urls);
+	for (size_t i = 0; i < count; i++) {
+		bool is_same = i > 0 && strcmp(items[i - 1]->input.original_url, items[i]->input.original_url) == 0;
+		items[i]->url_first = is_same ? items[i - 1]->url_first : items[i];
+	}
+}
+
+static void match_slugs(struct bulk_write_item **items, size_t count)
+{
+	qsort(items, count, sizeof(struct bulk_write_item *), compare_slugs);
+	for (size_t i = 0; i < count; i++) {
+		bool is_same =
+			i > 0 && strcmp(items[i - 1]->creation.requested.slug, items[i]->creation.requested.slug) == 0;
+		items[i]->slug_first = is_same ? items[i - 1]->slug_first : items[i];
+	}
+}
+
+void bulk_create_match(struct bulk_write *bulk)
+{
+	struct bulk_write_item **items = mem_array(bulk->count, sizeof(struct bulk_write_item *));
+	size_t count = 0, with_slug = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome != BULK_INVALID && !bulk->items[i].is_claim)
+			items[count++] = &bulk->items[i];
+	}
+	match_urls(items, count);
+	for (size_t i = 0; i < count; i++) {
+		if (items[i]->creation.requested.slug)
+			items[with_slug++] = items[i];
+	}
+	match_slugs(items, with_slug);
+	free(items);
+}
+
+/* --- in the transaction --- */
+
+enum err bulk_create_check_deadline(const struct bulk_write *bulk)
+{
+	return clock_steady_us(bulk->request->api->clock) < bulk->deadline_us ? OK : ERR_UNAVAILABLE;
+}
+
+/* Of items without a requested slug, one lookup per URL is enough. */
+static bool needs_lookup(const struct bulk_write_item *item)
+{
+	if (item->outcome != BULK_PENDING || !item->input.reuse)
+		return false;
+	return item->slug_first || !item->url_first->is_tried;
+}
+
+static enum err find_reusable(struct bulk_write *bulk, struct pg_conn *conn)
+{
+	struct link_reuse_store_lookup *lookups = mem_array(bulk->count, sizeof(*lookups));
+	struct bulk_write_item **candidates = mem_array(bulk->count, sizeof(struct bulk_write_item *));
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++)
+		bulk->items[i].is_tried = false;
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct bulk_write_item *item = &bulk->items[i];
+		if (!needs_lookup(item))
+			continue;
+		lookups[count] = (struct link_reuse_store_lookup){ .original_url = item->input.original_url,
+			                                           .slug = item->creation.requested.slug,
+			                                           .link = &item->link };
+		candidates[count++] = item;
+		item->url_first->is_tried |= !item->slug_first;
+	}
+	enum err err = link_reuse_store_find(conn, bulk->request->user_id, lookups, count);
+	for (size_t i = 0; err == OK && i < count; i++) {
+		if (lookups[i].is_found) {
+			candidates[i]->outcome = BULK_FOUND;
+			candidates[i]->url_first->reusable = candidates[i];
+		}
+	}
+	free(lookups);
+	free(candidates);
+	return err;
+}
+
+static bool is_limited(const struct bulk_write *bulk)
+{
+	return bulk->quota.rule.max > 0 && bulk->quota.state.left < (int64_t)bulk->count;
+}
+
+/*
+ * Needed if the quota is smaller than the bulk: a round is no larger than the remaining quota, so
+ * that used slugs would cause many rounds.
+ */
+static enum err find_used_slugs(struct bulk_write *bulk, struct pg_conn *conn)
+{
+	const char **slugs = mem_array(bulk->count, sizeof(*slugs));
+	struct bulk_write_item **candidates = mem_array(bulk->count, sizeof(struct bulk_write_item *));
+	bool *is_used = mem_array(bulk->count, sizeof(*is_used));
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct bulk_write_item *item = &bulk->items[i];
+		if (item->outcome != BULK_PENDING || item->slug_first != item)
+			continue;
+		slugs[count] = item->creation.requested.slug;
+		candidates[count++] = item;
+	}
+	enum err err = link_reuse_store_find_used(conn, slugs, count, is_used);
+	for (size_t i = 0; err == OK && i < count; i++) {
+		if (is_used[i])
+			candidates[i]->outcome = BULK_SLUG_USED;
+	}
+	free(slugs);
+	free(candidates);
+	free(is_used);
+	return err;
+}
+
+/* Takes over the outcome of an earlier item with the same slug or URL. */
+static void resolve(struct bulk_write_item *item)
+{
+	const struct bulk_write_item *first = item->slug_first;
+	const struct bulk_write_item *same = NULL;
+	if (!first && item->input.reuse)
+		same = item->url_first->reusable;
+	if (first && first != item && item->input.reuse && bulk_create_has_link(first) &&
+	    first->url_first == item->url_first)
+		same = first;
+	if (same) {
+		item->link = same->link;
+		item->outcome = BULK_FOUND;
+	} else if (first && first != item && first->outcome != BULK_PENDING) {
+		item->outcome = BULK_SLUG_USED;
+	}
+}
+
+/* True if an earlier item of this round can still decide about this one. */
+static bool must_wait(const struct bulk_write_item *item)
+{
+	if (item->slug_first)
+		return item->slug_first != item;
+	return item->input.reuse && item->url_first->is_tried;
+}
+
+/* Chooses the items of the next round, at most as many as the quota allows. */
+static size_t choose_round(struct bulk_write *bulk)
+{
+	size_t most = is_limited(bulk) ? (size_t)bulk->quota.state.left : bulk->count;
+	size_t chosen = 0;
+	for (size_t i = 0; i < bulk->count; i++)
+		bulk->items[i].is_tried = false;
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct bulk_write_item *item = &bulk->items[i];
+		if (item->outcome == BULK_PENDING)
+			resolve(item);
+		if (item->outcome != BULK_PENDING || chosen == most || must_wait(item))
+			continue;
+		item->url_first->is_tried = true;
+		bulk->round[chosen++] = &item->creation;
+	}
+	return chosen;
+}
+
+/* Sets the outcomes of the round. created: receives the ids of the new links. */
+static size_t record_outcomes(struct bulk_write *bulk, int64_t *created)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct bulk_write_item *item = &bulk->items[i];
+		if (item->outcome != BULK_PENDING || !item->creation.is_done)
+			continue;
+		item->outcome = item->creation.err == OK             ? BULK_CREATED
+		                : item->creation.err == ERR_CONFLICT ? BULK_SLUG_USED
+		                                                     : BULK_NO_FREE_SLUG;
+		if (item->outcome == BULK_CREATED) {
+			item->url_first->reusable = item;
+			created[count++] = item->link.entry.id;
+		}
+	}
+	return count;
+}
+
+static enum err create_round(struct bulk_write *bulk, struct pg_conn *conn, size_t chosen)
+{
+	const struct request *r = bulk->request;
+	int64_t *created = mem_array(chosen, sizeof(*created));
+	size_t count = 0;
+	enum err err = slug_allocator_create_bulk(conn, bulk->round, chosen, slug_random);
+	if (err == OK) {
+		count = record_outcomes(bulk, created);
+		err = link_audit_add_bulk(r, conn, LINK_CHANGE_CREATED, created, count);
+	}
+	if (err == OK)
+		err = link_quota_use(r, conn, &bulk->quota, (int64_t)count);
+	free(created);
+	return err;
+}
+
+static void limit_pending(struct bulk_write *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk->items[i].outcome == BULK_PENDING)
+			bulk->items[i].outcome = BULK_OVER_QUOTA;
+	}
+}
+
+enum err bulk_create_run(struct bulk_write *bulk, struct pg_conn *conn)
+{
+	size_t chosen = 0;
+	enum err err = find_reusable(bulk, conn);
+	if (err == OK && is_limited(bulk) && bulk->quota.state.left > 0)
+		err = find_used_slugs(bulk, conn);
+	while (err == OK && (chosen = choose_round(bulk)) > 0) {
+		err = bulk_create_check_deadline(bulk);
+		if (err == OK)
+			err = create_round(bulk, conn, chosen);
+	}
+	if (err == OK)
+		limit_pending(bulk);
+	return err;
+}

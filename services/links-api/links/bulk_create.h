@@ -1,0 +1,88 @@
+/*
+ * One thread at a time, as its request. Internal to bulk_write.c and bulk_create.c: the items of a
+ * bulk write, and the creation of links for them.
+ *
+ * Items can request the same slug, or the same URL with reuse. Only the first of them can create a
+ * link; the others wait for its outcome. Creation therefore runs in rounds. Each round is a fixed
+ * number of statements, however many links it creates:
+ *
+ *   1. Look up existing links that items can reuse.
+ *   2. Round: choose every pending item that waits for no other, within the quota, and create its
+ *      link.
+ *   3. Repeat until no item is chosen. The second round creates links for items whose predecessor
+ *      failed; further rounds replace random slugs that were already used.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LINKS_BULK_CREATE_H
+#define WAYMARK_SERVICES_LINKS_API_LINKS_BULK_CREATE_H
+
+#include "lib/base/digest.h"
+#include "lib/links/link_check_store.h"
+#include "services/links-api/links/bulk_write.h"
+#include "services/links-api/links/link_request.h"
+#include "services/links-api/links/slug_allocator.h"
+
+enum bulk_write_outcome {
+	BULK_PENDING,
+	BULK_INVALID,
+	BULK_CREATED,
+	BULK_FOUND, /* reused, or claimed earlier */
+	BULK_CLAIMED,
+	BULK_SLUG_USED,
+	BULK_OVER_QUOTA,
+	BULK_NO_FREE_SLUG, /* random slugs of all lengths are used */
+	BULK_NOT_FOUND,    /* no link matches slug and claim token */
+	BULK_EXPIRED,      /* the link to claim has expired */
+	BULK_OUTCOMES
+};
+
+struct bulk_write_item {
+	enum bulk_write_outcome outcome;
+	struct json *problem; /* of an invalid item; owned */
+	bool is_claim;
+	struct link_request input; /* of a claim: only the slug */
+	uint8_t claim_token_hash[DIGEST_SIZE];
+	struct link link;
+	struct slug_allocator_item creation;
+	/*
+	 * Of an item to create: the first item with the same slug or URL, which can be the item
+	 * itself.
+	 */
+	struct bulk_write_item *slug_first; /* NULL = no slug requested */
+	struct bulk_write_item *url_first;
+	/* Of the first item with a URL: */
+	const struct bulk_write_item *reusable; /* an item with this URL that has a link; NULL = none yet */
+	bool is_tried;                          /* one with this URL is already looked up, or part of this round */
+};
+
+struct bulk_write {
+	struct request *request;
+	struct bulk_write_item *items;
+	size_t count;
+	struct link_quota quota;
+	struct slug_allocator_item **round; /* the items of the current round; room for all */
+	struct statistics *statistics;
+	struct link_check *checks;
+	int64_t deadline_us; /* of the steady clock */
+};
+
+static inline bool bulk_create_has_link(const struct bulk_write_item *item)
+{
+	return item->outcome == BULK_CREATED || item->outcome == BULK_FOUND || item->outcome == BULK_CLAIMED;
+}
+
+/* Finds items with the same slug or URL. Call once all items are read. */
+void bulk_create_match(struct bulk_write *bulk);
+
+/*
+ * Call before each statement, so that the transaction ends in time. ERR_UNAVAILABLE: the deadline
+ * has passed.
+ */
+enum err bulk_create_check_deadline(const struct bulk_write *bulk) MUST_CHECK;
+
+/*
+ * Sets the outcome of each pending item. Call in the transaction, after the claims. Errors of
+ * bulk_write_run.
+ */
+enum err bulk_create_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
+
+#endif

@@ -1,0 +1,246 @@
+#include "services/links-api/links/bulk_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/links/link_claim_store.h"
+#include "services/links-api/links/bulk_create.h"
+#include "services/links-api/links/claim_token.h"
+#include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_json.h"
+#include "services/links-api/member.h"
+
+#define DETAIL_SIZE 128
+#define NO_LINK_ID INT64_C(-1)
+/*
+ * From reading the request to the start of its last statement. The user's row can be locked
+ * meanwhile.
+ */
+#define TIME_LIMIT_US (8 * CLOCK_US_PER_S)
+
+static const struct {
+	unsigned status;
+	const char *kind, *pointer, *detail; /* of the problem */
+} outcomes[BULK_OUTCOMES] = {
+	[BULK_INVALID] = { 400, NULL, NULL, NULL }, /* has a problem of its own */
+	[BULK_CREATED] = { 201, NULL, NULL, NULL },
+	[BULK_FOUND] = { 200, NULL, NULL, NULL },
+	[BULK_CLAIMED] = { 200, NULL, NULL, NULL },
+	[BULK_SLUG_USED] = { 409, "slug-taken", "/slug", "is already used; slugs are never reused" },
+	[BULK_OVER_QUOTA] = { 429, "rate-limit", NULL, "You have reached your limit of new links in 24 hours." },
+	[BULK_NO_FREE_SLUG] = { 503, NULL, NULL, "No free random slug was found. Please try again." },
+	[BULK_NOT_FOUND] = { 404, NULL, NULL, "No link matches this slug and claim token." },
+	[BULK_EXPIRED] = { 409, "state", "/slug", "belongs to an expired link" },
+};
+
+/* --- reading --- */
+
+static void reject_item(const struct bulk_write *bulk, struct bulk_write_item *item,
+                        const struct http_problem_fields *wrong)
+{
+	item->outcome = BULK_INVALID;
+	item->problem = http_problem_new(400, "validation", "The item has invalid fields.",
+	                                 http_exchange_request_id(bulk->request->exchange), wrong);
+}
+
+static void read_claim(const struct json *object, struct bulk_write_item *item, struct http_problem_fields *wrong)
+{
+	static const char *const names[] = { "slug", "claim_token" };
+	member_refuse_unknown(object, names, 2, wrong);
+	const char *slug = member_text_of(object, "slug", true, wrong);
+	const char *token = member_text_of(object, "claim_token", true, wrong);
+	if (slug && !slug_is_valid(slug, strlen(slug)))
+		http_problem_add_field(wrong, "/slug", "is not a valid slug");
+	if (wrong->count > 0 || !slug || !token)
+		return;
+	item->is_claim = true;
+	snprintf(item->input.slug, sizeof(item->input.slug), "%s", slug);
+	claim_token_hash(token, item->claim_token_hash);
+}
+
+static void read_item(const struct bulk_write *bulk, enum bulk_write_kind kind, const struct json *value,
+                      struct bulk_write_item *item)
+{
+	const struct request *r = bulk->request;
+	struct http_problem_fields wrong = { 0 };
+	if (json_type(value) != JSON_OBJECT)
+		http_problem_add_field(&wrong, "", "must be an object");
+	else if (kind == BULK_WRITE_SYNC && json_get(value, "claim_token"))
+		read_claim(value, item, &wrong);
+	else if (link_request_read(value, LINK_REQUEST_CREATE, &r->api->base, request_now_us(r), &item->input,
+	                           &wrong) == OK)
+		item->creation.requested = link_request_new_link(&item->input, r->user_id);
+	if (wrong.count > 0)
+		reject_item(bulk, item, &wrong);
+}
+
+struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind, const struct json *items)
+{
+	struct bulk_write *bulk = mem_zero(sizeof(*bulk));
+	bulk->request = r;
+	bulk->count = json_count(items);
+	bulk->items = mem_array(bulk->count, sizeof(*bulk->items));
+	bulk->round = mem_array(bulk->count, sizeof(struct slug_allocator_item *));
+	bulk->statistics = mem_array(bulk->count, sizeof(*bulk->statistics));
+	bulk->checks = mem_array(bulk->count, sizeof(*bulk->checks));
+	for (size_t i = 0; i < bulk->count; i++)
+		read_item(bulk, kind, json_at(items, i), &bulk->items[i]);
+	bulk_create_match(bulk);
+	bulk->deadline_us = clock_steady_us(r->api->clock) + TIME_LIMIT_US;
+	return bulk;
+}
+
+void bulk_write_free(struct bulk_write *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++)
+		json_free(bulk->items[i].problem);
+	free(bulk->items);
+	free(bulk->round);
+	free(bulk->statistics);
+	free(bulk->checks);
+	free(bulk);
+}
+
+/* --- in the transaction --- */
+
+/* Also resets the outcomes of an earlier try, except for invalid items. */
+static void reset(struct bulk_write *bulk)
+{
+	for (size_t i = 0; i < bulk->count; i++) {
+		struct bulk_write_item *item = &bulk->items[i];
+		if (item->outcome != BULK_INVALID)
+			item->outcome = BULK_PENDING;
+		item->creation.link = &item->link;
+		item->creation.tries = 0;
+		item->creation.is_done = false;
+		item->reusable = NULL;
+	}
+}
+
+static enum err claim_link(const struct bulk_write *bulk, struct pg_conn *conn, struct bulk_write_item *item)
+{
+	const struct request *r = bulk->request;
+	enum err err = link_claim_store_take(conn, &item->link, r->user_id);
+	if (err == OK)
+		err = link_audit_add(r, conn, LINK_CHANGE_CLAIMED, &item->link);
+	if (err == OK)
+		item->outcome = BULK_CLAIMED;
+	return err;
+}
+
+/* A deleted link, or one that another user has claimed, counts as not found. */
+static enum err claim(const struct bulk_write *bulk, struct pg_conn *conn, struct bulk_write_item *item)
+{
+	const struct request *r = bulk->request;
+	const struct link *link = &item->link;
+	enum err err = link_claim_store_lock(conn, item->input.slug, item->claim_token_hash, &item->link);
+	if (err == ERR_NOT_FOUND)
+		item->outcome = BULK_NOT_FOUND;
+	if (err != OK)
+		return err == ERR_NOT_FOUND ? OK : err;
+	bool is_free = link->owner_id == 0;
+	enum link_state state = link_state_at(&link->entry, request_now_us(r));
+	if (state == LINK_STATE_DELETED || (!is_free && link->owner_id != r->user_id))
+		item->outcome = BULK_NOT_FOUND;
+	else if (!is_free)
+		item->outcome = BULK_FOUND;
+	else if (state == LINK_STATE_EXPIRED)
+		item->outcome = BULK_EXPIRED;
+	else
+		return claim_link(bulk, conn, item);
+	return OK;
+}
+
+static enum err claim_all(struct bulk_write *bulk, struct pg_conn *conn)
+{
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < bulk->count; i++) {
+		struct bulk_write_item *item = &bulk->items[i];
+		if (!item->is_claim || item->outcome != BULK_PENDING)
+			continue;
+		err = bulk_create_check_deadline(bulk);
+		if (err == OK)
+			err = claim(bulk, conn, item);
+	}
+	return err;
+}
+
+static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)
+{
+	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
+	for (size_t i = 0; i < bulk->count; i++)
+		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id : NO_LINK_ID;
+	enum err err = statistics_store_get_many(conn, ids, bulk->count, bulk->statistics);
+	if (err == OK)
+		err = link_check_store_get_many(conn, ids, bulk->count, bulk->checks);
+	free(ids);
+	return err;
+}
+
+enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn)
+{
+	reset(bulk);
+	enum err err = link_quota_read(bulk->request, conn, true, &bulk->quota);
+	if (err == OK)
+		err = claim_all(bulk, conn);
+	if (err == OK)
+		err = bulk_create_run(bulk, conn);
+	return err == OK ? read_statistics(bulk, conn) : err;
+}
+
+const struct link_quota *bulk_write_quota(const struct bulk_write *bulk)
+{
+	return &bulk->quota;
+}
+
+/* --- results --- */
+
+char (*bulk_write_slugs(const struct bulk_write *bulk, size_t *count))[SLUG_SIZE]
+{
+	char(*slugs)[SLUG_SIZE] = mem_array(bulk->count, sizeof(*slugs));
+	*count = 0;
+	for (size_t i = 0; i < bulk->count; i++) {
+		if (bulk_create_has_link(&bulk->items[i]))
+			snprintf(slugs[(*count)++], SLUG_SIZE, "%s", bulk->items[i].link.entry.slug);
+	}
+	return slugs;
+}
+
+static struct json *problem_of(const struct bulk_write *bulk, const struct bulk_write_item *item)
+{
+	const struct request *r = bulk->request;
+	const char *pointer = outcomes[item->outcome].pointer, *detail = outcomes[item->outcome].detail;
+	char sentence[DETAIL_SIZE];
+	struct http_problem_fields fields = { 0 };
+	if (pointer) {
+		http_problem_add_field(&fields, pointer, "%s", detail);
+		snprintf(sentence, sizeof(sentence), "Conflict: %s %s.", pointer + 1, detail);
+	}
+	return http_problem_new(outcomes[item->outcome].status, outcomes[item->outcome].kind,
+	                        pointer ? sentence : detail, http_exchange_request_id(r->exchange), &fields);
+}
+
+static struct json *result_of(const struct bulk_write *bulk, size_t index, int64_t now_us)
+{
+	const struct bulk_write_item *item = &bulk->items[index];
+	struct json *result = json_new_object();
+	json_set_int(result, "status", outcomes[item->outcome].status);
+	if (bulk_create_has_link(item))
+		json_set(result, "link",
+		         link_json_new(&item->link, &bulk->statistics[index], &bulk->checks[index],
+		                       &bulk->request->api->base, now_us));
+	else
+		json_set(result, "problem", item->problem ? json_share(item->problem) : problem_of(bulk, item));
+	return result;
+}
+
+struct json *bulk_write_results(const struct bulk_write *bulk)
+{
+	int64_t now_us = request_now_us(bulk->request);
+	struct json *results = json_new_array();
+	for (size_t i = 0; i < bulk->count; i++)
+		json_append(results, result_of(bulk, i, now_us));
+	return results;
+}

@@ -1,0 +1,46 @@
+/*
+ * One thread at a time, as its request. Creates or claims up to a thousand links in one
+ * transaction. Each item has its own outcome: an item that fails does not affect the others. An
+ * item takes about 20 KB.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LINKS_BULK_WRITE_H
+#define WAYMARK_SERVICES_LINKS_API_LINKS_BULK_WRITE_H
+
+#include <stddef.h>
+
+#include "lib/net/json.h"
+#include "lib/net/pg_conn.h"
+#include "services/links-api/links/link_quota.h"
+#include "services/links-api/request.h"
+
+enum bulk_write_kind {
+	BULK_WRITE_CREATE, /* items are bodies of POST /api/links */
+	BULK_WRITE_SYNC,   /* … or {slug, claim_token} */
+};
+
+struct bulk_write;
+
+/*
+ * Reads and validates all items of a JSON array. Does not keep items. Free it with bulk_write_free.
+ */
+struct bulk_write *bulk_write_new(struct request *r, enum bulk_write_kind kind, const struct json *items);
+void bulk_write_free(struct bulk_write *bulk);
+
+/*
+ * Executes all items in the caller's transaction and sets their outcomes. After a rollback, it can
+ * be called again. The number of statements does not depend on the number of links to create, or on
+ * slugs and URLs that items share. Errors of link_quota_read and link_bulk_store_create.
+ * ERR_UNAVAILABLE also: the time limit has passed.
+ */
+enum err bulk_write_run(struct bulk_write *bulk, struct pg_conn *conn) MUST_CHECK;
+
+/* The user's quota after bulk_write_run. */
+const struct link_quota *bulk_write_quota(const struct bulk_write *bulk);
+
+/* The slugs of the links that were created, claimed or reused. The caller frees the copy. */
+char (*bulk_write_slugs(const struct bulk_write *bulk, size_t *count))[SLUG_SIZE];
+
+/* [{status, link | problem}] in the order of the items. */
+struct json *bulk_write_results(const struct bulk_write *bulk);
+
+#endif

@@ -1,0 +1,69 @@
+#include "services/links-api/links/link_cache_update.h"
+
+#include <unistd.h>
+
+#include "lib/links/outbox.h"
+
+#define RETRY_US (20 * CLOCK_US_PER_MS)
+#define TIMEOUT_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
+
+static bool update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
+{
+	enum err err = link_cache_fill(api->cache, place, &link->entry);
+	if (err == OK || err == ERR_CONFLICT)
+		err = list_cache_forget(api->lists, link->owner_id);
+	return err == OK;
+}
+
+static bool relay_has_updated(const struct api *api, const char *slug)
+{
+	struct pg_conn *conn = NULL;
+	bool is_cached = false;
+	if (pg_pool_take(api->pg, &conn) != OK)
+		return false;
+	enum err err = outbox_is_told(conn, slug, &is_cached);
+	pg_pool_give(api->pg, conn);
+	return err == OK && is_cached;
+}
+
+void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
+{
+	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
+	while (!update_link(api, place, link) && !relay_has_updated(api, link->entry.slug)) {
+		if (clock_steady_us(api->clock) >= until_us) {
+			log_warning(api->log, "link_cache_update_timed_out", LOG_INT("link_id", link->entry.id));
+			return;
+		}
+		usleep(RETRY_US);
+	}
+}
+
+static bool drop_links(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count)
+{
+	return link_cache_drop(api->cache, slugs, count) == OK && list_cache_forget(api->lists, owner_id) == OK;
+}
+
+static bool relay_has_updated_all(const struct api *api, const char *const *slugs, size_t count)
+{
+	struct pg_conn *conn = NULL;
+	bool is_cached = false;
+	if (pg_pool_take(api->pg, &conn) != OK)
+		return false;
+	enum err err = outbox_are_told(conn, slugs, count, &is_cached);
+	pg_pool_give(api->pg, conn);
+	return err == OK && is_cached;
+}
+
+void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count)
+{
+	int64_t until_us = clock_steady_us(api->clock) + TIMEOUT_US;
+	if (count == 0)
+		return;
+	while (!drop_links(api, owner_id, slugs, count) && !relay_has_updated_all(api, slugs, count)) {
+		if (clock_steady_us(api->clock) >= until_us) {
+			log_warning(api->log, "link_cache_update_timed_out", LOG_INT("links", (int64_t)count));
+			return;
+		}
+		usleep(RETRY_US);
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * Safe from any thread. Updates Redis after a change of a link is committed and before it is
+ * acknowledged. A client that has read the acknowledgement must not, a second later, be redirected
+ * by the old version or find it in a list. A GET also calls this when it is about to show a change
+ * that has not reached Redis, because the process that wrote it was killed.
+ *
+ * Usually two calls to Redis are enough: one for the link, one for the owner's lists. If they fail,
+ * the function retries until one of these has made Redis safe:
+ *   - The outbox relay has written the change to Redis, or raised the generation, which invalidates
+ *     all of Redis. This takes a quarter of a second if Redis is down.
+ *   - LINK_CACHE_TRUST_BEAT_AGE_MS has passed. If no relay runs either (it was killed a moment
+ *     ago), redirectors stop using Redis after this time. The function therefore never waits
+ *     longer.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CACHE_UPDATE_H
+#define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CACHE_UPDATE_H
+
+#include "lib/links/link.h"
+#include "lib/links/link_cache.h"
+#include "services/links-api/api.h"
+
+/*
+ * Call after the commit that also wrote the change to the outbox. place: reserved before that
+ * commit. Blocks: for worker threads.
+ */
+void link_cache_update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link);
+
+/*
+ * As link_cache_update_link, for all links that one transaction changed. Deletes their entries
+ * instead of writing them; the next lookup of each link fills the cache. owner_id: the owner of the
+ * links, 0 = none.
+ */
+void link_cache_update_bulk(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * One thread at a time. An HTTP response as a value. It is built before the commit of the change
+ * that it describes, sent after the commit, and stored for repeats of the same Idempotency-Key.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LINKS_STORED_RESPONSE_H
+#define WAYMARK_SERVICES_LINKS_API_LINKS_STORED_RESPONSE_H
+
+#include "lib/base/err.h"
+#include "lib/base/strbuf.h"
+#include "lib/net/json.h"
+#include "services/links-api/destinations/public_base.h"
+#include "services/links-api/links/etag.h"
+#include "services/links-api/request.h"
+
+#define STORED_RESPONSE_LOCATION_SIZE (PUBLIC_BASE_SHORT_URL_SIZE + 32)
+/* 1,000 links with two URLs of maximal length, plus 2 MiB of titles and tags, stay below 10 MiB. */
+#define STORED_RESPONSE_BODY_MAX (12 * 1024 * 1024)
+
+struct stored_response {
+	unsigned status;
+	char location[STORED_RESPONSE_LOCATION_SIZE]; /* "" = no header; the same for etag */
+	char etag[ETAG_SIZE];
+	struct strbuf body; /* JSON */
+};
+
+void stored_response_init(struct stored_response *response);
+void stored_response_clear(struct stored_response *response);
+/*
+ * Replaces status and body; Location and ETag stay. Takes body. ERR_LIMIT: body is longer than
+ * STORED_RESPONSE_BODY_MAX.
+ */
+enum err stored_response_set(struct stored_response *response, unsigned status, struct json *body) MUST_CHECK;
+
+/* Serializes the response for stored_response_unpack. Initializes out; the caller clears it. */
+void stored_response_pack(const struct stored_response *response, struct strbuf *out);
+/* ERR_INVALID: bytes do not come from stored_response_pack; the response is unchanged. */
+enum err stored_response_unpack(const void *bytes, size_t len, struct stored_response *response) MUST_CHECK;
+
+enum http_progress stored_response_send(struct request *r, const struct stored_response *response);
+
+#endif

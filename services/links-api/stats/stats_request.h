@@ -1,0 +1,50 @@
+/*
+ * One thread at a time, as its request. A statistics request: its link, time range and filter, and
+ * how up to date the counts are. The handlers call the functions in this order:
+ *
+ *   err = stats_request_read(stats, r, &terms);               // URL parameters
+ *   err = stats_request_find_link(stats, conn);               // the link of the path
+ *   err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
+ *   err = stats_request_find_range(stats, conn);              // from and to as times
+ *   err = statistics_query_total(conn, &stats->question, …);  // lib/clicks
+ *   if (err != OK) return stats_request_answer_error(stats, err);
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_REQUEST_H
+#define WAYMARK_SERVICES_LINKS_API_STATS_STATS_REQUEST_H
+
+#include "lib/clicks/statistics_query.h"
+#include "lib/clicks/statistics_range.h"
+#include "services/links-api/request.h"
+#include "services/links-api/stats/stats_json.h"
+#include "services/links-api/stats/stats_params.h"
+
+struct stats_request {
+	struct request *request;
+	struct stats_params params;
+	struct statistics_question question; /* filter points into params */
+	struct stats_json_freshness freshness;
+	struct http_problem_fields wrong;
+	bool has_no_link; /* unknown, deleted, or owned by another user */
+	bool needs_log;   /* the counts need the visit log, not only roll-ups */
+	bool is_ready;    /* all input is valid; a later error comes from the query itself */
+};
+
+/* Reads the URL parameters. ERR_INVALID: wrong lists the invalid ones. */
+enum err stats_request_read(struct stats_request *stats, struct request *r,
+                            const struct stats_params_terms *terms) MUST_CHECK;
+
+/* Checks that the caller may read the path's link. ERR_NOT_FOUND: sets has_no_link. */
+enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+/*
+ * Computes the time range. The default of to is the end of the current hour. The default of from is
+ * 24 hours, 30 days, 12 weeks or 12 months before to, depending on the interval; the interval that
+ * contains to counts as the first. If the request needs the visit log and has no from, the range
+ * starts no earlier than the log. ERR_INVALID: the zone is unknown or the range is empty; wrong
+ * says why.
+ */
+enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *conn) MUST_CHECK;
+
+/* Answers an error of any function above or of the query itself: 400, 404, 422, 500 or 503. */
+enum http_progress stats_request_answer_error(struct stats_request *stats, enum err err);
+
+#endif
