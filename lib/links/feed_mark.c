@@ -12,12 +12,12 @@
 #define PARTITIONS "waymark_partitions"
 
 void feed_mark_write(const struct feed_mark *watermark, int32_t partition, const char *source,
-                     struct feed_mark_texts *texts, struct kafka_record *out)
+                     struct feed_mark_texts *buffers, struct kafka_record *out)
 {
 	uint8_t id[ENTROPY_UUID_SIZE];
 	entropy_uuid7(watermark->as_of_us, id);
-	snprintf(texts->generation, sizeof(texts->generation), "%lld", (long long)watermark->generation);
-	snprintf(texts->partitions, sizeof(texts->partitions), "%d", (int)watermark->partitions);
+	snprintf(buffers->generation, sizeof(buffers->generation), "%lld", (long long)watermark->generation);
+	snprintf(buffers->partitions, sizeof(buffers->partitions), "%d", (int)watermark->partitions);
 	*out = (struct kafka_record){
 		.topic = LINK_EVENT_TOPIC,
 		.key = KEY,
@@ -25,9 +25,9 @@ void feed_mark_write(const struct feed_mark *watermark, int32_t partition, const
 		.has_partition = true,
 		.partition = partition,
 	};
-	cloud_event_headers(&texts->event, id, watermark->as_of_us, FEED_MARK_TYPE, source, KEY, out);
-	out->headers[out->header_count++] = (struct kafka_header){ GENERATION, texts->generation };
-	out->headers[out->header_count++] = (struct kafka_header){ PARTITIONS, texts->partitions };
+	cloud_event_headers(&buffers->event, id, watermark->as_of_us, FEED_MARK_TYPE, source, KEY, out);
+	out->headers[out->header_count++] = (struct kafka_header){ GENERATION, buffers->generation };
+	out->headers[out->header_count++] = (struct kafka_header){ PARTITIONS, buffers->partitions };
 }
 
 bool feed_mark_is_key(const void *key, size_t len)

@@ -43,7 +43,7 @@ struct feed_mark_texts {
 
 /* Builds the record for one partition. source is "/waymark/links-api". */
 void feed_mark_write(const struct feed_mark *watermark, int32_t partition, const char *source,
-                     struct feed_mark_texts *texts, struct kafka_record *out);
+                     struct feed_mark_texts *buffers, struct kafka_record *out);
 
 /* Whether a record with this key is a watermark and not the event of a link. */
 bool feed_mark_is_key(const void *key, size_t len);

@@ -44,7 +44,7 @@ struct link_cache_trust {
 	int64_t heartbeat_us; /* start of the poll that first saw it */
 	int64_t renewed_us;   /* when the connections were last renewed */
 	bool is_invalid;
-	int64_t first_heartbeat; /* the first heartbeat seen since then, or NO_HEARTBEAT */
+	int64_t first_heartbeat; /* first one seen since it became invalid, or NO_HEARTBEAT */
 
 	struct metric *invalidations[CAUSES];
 };
