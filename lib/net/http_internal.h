@@ -222,7 +222,7 @@ struct http_shared {
  *   idle        between requests; ends after idle_ms
  *   busy        the handler is at work, or the response is being sent; ends when the peer is gone (stalled_ms in
  *               http_listener.h)
- *   streaming   a chunk of a body_reader is being made or sent; ends idle_ms after it was asked for
+ *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
  */
 struct http_loop {
 	struct http_shared *shared;
