@@ -21,7 +21,9 @@ struct http_accept_item {
 	int weight; /* in thousandths; 1000 without q, HTTP_ACCEPT_WEIGHT_INVALID if q is malformed */
 };
 
-/* Reads the next item that is not empty and moves *list past it. False: the list has no more items. */
+/*
+ * Reads the next item that is not empty and moves *list past it. False: the list has no more items.
+ */
 bool http_accept_next(const char **list, struct http_accept_item *item);
 
 /* Whether the name of item is text, ignoring case. */

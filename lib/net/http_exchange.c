@@ -288,6 +288,18 @@ void http_exchange_leave_loop(struct http_exchange *x)
 	atomic_store(&x->phase, HTTP_PHASE_SUSPENDED);
 }
 
+void http_exchange_await_resume(struct http_exchange *x)
+{
+	struct http_loop *loop = x->loop;
+	void *mhd = x->mhd;
+	MHD_suspend_connection(mhd);
+	int running = HTTP_PHASE_RUNNING;
+	if (!atomic_compare_exchange_strong(&x->phase, &running, HTTP_PHASE_SUSPENDED)) {
+		MHD_resume_connection(mhd);
+		http_loop_wake(loop);
+	}
+}
+
 bool http_exchange_is_abandoned(const struct http_exchange *x)
 {
 	return atomic_load(&x->phase) == HTTP_PHASE_ABANDONED;

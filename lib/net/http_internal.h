@@ -125,6 +125,12 @@ void http_exchange_end(struct http_exchange *x);
 /* Takes x out of the loop's polled_count: the response is complete, or never will be. */
 void http_exchange_stop_polling(struct http_exchange *x);
 
+/*
+ * Suspends the connection until http_exchange_resume, which may already have run or may run now in
+ * another thread. The phase decides which thread wakes the connection.
+ */
+void http_exchange_await_resume(struct http_exchange *x);
+
 /* Discards the response written so far. */
 void http_exchange_reset_response(struct http_exchange *x);
 
@@ -216,7 +222,7 @@ struct http_shared {
  *   idle        between requests; ends after idle_ms
  *   busy        the handler is at work, or the response is being sent; ends when the peer is gone (stalled_ms in
  *               http_listener.h)
- *   streaming   a chunk of a body_reader is being made or sent; ends idle_ms after it was asked for
+ *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
  */
 struct http_loop {
 	struct http_shared *shared;

@@ -177,23 +177,12 @@ static bool receive_body(struct http_connection *c, const char *upload, size_t *
 	return false;
 }
 
-/*
- * Suspends the connection until http_exchange_resume, which may already have run or may run now in
- * another thread. The phase decides which thread wakes the connection. From here on x belongs to
- * the thread that completes it.
- */
+/* From here on x belongs to the thread that completes it. */
 static bool suspend(struct http_exchange *x)
 {
 	if (atomic_load(&x->phase) == HTTP_PHASE_RESUMED)
 		return send_response(x);
-	struct http_loop *loop = x->loop;
-	void *mhd = x->mhd;
-	MHD_suspend_connection(mhd);
-	int running = HTTP_PHASE_RUNNING;
-	if (!atomic_compare_exchange_strong(&x->phase, &running, HTTP_PHASE_SUSPENDED)) {
-		MHD_resume_connection(mhd);
-		http_loop_wake(loop);
-	}
+	http_exchange_await_resume(x);
 	return true;
 }
 

@@ -28,21 +28,14 @@ static void read_chunk(void *arg)
  */
 static void request_chunk(struct http_exchange *x)
 {
-	struct http_loop *loop = x->loop;
-	void *mhd = x->mhd;
 	atomic_store(&x->phase, HTTP_PHASE_RUNNING);
-	if (worker_pool_submit(loop->shared->workers, read_chunk, x) != OK) {
-		loop->polled_count += !x->is_polled;
+	if (worker_pool_submit(x->loop->shared->workers, read_chunk, x) != OK) {
+		x->loop->polled_count += !x->is_polled;
 		x->is_polled = true;
 		return;
 	}
 	http_exchange_stop_polling(x);
-	MHD_suspend_connection(mhd);
-	int running = HTTP_PHASE_RUNNING;
-	if (!atomic_compare_exchange_strong(&x->phase, &running, HTTP_PHASE_SUSPENDED)) {
-		MHD_resume_connection(mhd);
-		http_loop_wake(loop);
-	}
+	http_exchange_await_resume(x);
 }
 
 static size_t copy_chunk(struct http_exchange *x, char *out, size_t room)

@@ -23,13 +23,13 @@ struct rd_kafka_topic_s;
 /* librdkafka's opaque pointer points at this struct. It is the first member of its owner. */
 struct kafka_client {
 	const struct log *log;
-	atomic_bool reachable;                   /* a broker is connected and responds; updated once a second */
-	atomic_bool overdue;                     /* a response is overdue for 1.5 s, so offsets may be old; likewise */
-	struct metric *reachable_gauge;          /* may be NULL */
-	atomic_bool outage_logged;               /* no broker is reachable, and that is logged */
-	atomic_int login_error_logged;           /* librdkafka's code of the login failure logged last */
+	atomic_bool reachable;                     /* a broker is connected and responds; updated once a second */
+	atomic_bool overdue;                       /* a response is overdue for 1.5 s, so offsets may be old; likewise */
+	struct metric *reachable_gauge;            /* may be NULL */
+	atomic_bool outage_logged;                 /* no broker is reachable, and that is logged */
+	atomic_int login_error_logged;             /* librdkafka's code of the login failure logged last */
 	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only after it */
-	char last_error[256];                    /* librdkafka's last error of a connection; the poll's thread */
+	char last_error[256];                      /* librdkafka's last error of a connection; the poll's thread */
 	/*
 	 * Called from the owner's poll after an error that ends this librdkafka instance. May be
 	 * NULL.

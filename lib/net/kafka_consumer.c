@@ -146,7 +146,7 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t code, rd_kafka_topi
 		return;
 	}
 	/*
-	 * The group sees that its answer was taken; had_partitions begins when the offsets are
+	 * An empty assignment acknowledges the rebalance; reading starts when the offsets are
 	 * known.
 	 */
 	c->pending = rd_kafka_topic_partition_list_copy(list);

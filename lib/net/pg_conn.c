@@ -67,6 +67,15 @@ const char *pg_conn_message(const struct pg_conn *conn)
 	return conn->message;
 }
 
+enum err pg_conn_set_broken(struct pg_conn *conn, const char *event)
+{
+	const char *text = PQerrorMessage(conn->wire);
+	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(text, "\n"), text);
+	conn->broken = true;
+	log_warning(conn->log, event, LOG_TEXT("message", conn->message));
+	return ERR_UNAVAILABLE;
+}
+
 static const char *pg_conn_error_field(const PGresult *result, int field)
 {
 	const char *text = PQresultErrorField(result, field);

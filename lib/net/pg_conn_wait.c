@@ -42,15 +42,6 @@ enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadlin
 	}
 }
 
-enum err pg_conn_set_broken(struct pg_conn *conn, const char *event)
-{
-	const char *text = PQerrorMessage(conn->wire);
-	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(text, "\n"), text);
-	conn->broken = true;
-	log_warning(conn->log, event, LOG_TEXT("message", conn->message));
-	return ERR_UNAVAILABLE;
-}
-
 /* Waits for the socket and reads what has arrived. */
 static enum err pg_conn_wait_input(struct pg_conn *conn, short events, int64_t deadline_us)
 {

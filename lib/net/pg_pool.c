@@ -29,8 +29,8 @@ static enum err can_read_migrations(struct pg_conn *conn, bool *out)
 }
 
 /*
- * The highest version in schema_migrations, which tools/migrate writes. 0: the table does not exist,
- * or our role may not read it.
+ * The highest version in schema_migrations, which tools/migrate writes. 0: the table does not
+ * exist, or our role may not read it.
  */
 static enum err query_schema_version(struct pg_conn *conn, int64_t *out)
 {

@@ -34,9 +34,9 @@ struct pg_pool_config {
 	int64_t statement_timeout_ms;
 	bool is_pooled; /* url names a pooler in transaction mode: pg_conn_open_pooled */
 	/*
-	 * The oldest migration that the service supports (a version in schema_migrations); 0: any. While the database
-	 * is older, the server counts as unreachable. Schemas only grow, so new connections check
-	 * it until one check has succeeded.
+	 * The oldest migration that the service supports (a version in schema_migrations); 0: any.
+	 * While the database is older, the server counts as unreachable. Schemas only grow, so new
+	 * connections check it until one check has succeeded.
 	 */
 	int64_t schema_version;
 	const struct clock *clock;

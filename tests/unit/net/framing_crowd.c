@@ -106,7 +106,7 @@ static void check_good(struct framing_report *report, const struct framing_case 
 	struct http_fixture_answer response;
 	char expected[64], value[32];
 	bool has_body = strcmp(c->method, "HEAD") != 0;
-	snprintf(expected, sizeof(expected), "%s %zu", c->method, c->rule->takes);
+	snprintf(expected, sizeof(expected), "%s %zu", c->method, c->rule->body_len);
 	http_fixture_read_answer(fd, has_body, &response);
 	report->crashed += response.status == 0;
 	if (response.status != 200 || (has_body && strcmp(response.body, expected) != 0)) {

@@ -42,7 +42,7 @@ struct framing_rule {
 	bool has_no_host;    /* no Host except in head and tail */
 	bool keeps_spelling; /* header names are used as written */
 	bool is_chunked;     /* bad rule: the head is plain, but the chunks are malformed */
-	size_t takes;        /* good rule: length of the body that the handler sees */
+	size_t body_len;     /* good rule: length of the body that the handler sees */
 };
 
 /* Requests that must be rejected; a hidden request follows each. */
