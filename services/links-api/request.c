@@ -58,7 +58,9 @@ enum err request_audit(const struct request *r, struct pg_conn *conn, const char
 	return audit_store_add(conn, &entry);
 }
 
-/* "application/json", perhaps with parameters: the only one that JSON knows, charset, cannot change how it is read. */
+/*
+ * Accepts parameters after the type. JSON is always UTF-8, so a charset parameter changes nothing.
+ */
 static bool is_json(const char *content_type)
 {
 	static const char json[] = "application/json";
@@ -69,7 +71,7 @@ static bool is_json(const char *content_type)
 	return *content_type == '\0' || *content_type == ';';
 }
 
-/* A request without a body says so with "Content-Length: 0". */
+/* An empty body still needs "Content-Length: 0". */
 static bool has_length(const struct request *r)
 {
 	return http_exchange_header(r->exchange, "Content-Length") ||
@@ -82,28 +84,28 @@ static bool is_encoded(const struct request *r)
 	return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
 }
 
-/* Whether there is a body in a form that we read; if not, the request has been answered. */
-static bool check_form(struct request *r)
+/* True if there is a body in a supported encoding and type. If false, the response is complete. */
+static bool check_body_headers(struct request *r)
 {
 	if (!has_length(r)) {
-		answer_problem(r, 411, NULL, "A body is needed, and its Content-Length.");
+		answer_problem(r, 411, NULL, "The request needs a body and a Content-Length header.");
 		return false;
 	}
 	if (is_encoded(r)) {
 		http_exchange_add_fixed_header(r->exchange, "Accept-Encoding", "identity");
-		answer_problem(r, 415, NULL, "The body must come as it is, without Content-Encoding.");
+		answer_problem(r, 415, NULL, "Send the body without Content-Encoding.");
 		return false;
 	}
 	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
 		return true;
 	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
-	answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
+	answer_problem(r, 415, NULL, "The body must be JSON with Content-Type: application/json.");
 	return false;
 }
 
 struct json *request_read_body(struct request *r)
 {
-	if (!check_form(r))
+	if (!check_body_headers(r))
 		return NULL;
 	size_t len;
 	const char *text = http_exchange_body(r->exchange, &len);
@@ -111,7 +113,7 @@ struct json *request_read_body(struct request *r)
 	struct json *body = NULL;
 	if (json_parse(text, len, &body, reason) != OK) {
 		char detail[JSON_REASON_SIZE + 32];
-		snprintf(detail, sizeof(detail), "The body is no valid JSON: %s.", reason);
+		snprintf(detail, sizeof(detail), "The body is not valid JSON: %s.", reason);
 		answer_problem(r, 400, "json", detail);
 		return NULL;
 	}

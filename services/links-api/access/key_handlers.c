@@ -12,8 +12,6 @@
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
 
-/* --- create --- */
-
 static enum err audit_creation(const struct request *r, struct pg_conn *conn, const struct api_key *key)
 {
 	char scopes[SCOPE_LIST_SIZE];
@@ -28,26 +26,26 @@ static enum err audit_creation(const struct request *r, struct pg_conn *conn, co
 
 struct creation {
 	const struct request *request;
-	struct api_key wanted, made;
+	struct api_key wanted, created;
 	struct api_key_secret secret;
 };
 
-/* The account is locked, so that two requests cannot both make its last key. */
+/* Locks the account, so that two concurrent requests cannot exceed the limit of keys. */
 static enum err create_on(void *ctx, struct pg_conn *conn)
 {
 	struct creation *c = ctx;
 	enum err err = user_store_lock(conn, c->request->user_id);
 	if (err == OK)
-		err = api_key_store_create(conn, &c->wanted, &c->secret, &c->made);
-	return err == OK ? audit_creation(c->request, conn, &c->made) : err;
+		err = api_key_store_create(conn, &c->wanted, &c->secret, &c->created);
+	return err == OK ? audit_creation(c->request, conn, &c->created) : err;
 }
 
-static enum http_progress answer_created(struct request *r, const struct creation *c)
+static enum http_progress send_created(struct request *r, const struct creation *c)
 {
-	struct json *answer = json_new_object();
-	json_set(answer, "key", key_json_new(&c->made));
-	json_set_text(answer, "secret", c->secret.text);
-	return answer_json(r, 201, answer);
+	struct json *response = json_new_object();
+	json_set(response, "key", key_json_new(&c->created));
+	json_set_text(response, "secret", c->secret.text);
+	return answer_json(r, 201, response);
 }
 
 enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
@@ -64,16 +62,15 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return answer_wrong_fields(r, &wrong);
 	creation.wanted.user_id = r->user_id;
-	api_key_make(&creation.secret);
+	api_key_generate(&creation.secret);
 	err = pg_transaction_run(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
-		return answer_conflict(r, "too-many-keys", "", "there are 100 keys already: delete one first");
+		return answer_conflict(r, "too-many-keys", "",
+		                       "this account already has 100 API keys; delete one first");
 	if (err == ERR_NOT_FOUND)
 		return answer_login_needed(r, REQUEST_LOGIN_BAD);
-	return err == OK ? answer_created(r, &creation) : answer_failure(r, err);
+	return err == OK ? send_created(r, &creation) : answer_failure(r, err);
 }
-
-/* --- list --- */
 
 static enum err list(const struct request *r, struct api_key *keys, size_t *count)
 {
@@ -97,15 +94,13 @@ enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
 	for (size_t i = 0; i < count; i++)
 		json_append(array, key_json_new(&keys[i]));
 	free(keys);
-	struct json *answer = json_new_object();
-	json_set(answer, "keys", array);
+	struct json *response = json_new_object();
+	json_set(response, "keys", array);
 	if (err == OK)
-		return answer_json(r, 200, answer);
-	json_free(answer);
+		return answer_json(r, 200, response);
+	json_free(response);
 	return answer_failure(r, err);
 }
-
-/* --- delete --- */
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
 {

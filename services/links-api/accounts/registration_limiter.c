@@ -1,4 +1,4 @@
-#include "services/links-api/accounts/registration_limit.h"
+#include "services/links-api/accounts/registration_limiter.h"
 
 #include "services/links-api/answer.h"
 #include "services/links-api/rate_limit.h"
@@ -9,13 +9,13 @@ static struct rate_limit_rule rule(const struct request *r)
 {
 	return (struct rate_limit_rule){
 		.name = "accounts",
-		.detail = "Your network has asked for as many accounts as it may in an hour.",
+		.detail = "Too many registrations from your network. Try again later.",
 		.max = r->api->config->accounts_per_hour,
 		.window_s = WINDOW_S,
 	};
 }
 
-enum err registration_limit_take(struct request *r)
+enum err registration_limiter_take(struct request *r)
 {
 	struct rate_limit_rule limit = rule(r);
 	char network[CLIENT_IP_NETWORK_SIZE];
@@ -27,7 +27,7 @@ enum err registration_limit_take(struct request *r)
 	return err;
 }
 
-void registration_limit_give_back(struct request *r)
+void registration_limiter_refund(struct request *r)
 {
 	struct rate_limit_rule limit = rule(r);
 	char network[CLIENT_IP_NETWORK_SIZE];
