@@ -6,7 +6,7 @@ void outbox_watermark_init(struct outbox_watermark *watermark, struct outbox_pub
                            struct metrics *metrics)
 {
 	*watermark = (struct outbox_watermark){ .publisher = publisher };
-	watermark->published = metrics_counter(metrics, "waymark_outbox_watermark_marks_total",
+	watermark->published = metrics_counter(metrics, "waymark_outbox_watermarks_total",
 	                                       "Watermarks published to every partition", NULL);
 }
 

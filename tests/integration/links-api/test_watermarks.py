@@ -139,5 +139,5 @@ def test_only_the_active_relay_sends_watermarks(spawn, topic, database):
 def test_without_waiting_events_an_unreachable_kafka_is_no_failure(spawn, database):
     service = spawn(KAFKA_BROKERS="127.0.0.1:1")
     wait_until(lambda: is_active(service), 15, "the relay to become active")
-    assert metric(service, "waymark_outbox_progress_marks_total") == 0
+    assert metric(service, "waymark_outbox_watermarks_total") == 0
     assert metric(service, "waymark_outbox_publish_failures_total") == 0
