@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
@@ -89,8 +90,11 @@ enum http_progress answer_conflict(struct request *r, const char *kind, const ch
 	struct http_problem_fields fields = { 0 };
 	http_problem_add_field(&fields, pointer, "%s", detail);
 	char sentence[ANSWER_DETAIL_SIZE];
-	snprintf(sentence, sizeof(sentence), "Conflict: %s%s%s.", *pointer ? pointer + 1 : "", *pointer ? " " : "",
-	         detail);
+	if (*detail && detail[strlen(detail) - 1] == '.')
+		snprintf(sentence, sizeof(sentence), "%s", detail);
+	else
+		snprintf(sentence, sizeof(sentence), "Conflict: %s%s%s.", *pointer ? pointer + 1 : "",
+		         *pointer ? " " : "", detail);
 	return http_problem_answer(r->exchange, 409, kind, sentence, &fields);
 }
 

@@ -32,7 +32,8 @@ void answer_fields_detail(const struct http_problem_fields *fields, char out[sta
 /* 400 "validation". The detail names every invalid field, and "errors" explains each. */
 enum http_progress answer_wrong_fields(struct request *r, const struct http_problem_fields *fields);
 
-/* 409 about one field. detail is a phrase that follows the field's name: "is already used". */
+/* 409 about one field. detail is a phrase that follows the field's
+ * name ("is already used"), or a whole sentence. */
 enum http_progress answer_conflict(struct request *r, const char *kind, const char *pointer, const char *detail);
 
 /* 401 with WWW-Authenticate. */

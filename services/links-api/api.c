@@ -64,7 +64,8 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	return err;
 }
 
-enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics, struct api **out)
+enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
+                 const struct log *log, struct metrics *metrics, struct api **out)
 {
 	struct api *api = mem_zero(sizeof(*api));
 	api->config = config;
@@ -96,7 +97,7 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	                                     "Password jobs waiting for a worker thread.", NULL));
 	api->zones = zone_names_new();
 	api->exports = export_desk_new();
-	api->routes = route_metrics_new(metrics);
+	api->route_metrics = route_metrics_new(routes, route_count, metrics);
 	err = load_policies(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
@@ -115,7 +116,7 @@ void api_free(struct api *api)
 	host_guard_stop(api->hosts);
 	slug_reserve_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);
-	route_metrics_free(api->routes);
+	route_metrics_free(api->route_metrics);
 	export_desk_free(api->exports);
 	zone_names_free(api->zones);
 	list_cache_free(api->lists);

@@ -40,18 +40,18 @@ struct api {
 	struct worker_pool *password_workers;
 	struct zone_names *zones;
 	struct export_desk *exports;
-	struct route_metrics *routes;
+	struct route_metrics *route_metrics;
 	struct host_policy *own_hosts; /* base borrows these three */
 	struct host_guard *hosts;
 	struct slug_reserve *reserved_slugs;
 };
 
 /*
- * Does not need PostgreSQL or Redis to be up. config is borrowed. ERR_INVALID: a setting that
- * config's check also rejects (logged).
+ * Does not need PostgreSQL or Redis to be up. config and routes, the route table, are borrowed.
+ * ERR_INVALID: a setting that config's check also rejects (logged).
  */
-enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics,
-                 struct api **out) MUST_CHECK;
+enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
+                 const struct log *log, struct metrics *metrics, struct api **out) MUST_CHECK;
 
 /*
  * Call after the HTTP server has stopped. Waits for running password jobs, which use the other

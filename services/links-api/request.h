@@ -64,12 +64,6 @@ int64_t request_owner(const struct request *r);
 enum err request_audit(const struct request *r, struct pg_conn *conn, const char *action, const char *subject_type,
                        int64_t subject_id, const struct json *details) MUST_CHECK;
 
-/*
- * Parses the body, which must be a JSON object. Release it with json_free. NULL: the request is
- * invalid and the response is already complete (400, 411 or 415).
- */
-struct json *request_read_body(struct request *r);
-
 /* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
 int64_t request_id_of_path(const struct request *r);
 
@@ -78,5 +72,7 @@ int64_t request_id_of_path(const struct request *r);
  * the address.
  */
 void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE]);
+
+#include "services/links-api/request_body.h"
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "services/links-api/routes.h"
 
 #define LABELS_SIZE 128
 #define CODES 6 /* indexed by the first digit of the status; 0 and 1 are unused */
@@ -38,10 +37,8 @@ static void register_counters(struct row *row, struct metrics *metrics)
 		                                   "Requests counters, by route.", row->labels_by_code[i]);
 }
 
-struct route_metrics *route_metrics_new(struct metrics *metrics)
+struct route_metrics *route_metrics_new(const struct http_route *table, size_t count, struct metrics *metrics)
 {
-	size_t count;
-	const struct http_route *table = routes_table(&count);
 	struct route_metrics *routes = mem_zero(sizeof(*routes) + (count + 1) * sizeof(routes->rows[0]));
 	routes->table = table;
 	routes->count = count;

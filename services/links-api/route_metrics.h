@@ -15,12 +15,12 @@
 
 struct route_metrics;
 
-/* Registers one series per row of routes_table. */
-struct route_metrics *route_metrics_new(struct metrics *metrics);
+/* Registers one series per row. table is borrowed. */
+struct route_metrics *route_metrics_new(const struct http_route *table, size_t count, struct metrics *metrics);
 /* Call after the last scrape: the series borrow their labels from this object. */
 void route_metrics_free(struct route_metrics *routes);
 
-/* route: a row of routes_table, or NULL if none matched. */
+/* route: a row of the table, or NULL if none matched. */
 void route_metrics_count(struct route_metrics *routes, const struct http_route *route, unsigned status,
                          int64_t duration_us);
 

@@ -269,7 +269,7 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 	const struct request *r = http_exchange_state(x);
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
-	route_metrics_count(api->routes, r ? r->match.route : NULL, status, duration_us);
+	route_metrics_count(api->route_metrics, r ? r->match.route : NULL, status, duration_us);
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
 	         LOG_TEXT("method", http_exchange_method_name(x)),
 	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""), LOG_INT("status", status),

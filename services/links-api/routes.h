@@ -9,18 +9,10 @@
 #include <stddef.h>
 
 #include "lib/net/http_router.h"
+#include "services/links-api/access/permission.h"
 #include "services/links-api/links/link_bulk.h"
 
 #define ROUTES_BODY_BYTES_MAX LINK_BULK_BODY_BYTES_MAX
-
-enum routes_right {
-	ROUTES_RIGHT_NONE,        /* anyone */
-	ROUTES_RIGHT_ACCOUNT,     /* account management: access token only */
-	ROUTES_RIGHT_LINKS_READ,  /* "links:read" */
-	ROUTES_RIGHT_LINKS_WRITE, /* "links:write" */
-	ROUTES_RIGHT_STATS_READ,  /* "stats:read" */
-	ROUTES_RIGHT_ADMIN,       /* the platform: access token of an administrator only */
-};
 
 /* An access token has every permission except ADMIN. */
 const struct http_route *routes_table(size_t *count);

@@ -5,9 +5,9 @@
 
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/api_key_store.h"
+#include "services/links-api/access/permission.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
-#include "services/links-api/routes.h"
 
 /* The token of a Bearer header, or NULL. */
 static const char *bearer_token(const char *header)

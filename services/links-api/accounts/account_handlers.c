@@ -12,6 +12,7 @@
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/request_body.h"
 
 /* A request that requires the caller's password. */
 struct password_check {
@@ -81,7 +82,7 @@ static void check_job(void *arg)
 			send_wrong_password(r); /* it has changed since find_user */
 		else if (err == ERR_CONFLICT)
 			answer_conflict(r, "last-admin", "",
-			                "you are the last administrator; appoint another one first");
+			                "You are the last administrator. Promote another account first.");
 		else if (err == OK)
 			answer_nothing(r);
 		else

@@ -11,6 +11,7 @@
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/request_body.h"
 
 struct user_list {
 	struct user users[ADMIN_PARAMS_LIMIT_MAX];

@@ -10,9 +10,12 @@
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
-#include "services/links-api/accounts/registration_limiter.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/rate_limit.h"
+#include "services/links-api/request_body.h"
+
+#define REGISTRATION_WINDOW_S (60 * 60)
 
 /* A request whose password is being hashed. */
 struct attempt {
@@ -85,15 +88,51 @@ static void register_job(void *arg)
 	finish(a);
 }
 
+static struct rate_limit_rule registration_rule(const struct request *r)
+{
+	return (struct rate_limit_rule){
+		.name = "accounts",
+		.detail = "Too many registrations from your network. Try again later.",
+		.max = r->api->config->accounts_per_hour,
+		.window_s = REGISTRATION_WINDOW_S,
+	};
+}
+
+/*
+ * Counts one registration of the network. An existing e-mail address counts too: the response
+ * reveals the account and costs the same work. ERR_LIMIT: nothing was counted, and the response is
+ * complete (429).
+ */
+static enum err take_registration(struct request *r)
+{
+	struct rate_limit_rule limit = registration_rule(r);
+	char network[CLIENT_IP_NETWORK_SIZE];
+	int64_t reset_s = 0;
+	request_network(r, network);
+	enum err err = rate_limit_take(r->api->redis, &limit, network, &reset_s);
+	if (err != OK)
+		answer_limited(r, &limit, reset_s);
+	return err;
+}
+
+/* Uncounts a registration that was not processed. */
+static void refund_registration(struct request *r)
+{
+	struct rate_limit_rule limit = registration_rule(r);
+	char network[CLIENT_IP_NETWORK_SIZE];
+	request_network(r, network);
+	rate_limit_give_back(r->api->redis, &limit, network);
+}
+
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
 	struct attempt *a = attempt_new(r, true);
-	if (a && registration_limiter_take(r) == OK) {
+	if (a && take_registration(r) == OK) {
 		if (password_queue_submit_registration(r, register_job, a))
 			return HTTP_PENDING;
-		registration_limiter_refund(r);
+		refund_registration(r);
 	}
 	attempt_free(a);
 	return HTTP_ANSWERED;

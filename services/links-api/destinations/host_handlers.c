@@ -4,6 +4,7 @@
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/destinations/host_request.h"
+#include "services/links-api/request_body.h"
 
 static struct json *host_json(const struct blocked_host *host)
 {
@@ -101,7 +102,7 @@ enum http_progress host_handlers_create(void *ctx, struct http_exchange *x)
 		return answer_conflict(r, "host-taken", "/host", "is already blocked");
 	if (err == ERR_INVALID)
 		return answer_conflict(r, "too-many-hosts", "",
-		                       "the list of blocked hosts is full; use BLOCKED_HOSTS_FILE");
+		                       "The list of blocked hosts is full. Use BLOCKED_HOSTS_FILE.");
 	if (err != OK)
 		return answer_failure(r, err);
 	struct json *response = json_new_object();
