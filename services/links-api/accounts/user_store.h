@@ -68,7 +68,7 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
                                  const char *new_hash) MUST_CHECK;
 
 /*
- * Erases the personal data. The row another_remains and is_closing is set (account_deletion.h). ERR_NOT_FOUND
+ * Erases the personal data. The row stays and is_closing is set (account_deletion.h). ERR_NOT_FOUND
  * also: hash is no longer the stored hash. was_admin: it was an administrator and not blocked.
  */
 enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bool *was_admin) MUST_CHECK;

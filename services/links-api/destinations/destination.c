@@ -19,7 +19,10 @@
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
 
-/* ASCII characters that browsers escape in each part, besides controls and space. */
+/*
+ * ASCII characters that browsers escape in each part. Controls, spaces and non-ASCII bytes are always
+ * escaped.
+ */
 static const char escaped_in_path[] = "\"#<>?^`{}";
 static const char escaped_in_query[] = "\"#<>'";
 static const char escaped_in_fragment[] = "\"<>`";

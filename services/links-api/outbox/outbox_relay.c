@@ -114,7 +114,7 @@ static int64_t held_for_us(const struct outbox_relay *relay)
 }
 
 /*
- * OK: we ensure_lock the lock and may read and send for at least SEND_WINDOW_US - EXTEND_AFTER_US.
+ * OK: we hold the lock and may read and send for at least SEND_WINDOW_US - EXTEND_AFTER_US.
  * ERR_CONFLICT: another relay holds it. Called every 100 ms, so usually the last extension is still
  * fresh.
  */

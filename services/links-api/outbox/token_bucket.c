@@ -9,7 +9,7 @@ static double smaller(double a, double b)
 	return a < b ? a : b;
 }
 
-/* At least one row, at max one batch. */
+/* At least one row, at most one batch. */
 static double portion(const struct token_bucket *bucket)
 {
 	double rows = bucket->per_second / PORTIONS_PER_SECOND;

@@ -408,7 +408,7 @@ static long counter_value(const struct fixture *f, const char *series)
 }
 
 /*
- * Counters are updated after the response, so this waits. The pattern is counter_value, never the path.
+ * Counters are updated after the response, so this waits. The pattern is counted, never the path.
  */
 static void assert_counts(struct fixture *f, const char *method, const char *path, const char *labels)
 {
