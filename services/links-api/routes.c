@@ -208,15 +208,15 @@ static enum http_progress start(struct request *r)
 /* Runs on a worker thread: confirms the credentials in the database, then calls the handler. */
 static enum http_progress resume_on_worker(struct request *r)
 {
-	unsigned right = r->match.route->right;
-	if (right != ROUTES_RIGHT_NONE) {
+	unsigned permission = r->match.route->right;
+	if (permission != ROUTES_RIGHT_NONE) {
 		enum request_login login = REQUEST_LOGIN_BAD;
 		enum err err = authentication_verify(r, &login);
 		if (err != OK)
 			return answer_failure(r, err);
 		if (login != REQUEST_LOGIN_GOOD)
 			return authentication_send_error(r, login);
-		if (!authentication_authorize(r, right))
+		if (!authentication_authorize(r, permission))
 			return HTTP_ANSWERED;
 	}
 	return dispatch(r);

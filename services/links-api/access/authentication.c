@@ -92,9 +92,9 @@ enum err authentication_verify(struct request *r, enum request_login *login)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-static unsigned scope_of(unsigned right)
+static unsigned scope_of(unsigned permission)
 {
-	switch ((enum routes_right)right) {
+	switch ((enum routes_right)permission) {
 	case ROUTES_RIGHT_LINKS_READ:
 		return SCOPE_LINKS_READ;
 	case ROUTES_RIGHT_LINKS_WRITE:
@@ -113,14 +113,14 @@ static enum http_progress send_scope_missing(struct request *r)
 	return answer_problem(r, 403, "scope", "The API key lacks the scope that this endpoint requires.");
 }
 
-bool authentication_authorize(struct request *r, unsigned right)
+bool authentication_authorize(struct request *r, unsigned permission)
 {
-	if (right == ROUTES_RIGHT_ADMIN) {
+	if (permission == ROUTES_RIGHT_ADMIN) {
 		if (!request_is_admin(r))
 			answer_problem(r, 403, "forbidden", "Administrator access token required.");
 		return request_is_admin(r);
 	}
-	bool permitted = r->key_id == 0 || (r->scopes & scope_of(right));
+	bool permitted = r->key_id == 0 || (r->scopes & scope_of(permission));
 	if (!permitted)
 		send_scope_missing(r);
 	return permitted;

@@ -26,7 +26,7 @@ enum err authentication_verify(struct request *r, enum request_login *login) MUS
  * True if the caller has the permission (enum routes_right). If false, the response is complete:
  * 403 "scope" if the API key lacks it, 403 "forbidden" if only administrators have it.
  */
-bool authentication_authorize(struct request *r, unsigned right);
+bool authentication_authorize(struct request *r, unsigned permission);
 
 /* Sends the error response for a login that is not GOOD: 401, or 403 "blocked". */
 enum http_progress authentication_send_error(struct request *r, enum request_login login);
