@@ -7,7 +7,7 @@ import secrets
 
 import psycopg2
 import pytest
-from requests import Api, ask, unique_email
+from doors import Api, ask, unique_email
 from service import BASE, wait_until
 
 FIELDS = [

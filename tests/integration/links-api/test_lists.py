@@ -54,7 +54,7 @@ def wait_until_cache_is_valid(service):
 def wait_until_cached(database):
     """The relay repeats the writer's update and deletes the list generation a second time."""
     waiting = "SELECT count(*) FROM outbox WHERE NOT cached"
-    wait_until(lambda: database.get(waiting) == 0, 10, "Redis to have all changes")
+    wait_until(lambda: database.value(waiting) == 0, 10, "Redis to have all changes")
 
 
 def cache_results(service):
@@ -275,7 +275,7 @@ def test_a_change_through_the_outbox_alone_is_listed_within_a_second(
     users = [register_user(service) for _ in range(3)]
     links = {user: [user.create() for _ in range(3)] for user in users}
     pages = {user: List(service, user) for user in users}
-    before = database.get("SELECT generation FROM link_cache_generation")
+    before = database.value("SELECT generation FROM link_cache_generation")
     for page in pages.values():
         page.warm()
     expire_through_outbox(database, LinkEvent, {user: links[user] for user in users[:2]})
@@ -285,12 +285,12 @@ def test_a_change_through_the_outbox_alone_is_listed_within_a_second(
 
     wait_until(lambda: states(users[0]) == states(users[1]) == {"EXPIRED"}, 1, "the change on both lists")
     assert pages[users[2]].get()[1] == HIT and states(users[2]) == {"ACTIVE"}
-    assert database.get("SELECT generation FROM link_cache_generation") == before
+    assert database.value("SELECT generation FROM link_cache_generation") == before
     database.run("TRUNCATE outbox")
 
 
 def is_table_waited_for(database, table):
-    return database.get(
+    return database.value(
         "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = %s::regclass "
         "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))",
         table,
