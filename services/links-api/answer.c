@@ -2,14 +2,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/number.h"
 #include "lib/base/strbuf.h"
 #include "services/links-api/media_type.h"
 
-/* A page of 100 links, each with two URLs, a title and tags of the greatest length, is below 2 MiB. */
+/* A page of 100 links with the longest URLs, titles and tags takes less than 2 MiB. */
 #define BODY_BYTES_MAX (4 * 1024 * 1024)
 #define HEADER_SIZE 96
+#define NAMED_FIELDS_MAX 8
 
 static void add_header(struct request *r, const char *name, const char *value)
 {
@@ -24,11 +26,11 @@ bool answer_may_be_json(struct request *r)
 	size_t chosen;
 	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), json, 1, &chosen) == OK)
 		return true;
-	answer_problem(r, 406, NULL, "The answer is application/json, which Accept rules out.");
+	answer_problem(r, 406, NULL, "This endpoint responds with application/json, which the Accept header excludes.");
 	return false;
 }
 
-static bool reads(const struct request *r)
+static bool is_read(const struct request *r)
 {
 	enum http_method method = http_exchange_method(r->exchange);
 	return method == HTTP_GET || method == HTTP_HEAD;
@@ -36,7 +38,7 @@ static bool reads(const struct request *r)
 
 enum http_progress answer_json(struct request *r, unsigned status, struct json *body)
 {
-	if (reads(r) && !answer_may_be_json(r)) {
+	if (is_read(r) && !answer_may_be_json(r)) {
 		json_free(body);
 		return HTTP_ANSWERED;
 	}
@@ -62,16 +64,38 @@ enum http_progress answer_problem(struct request *r, unsigned status, const char
 	return http_problem_answer(r->exchange, status, kind, detail, NULL);
 }
 
+void answer_fields_detail(const struct http_problem_fields *fields, char out[static ANSWER_DETAIL_SIZE])
+{
+	size_t len = (size_t)snprintf(out, ANSWER_DETAIL_SIZE, "Invalid fields: ");
+	size_t named = fields->count < NAMED_FIELDS_MAX ? fields->count : NAMED_FIELDS_MAX;
+	for (size_t i = 0; i < named; i++) {
+		const char *pointer = fields->field[i].pointer;
+		len += (size_t)snprintf(out + len, ANSWER_DETAIL_SIZE - len, "%s%s", i > 0 ? ", " : "",
+		                        *pointer ? pointer + 1 : "request");
+	}
+	if (fields->count > named)
+		len += (size_t)snprintf(out + len, ANSWER_DETAIL_SIZE - len, " and %zu more", fields->count - named);
+	snprintf(out + len, ANSWER_DETAIL_SIZE - len, ".");
+}
+
 enum http_progress answer_wrong_fields(struct request *r, const struct http_problem_fields *fields)
 {
-	return http_problem_answer(r->exchange, 400, "validation", "Some fields are not valid.", fields);
+	char detail[ANSWER_DETAIL_SIZE];
+	answer_fields_detail(fields, detail);
+	return http_problem_answer(r->exchange, 400, "validation", detail, fields);
 }
 
 enum http_progress answer_conflict(struct request *r, const char *kind, const char *pointer, const char *detail)
 {
 	struct http_problem_fields fields = { 0 };
 	http_problem_add_field(&fields, pointer, "%s", detail);
-	return http_problem_answer(r->exchange, 409, kind, "The request does not fit what is there.", &fields);
+	char sentence[ANSWER_DETAIL_SIZE];
+	if (*detail && detail[strlen(detail) - 1] == '.')
+		snprintf(sentence, sizeof(sentence), "%s", detail);
+	else
+		snprintf(sentence, sizeof(sentence), "Conflict: %s%s%s.", *pointer ? pointer + 1 : "",
+		         *pointer ? " " : "", detail);
+	return http_problem_answer(r->exchange, 409, kind, sentence, &fields);
 }
 
 enum http_progress answer_login_needed(struct request *r, enum request_login login)
@@ -81,13 +105,13 @@ enum http_progress answer_login_needed(struct request *r, enum request_login log
 	                               is_bad ? "Bearer realm=\"waymark\", error=\"invalid_token\""
 	                                      : "Bearer realm=\"waymark\"");
 	return answer_problem(r, 401, NULL,
-	                      is_bad ? "The access token is not valid (any more)."
-	                             : "This needs a login: Authorization: Bearer <access token>.");
+	                      is_bad ? "The access token or API key is invalid or has expired."
+	                             : "Authentication required. Send Authorization: Bearer <access token>.");
 }
 
 enum http_progress answer_not_found(struct request *r)
 {
-	return answer_problem(r, 404, NULL, "There is no such thing.");
+	return answer_problem(r, 404, NULL, "Resource not found.");
 }
 
 void answer_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state)
@@ -116,7 +140,7 @@ enum http_progress answer_failure(struct request *r, enum err err)
 	log_error(r->api->log, "request_failed", LOG_TEXT("request_id", http_exchange_request_id(r->exchange)),
 	          LOG_TEXT("route", r->match.route ? r->match.route->pattern : ""), LOG_TEXT("error", err_name(err)));
 	if (err == ERR_INTERNAL || err == ERR_INVALID)
-		return answer_problem(r, 500, NULL, "Something went wrong on our side.");
+		return answer_problem(r, 500, NULL, "Internal server error.");
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
-	return answer_problem(r, 503, NULL, "This cannot be done at the moment; please try again.");
+	return answer_problem(r, 503, NULL, "The service is temporarily unavailable. Please retry.");
 }

@@ -1,6 +1,7 @@
 /*
- * One thread at a time, as its exchange. How links-api answers: JSON, or a problem (RFC 9457). Each function completes
- * the answer and gives HTTP_ANSWERED, so that handlers can end with it.
+ * Sends the response of links-api: JSON, or a problem document (RFC 9457). Every function completes
+ * the response and returns HTTP_ANSWERED, so a handler can end with `return answer_json(r, 200,
+ * body);`. Not thread-safe: one thread at a time per exchange.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ANSWER_H
 #define WAYMARK_SERVICES_LINKS_API_ANSWER_H
@@ -11,37 +12,49 @@
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/request.h"
 
-/* Takes body. What a GET finds is 406 instead, if Accept does not take JSON. */
+/* Takes ownership of body. A GET whose Accept header excludes JSON gets 406 instead. */
 enum http_progress answer_json(struct request *r, unsigned status, struct json *body);
 
-/* 204. */
+/* 204 No Content. */
 enum http_progress answer_nothing(struct request *r);
 
-/* Whether Accept takes JSON; if not, the request has been answered (406). */
+/* True if Accept allows application/json. If false, the response is already complete (406). */
 bool answer_may_be_json(struct request *r);
 
-/* kind: the end of the problem's type URI, or NULL. detail: a sentence for people. */
+/* kind: the last segment of the problem's type URI, or NULL. detail: a sentence for the reader. */
 enum http_progress answer_problem(struct request *r, unsigned status, const char *kind, const char *detail);
 
-/* 400 with every wrong field. */
+#define ANSWER_DETAIL_SIZE 1024
+
+/* Writes "Invalid fields: original_url, tags/1." At most 8 fields are named, then "and 3 more". */
+void answer_fields_detail(const struct http_problem_fields *fields, char out[static ANSWER_DETAIL_SIZE]);
+
+/* 400 "validation". The detail names every invalid field, and "errors" explains each. */
 enum http_progress answer_wrong_fields(struct request *r, const struct http_problem_fields *fields);
 
-/* 409 about one field. */
+/* 409 about one field. detail is a phrase that follows the field's
+ * name ("is already used"), or a whole sentence. */
 enum http_progress answer_conflict(struct request *r, const char *kind, const char *pointer, const char *detail);
 
 /* 401 with WWW-Authenticate. */
 enum http_progress answer_login_needed(struct request *r, enum request_login login);
 
-/* The same for what does not exist and for what belongs to somebody else. */
+/* 404. The response is the same for a missing resource and for one that belongs to another user. */
 enum http_progress answer_not_found(struct request *r);
 
-/* RateLimit and RateLimit-Policy for whatever answer follows; nothing for a rule without a limit. */
+/*
+ * Adds RateLimit and RateLimit-Policy to the response that follows. Does nothing for an unlimited
+ * rule.
+ */
 void answer_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state);
 
 /* 429 with RateLimit, RateLimit-Policy and Retry-After. */
 enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s);
 
-/* What the stores could not do: 503 with Retry-After, or 500. Logged with the request's id. err is not OK. */
+/*
+ * For a failed store: 503 with Retry-After, or 500. Logs the error with the request id. err is not
+ * OK.
+ */
 enum http_progress answer_failure(struct request *r, enum err err);
 
 #endif

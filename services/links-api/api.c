@@ -42,7 +42,7 @@ static enum err make_redis_pool(struct api *api, struct metrics *metrics)
 	return redis_pool_new(&redis, &api->redis);
 }
 
-static enum err make_rules(struct api *api, struct metrics *metrics)
+static enum err load_policies(struct api *api, struct metrics *metrics)
 {
 	const struct host_guard_config guard = {
 		.blocked_file = api->config->blocked_hosts_file,
@@ -53,7 +53,7 @@ static enum err make_rules(struct api *api, struct metrics *metrics)
 		.log = api->log,
 		.metrics = metrics,
 	};
-	enum err err = public_base_read_aliases(api->config->own_hosts, &api->own_hosts);
+	enum err err = public_base_parse_aliases(api->config->own_hosts, &api->own_hosts);
 	if (err == OK)
 		err = slug_reserve_new(api->config->reserved_slugs, &api->reserved_slugs);
 	if (err == OK)
@@ -64,7 +64,8 @@ static enum err make_rules(struct api *api, struct metrics *metrics)
 	return err;
 }
 
-enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics, struct api **out)
+enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
+                 const struct log *log, struct metrics *metrics, struct api **out)
 {
 	struct api *api = mem_zero(sizeof(*api));
 	api->config = config;
@@ -77,7 +78,7 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 	if (err == OK)
 		err = cors_init(&api->cors, config->cors_origins);
 	if (err == OK)
-		err = secret_list_parse(config->jwt_secret, &api->secrets);
+		err = jwt_secrets_parse(config->jwt_secret, &api->secrets);
 	if (err == OK)
 		err = make_redis_pool(api, metrics);
 	if (err != OK) {
@@ -93,11 +94,11 @@ enum err api_new(const struct config *config, const struct log *log, struct metr
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
 	worker_pool_show_queue(api->password_workers,
 	                       metrics_gauge(metrics, "waymark_password_jobs_queued",
-	                                     "Passwords that wait to be hashed or checked.", NULL));
+	                                     "Password jobs waiting for a worker thread.", NULL));
 	api->zones = zone_names_new();
 	api->exports = export_desk_new();
-	api->routes = route_metrics_new(metrics);
-	err = make_rules(api, metrics);
+	api->route_metrics = route_metrics_new(routes, route_count, metrics);
+	err = load_policies(api, metrics);
 	if (err != OK) {
 		log_error(log, "configuration_refused", LOG_TEXT("error", err_name(err)));
 		api_free(api);
@@ -115,7 +116,7 @@ void api_free(struct api *api)
 	host_guard_stop(api->hosts);
 	slug_reserve_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);
-	route_metrics_free(api->routes);
+	route_metrics_free(api->route_metrics);
 	export_desk_free(api->exports);
 	zone_names_free(api->zones);
 	list_cache_free(api->lists);

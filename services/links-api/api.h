@@ -1,5 +1,6 @@
 /*
- * Safe from any thread after api_new. What the handlers work with: made at start, borrowed by every request.
+ * Everything the handlers share: configuration, clients, caches and limits. Created at start,
+ * borrowed by every request. Safe from any thread after api_new.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_API_H
 #define WAYMARK_SERVICES_LINKS_API_API_H
@@ -14,7 +15,7 @@
 #include "lib/net/client_ip.h"
 #include "lib/net/pg_pool.h"
 #include "lib/net/redis_pool.h"
-#include "services/links-api/access/secret_list.h"
+#include "services/links-api/access/jwt_secrets.h"
 #include "services/links-api/config.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
@@ -31,7 +32,7 @@ struct api {
 	struct public_base base;
 	struct client_ip_ranges trusted;
 	struct cors cors;
-	struct secret_list secrets;
+	struct jwt_secrets secrets;
 	struct pg_pool *pg;
 	struct redis_pool *redis;
 	struct link_cache *cache;
@@ -39,17 +40,23 @@ struct api {
 	struct worker_pool *password_workers;
 	struct zone_names *zones;
 	struct export_desk *exports;
-	struct route_metrics *routes;
-	struct host_policy *own_hosts; /* these three stand behind base */
+	struct route_metrics *route_metrics;
+	struct host_policy *own_hosts; /* base borrows these three */
 	struct host_guard *hosts;
 	struct slug_reserve *reserved_slugs;
 };
 
-/* Works without PostgreSQL and Redis. ERR_INVALID: what config's check refuses (logged). config is borrowed. */
-enum err api_new(const struct config *config, const struct log *log, struct metrics *metrics,
-                 struct api **out) MUST_CHECK;
+/*
+ * Does not need PostgreSQL or Redis to be up. config and routes, the route table, are borrowed.
+ * ERR_INVALID: a setting that config's check also rejects (logged).
+ */
+enum err api_new(const struct config *config, const struct http_route *routes, size_t route_count,
+                 const struct log *log, struct metrics *metrics, struct api **out) MUST_CHECK;
 
-/* After the HTTP server has stopped: jobs of password_workers that still run use the rest. NULL may be freed. */
+/*
+ * Call after the HTTP server has stopped. Waits for running password jobs, which use the other
+ * members. NULL is allowed.
+ */
 void api_free(struct api *api);
 
 #endif

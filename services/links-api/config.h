@@ -1,5 +1,6 @@
 /*
- * One thread at a time. What the environment says to links-api. config_program is its table, its --help and its checks.
+ * The settings of links-api. config_program holds the table of environment variables, the --help
+ * text and the checks. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_CONFIG_H
 #define WAYMARK_SERVICES_LINKS_API_CONFIG_H
@@ -9,7 +10,7 @@
 #include "lib/base/log.h"
 #include "lib/base/program.h"
 #include "lib/net/kafka_config.h"
-#include "services/links-api/access/secret_list.h"
+#include "services/links-api/access/jwt_secrets.h"
 
 struct config {
 	int64_t http_port;
@@ -30,19 +31,19 @@ struct config {
 	struct kafka_config kafka;
 	int64_t outbox_patient_per_second;
 	char public_base_url[1025];
-	char jwt_secret[SECRET_LIST_BYTES_MAX + 1]; /* one or more: secret_list.h */
+	char jwt_secret[JWT_SECRETS_BYTES_MAX + 1]; /* one or more: see jwt_secrets.h */
 	char trusted_proxies[2048];
-	char cors_origins[4096]; /* as cors_init reads them */
+	char cors_origins[4096]; /* syntax: see cors_init */
 	int64_t password_threads;
 	int64_t password_queue;
-	int64_t links_per_day;              /* created links per user and 24 hours; 0 = no limit */
+	int64_t links_per_day;              /* links that a user may create in 24 hours; 0 = no limit */
 	int64_t anonymous_links_per_hour;   /* per network; 0 = no limit */
 	int64_t accounts_per_hour;          /* per network; 0 = no limit */
 	int64_t login_failures;             /* per account and 15 minutes; 0 = no limit */
 	int64_t login_failures_per_network; /* per hour; 0 = no limit */
 	enum log_level log_level;
-	char own_hosts[4096];          /* beside PUBLIC_BASE_URL's */
-	char reserved_slugs[65536];    /* beside those of slug.h */
+	char own_hosts[4096];          /* in addition to the host of PUBLIC_BASE_URL */
+	char reserved_slugs[65536];    /* in addition to those in slug.h */
 	char blocked_hosts_file[1024]; /* "" = none */
 	char allowed_hosts_file[1024];
 	int64_t hosts_check_ms;

@@ -9,8 +9,11 @@
 #define ADDRESS_CHARACTERS "0123456789abcdef:."
 #define PORT_SIZE 6
 
-/* The place behind the scheme, and the port that browsers leave out after it; NULL: it is another scheme. */
-static const char *skip_scheme(const char *origin, int64_t *own_port)
+/*
+ * Returns the position after the scheme and that scheme's default port, which browsers omit. NULL:
+ * another scheme.
+ */
+static const char *skip_scheme(const char *origin, int64_t *default_port)
 {
 	static const struct {
 		const char *text;
@@ -20,7 +23,7 @@ static const char *skip_scheme(const char *origin, int64_t *own_port)
 		size_t len = strlen(schemes[i].text);
 		if (strncmp(origin, schemes[i].text, len) != 0)
 			continue;
-		*own_port = schemes[i].port;
+		*default_port = schemes[i].port;
 		return origin + len;
 	}
 	return NULL;
@@ -34,7 +37,7 @@ static size_t host_len(const char *host)
 	return len > 1 && host[len] == ']' ? len + 1 : 0;
 }
 
-static bool is_port(const char *text, size_t len, int64_t own_port)
+static bool is_port(const char *text, size_t len, int64_t default_port)
 {
 	char digits[PORT_SIZE];
 	int64_t port;
@@ -42,20 +45,20 @@ static bool is_port(const char *text, size_t len, int64_t own_port)
 		return false;
 	memcpy(digits, text, len);
 	digits[len] = '\0';
-	return number_parse(digits, 1, UINT16_MAX, &port) == OK && port != own_port;
+	return number_parse(digits, 1, UINT16_MAX, &port) == OK && port != default_port;
 }
 
 static bool is_origin(const char *origin, size_t len)
 {
-	int64_t own_port;
-	const char *host = skip_scheme(origin, &own_port);
+	int64_t default_port;
+	const char *host = skip_scheme(origin, &default_port);
 	if (!host || host_len(host) == 0)
 		return false;
 	const char *port = host + host_len(host);
 	const char *end = origin + len;
 	if (port >= end)
 		return port == end;
-	return *port == ':' && is_port(port + 1, (size_t)(end - port) - 1, own_port);
+	return *port == ':' && is_port(port + 1, (size_t)(end - port) - 1, default_port);
 }
 
 enum err cors_init(struct cors *cors, const char *origins)

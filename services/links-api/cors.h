@@ -1,6 +1,7 @@
 /*
- * Safe from any thread after cors_init. Which web pages may read our answers (Fetch Standard, CORS): those whose origin
- * is in the list, to the letter. Tokens travel in headers, never in cookies, so no answer allows credentials.
+ * Decides which web pages may read our responses (CORS, Fetch Standard): those whose origin is
+ * listed, compared byte for byte. Tokens travel in headers, never in cookies, so no response allows
+ * credentials. Safe from any thread after cors_init.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_CORS_H
 #define WAYMARK_SERVICES_LINKS_API_CORS_H
@@ -15,17 +16,24 @@ struct cors {
 };
 
 /*
- * Borrows origins: separated by commas or spaces, each as browsers write it: http or https, "://", a host in lower case,
- * a port only if it is not the scheme's own. ERR_INVALID: one is something else, "*" and "null" among them.
+ * Borrows origins, which are separated by commas or spaces. Each is written as browsers send it:
+ * http or https, "://", a lower-case host, and a port only if it is not the default of the scheme.
+ * ERR_INVALID: any other form, including "*" and "null".
  */
 enum err cors_init(struct cors *cors, const char *origins) MUST_CHECK;
 
 bool cors_allows(const struct cors *cors, const char *origin);
 
-/* What any answer needs, so that the page behind the request's Origin may read it; Vary as soon as there are origins. */
+/*
+ * Adds the headers that let the page behind Origin read the response. Adds Vary whenever any origin
+ * is configured.
+ */
 void cors_add_headers(const struct cors *cors, struct http_exchange *x);
 
-/* What the answer to a preflight needs beside them; methods as in Allow. Nothing, if the request is none. */
+/*
+ * Adds the headers of a preflight response. methods has the syntax of Allow. Does nothing if the
+ * request is not a preflight.
+ */
 void cors_add_preflight_headers(const struct cors *cors, struct http_exchange *x, const char *methods);
 
 #endif

@@ -5,14 +5,17 @@
 #include "lib/base/mem.h"
 #include "lib/net/http_server.h"
 #include "lib/net/ops_server.h"
-#include "services/links-api/accounts/account_closing.h"
+#include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/api.h"
 #include "services/links-api/outbox/outbox_relay.h"
 #include "services/links-api/routes.h"
 
 #define REQUEST_DEADLINE_MS 10000
 #define IDLE_MS 60000
-/* A filter has 2,000 bytes (nql.h), each of which may come as three; beside it there is room for the rest of a query. */
+/*
+ * A filter has up to 2,000 bytes (nql.h), or three times as many percent-encoded; the rest is for
+ * other parameters.
+ */
 #define TARGET_BYTES_MAX 6400
 #define HEAD_BYTES_MAX 10240
 
@@ -20,13 +23,13 @@ struct links_api {
 	struct metrics *metrics;
 	struct api *api;
 	struct outbox_relay *relay;
-	struct account_closing *closing;
+	struct account_deletion *deletion;
 	struct http_server *http;
 	struct ops_server *ops;
 	struct ops_server_check checks[2];
 };
 
-static enum err start_relay(struct links_api *service)
+static enum err start_outbox_relay(struct links_api *service)
 {
 	const struct api *api = service->api;
 	struct outbox_relay_config relay = {
@@ -35,7 +38,7 @@ static enum err start_relay(struct links_api *service)
 		.cache = api->cache,
 		.lists = api->lists,
 		.redis = api->redis,
-		.patient_per_second = api->config->outbox_patient_per_second,
+		.low_priority_per_second = api->config->outbox_patient_per_second,
 		.clock = api->clock,
 		.log = api->log,
 		.metrics = service->metrics,
@@ -48,11 +51,13 @@ enum err links_api_new(const struct config *config, const struct log *log, struc
 {
 	struct links_api *service = mem_zero(sizeof(*service));
 	service->metrics = metrics;
-	enum err err = api_new(config, log, metrics, &service->api);
+	size_t route_count;
+	const struct http_route *routes = routes_table(&route_count);
+	enum err err = api_new(config, routes, route_count, log, metrics, &service->api);
 	if (err == OK)
-		err = start_relay(service);
+		err = start_outbox_relay(service);
 	if (err == OK)
-		service->closing = account_closing_start(service->api);
+		service->deletion = account_deletion_start(service->api);
 	if (err == OK)
 		*out = service;
 	else
@@ -79,7 +84,7 @@ static enum err start_http(struct links_api *service)
 		.idle_ms = IDLE_MS,
 		.trusted = &service->api->trusted,
 		.handler = routes_handle,
-		.refusal = routes_refuse,
+		.refusal = routes_send_error,
 		.observer = routes_log,
 		.ctx = service->api,
 		.clock = service->api->clock,
@@ -140,7 +145,7 @@ void links_api_free(struct links_api *service)
 {
 	if (!service)
 		return;
-	account_closing_stop(service->closing);
+	account_deletion_stop(service->deletion);
 	outbox_relay_stop(service->relay);
 	api_free(service->api);
 	free(service);

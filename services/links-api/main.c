@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv)
 {
-	/* read */
+	/* configure */
 	struct config config;
 	const char *admin = make_admin_wanted(argc, argv);
 	int status = program_start(&config_program, admin ? 1 : argc, argv, &config);
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 	if (admin)
 		return make_admin_run(&config, admin);
 
-	/* make */
+	/* create */
 	struct shutdown *shutdown = shutdown_new();
 	struct log *log = log_new("links-api", config.log_level, 2);
 	struct metrics *metrics = metrics_new();

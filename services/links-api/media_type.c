@@ -6,13 +6,16 @@
 
 #define QUALITY_MAX 1000
 
-/* How exactly a range names a type: a more exact one decides, whatever its quality. */
-enum exactness { EXACTNESS_NONE, EXACTNESS_ANY, EXACTNESS_FAMILY, EXACTNESS_TYPE };
+/*
+ * How specifically a media range matches a type. The most specific range decides, whatever its
+ * quality.
+ */
+enum specificity { SPECIFICITY_NONE, SPECIFICITY_ANY, SPECIFICITY_FAMILY, SPECIFICITY_TYPE };
 
 struct range {
 	const char *type;
 	size_t len;
-	int quality; /* in thousandths */
+	int quality; /* in thousandths, so 1000 = 1.0 */
 };
 
 static size_t trimmed(const char *text, size_t len)
@@ -22,7 +25,7 @@ static size_t trimmed(const char *text, size_t len)
 	return len;
 }
 
-/* "0.5" → 500; what is none is 1. */
+/* "0.5" → 500. An invalid value counts as 1. */
 static int quality_of(const char *text, size_t len)
 {
 	if (len == 0 || (text[0] != '0' && text[0] != '1') || (len > 1 && text[1] != '.') || len > 5)
@@ -37,8 +40,8 @@ static int quality_of(const char *text, size_t len)
 	return quality > QUALITY_MAX ? QUALITY_MAX : quality;
 }
 
-/* One member of the list, "text/csv;q=0.5". */
-static struct range read_range(const char *member, size_t len)
+/* Parses one list member, such as "text/csv;q=0.5". */
+static struct range parse_range(const char *member, size_t len)
 {
 	size_t type = strcspn(member, ";,");
 	struct range range = { member, trimmed(member, type < len ? type : len), QUALITY_MAX };
@@ -54,27 +57,27 @@ static struct range read_range(const char *member, size_t len)
 	return range;
 }
 
-static enum exactness exactness_of(const struct range *range, const char *type)
+static enum specificity specificity_of(const struct range *range, const char *type)
 {
 	size_t family = strcspn(type, "/") + 1;
 	if (range->len == strlen(type) && strncasecmp(range->type, type, range->len) == 0)
-		return EXACTNESS_TYPE;
+		return SPECIFICITY_TYPE;
 	if (range->len == family + 1 && strncasecmp(range->type, type, family) == 0 && range->type[family] == '*')
-		return EXACTNESS_FAMILY;
-	return range->len == 3 && memcmp(range->type, "*/*", 3) == 0 ? EXACTNESS_ANY : EXACTNESS_NONE;
+		return SPECIFICITY_FAMILY;
+	return range->len == 3 && memcmp(range->type, "*/*", 3) == 0 ? SPECIFICITY_ANY : SPECIFICITY_NONE;
 }
 
 static int quality_for(const char *accept, const char *type)
 {
-	enum exactness best = EXACTNESS_NONE;
+	enum specificity best = SPECIFICITY_NONE;
 	int quality = 0;
 	while (*accept) {
 		accept += strspn(accept, ", \t");
 		size_t len = strcspn(accept, ",");
-		struct range range = read_range(accept, len);
-		enum exactness exactness = len > 0 ? exactness_of(&range, type) : EXACTNESS_NONE;
-		if (exactness > best) {
-			best = exactness;
+		struct range range = parse_range(accept, len);
+		enum specificity specificity = len > 0 ? specificity_of(&range, type) : SPECIFICITY_NONE;
+		if (specificity > best) {
+			best = specificity;
 			quality = range.quality;
 		}
 		accept += len;

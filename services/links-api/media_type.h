@@ -1,5 +1,6 @@
 /*
- * Pure. Which of the forms that we have a client wants (Accept; RFC 9110, 12.5.1).
+ * Content negotiation: picks the representation that the client prefers (Accept, RFC 9110 section
+ * 12.5.1). Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_MEDIA_TYPE_H
 #define WAYMARK_SERVICES_LINKS_API_MEDIA_TYPE_H
@@ -9,8 +10,9 @@
 #include "lib/base/err.h"
 
 /*
- * The index of the type of offered ("text/csv") that accept likes best; among equals the first one offered. Parameters
- * of types mean nothing, but q. NULL or empty: the first. ERR_NOT_FOUND: none of them will do.
+ * Writes the index of the offered type ("text/csv") that accept prefers; ties go to the first one.
+ * Parameters other than q are ignored. If accept is NULL or empty, picks the first. ERR_NOT_FOUND:
+ * accept excludes every offered type.
  */
 enum err media_type_choose(const char *accept, const char *const *offered, size_t count, size_t *chosen) MUST_CHECK;
 

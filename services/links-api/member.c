@@ -45,7 +45,7 @@ void member_refuse_unknown(const struct json *object, const char *const *names, 
 			continue;
 		char pointer[HTTP_PROBLEM_POINTER_SIZE];
 		member_pointer(name, pointer);
-		http_problem_add_field(wrong, pointer, "is unknown here");
+		http_problem_add_field(wrong, pointer, "unknown field");
 	}
 }
 
@@ -82,6 +82,9 @@ bool member_is_line(const char *text, size_t min, size_t max, const char *pointe
 	size_t chars = utf8_length(text, len);
 	if (chars >= min && chars <= max)
 		return true;
-	http_problem_add_field(wrong, pointer, "must have %zu to %zu characters", min, max);
+	if (min == 0)
+		http_problem_add_field(wrong, pointer, "must have at most %zu characters", max);
+	else
+		http_problem_add_field(wrong, pointer, "must have %zu to %zu characters", min, max);
 	return false;
 }

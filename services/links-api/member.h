@@ -1,6 +1,6 @@
 /*
- * Pure. Members of the JSON objects that callers send: what is wrong about each is added to the list of wrong fields,
- * so that one answer names all of them.
+ * Validates the members of a JSON request body. Each problem is added to a list of invalid fields,
+ * so that one response names all of them. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_MEMBER_H
 #define WAYMARK_SERVICES_LINKS_API_MEMBER_H
@@ -11,21 +11,27 @@
 #include "lib/net/http_problem.h"
 #include "lib/net/json.h"
 
-/* "/" and the name, escaped (RFC 6901), cut where it would not fit. */
+/* Writes "/" and the escaped name (JSON Pointer, RFC 6901). Truncates a name that does not fit. */
 void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]);
 
-/* Each member of object that is not among the names is wrong. */
+/* Reports every member of object whose name is not in names. */
 void member_refuse_unknown(const struct json *object, const char *const *names, size_t count,
                            struct http_problem_fields *wrong);
 
-/* The text of a value, or NULL after saying that it is none; pointer says where it stands. */
+/*
+ * Returns the string, borrowed from value. If value is not a string, reports it at pointer and
+ * returns NULL.
+ */
 const char *member_text(const struct json *value, const char *pointer, struct http_problem_fields *wrong);
 
-/* The text of object's member; NULL if it is missing (wrong only if required) or none. */
+/*
+ * Returns the string member of object, or NULL. Reports a missing member only if it is required,
+ * and a member that is not a string always.
+ */
 const char *member_text_of(const struct json *object, const char *name, bool required,
                            struct http_problem_fields *wrong);
 
-/* Whether text has min to max characters, none of them a control character; says what is wrong if not. */
+/* True if text has min to max characters and no control character; otherwise reports it. */
 bool member_is_line(const char *text, size_t min, size_t max, const char *pointer, struct http_problem_fields *wrong);
 
 #endif

@@ -7,8 +7,8 @@
 #define KEY_SIZE (RATE_LIMIT_SUBJECT_MAX + 64)
 
 /*
- * KEYS[1] the counter, ARGV[1] the most, ARGV[2] the window in ms. Gives {how many were counted with this one, ms until
- * the window ends}; 0 = this one was not.
+ * KEYS[1]: the counter. ARGV[1]: the maximum. ARGV[2]: the window in ms. Returns {count including
+ * this event, ms until the window ends}; count 0 means not counted.
  */
 static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
 				  "local left = redis.call('PTTL', KEYS[1])\n"
@@ -19,34 +19,36 @@ static const char take_script[] = "local count = tonumber(redis.call('GET', KEYS
 				  "end\n"
 				  "return {redis.call('INCR', KEYS[1]), left}\n";
 
-static const char give_back_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-				       "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
-				       "return 0\n";
+static const char refund_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
+				    "if count > 0 then redis.call('DECR', KEYS[1]) end\n"
+				    "return 0\n";
 
 /*
- * KEYS[1] the counter, KEYS[2] what is under way, by the time in ms at which its place is free again; ARGV[1] the most,
- * ARGV[2] the id, ARGV[3] how many ms it may hold its place. Gives {1, 0}; {0, ms until the window ends}, or {-1, 0}
- * when it is those under way that leave no room.
+ * KEYS[1]: the counter. KEYS[2]: the reservations, scored by their expiry in ms. ARGV[1]: the
+ * maximum. ARGV[2]: the id. ARGV[3]: the lifetime of a reservation in ms. Returns {1, 0} if
+ * reserved, {0, ms until the window ends} if the counter is full, {-1, 0} if reservations fill the
+ * rest.
  */
-static const char hold_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
-				  "local left = redis.call('PTTL', KEYS[1])\n"
-				  "if left <= 0 then count = 0 end\n"
-				  "if count >= tonumber(ARGV[1]) then return {0, left} end\n"
-				  "local time = redis.call('TIME')\n"
-				  "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
-				  "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)\n"
-				  "local held = redis.call('ZCARD', KEYS[2])\n"
-				  "if count + held >= tonumber(ARGV[1]) then return {-1, 0} end\n"
-				  "redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])\n"
-				  "redis.call('PEXPIRE', KEYS[2], ARGV[3])\n"
-				  "return {1, 0}\n";
+static const char reserve_script[] = "local count = tonumber(redis.call('GET', KEYS[1]) or '0')\n"
+				     "local left = redis.call('PTTL', KEYS[1])\n"
+				     "if left <= 0 then count = 0 end\n"
+				     "if count >= tonumber(ARGV[1]) then return {0, left} end\n"
+				     "local time = redis.call('TIME')\n"
+				     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+				     "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)\n"
+				     "local held = redis.call('ZCARD', KEYS[2])\n"
+				     "if count + held >= tonumber(ARGV[1]) then return {-1, 0} end\n"
+				     "redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])\n"
+				     "redis.call('PEXPIRE', KEYS[2], ARGV[3])\n"
+				     "return {1, 0}\n";
 
-/* KEYS as above; ARGV[1] the id, ARGV[2] the window in ms if it counts, 0 if it does not. */
-static const char settle_script[] = "redis.call('ZREM', KEYS[2], ARGV[1])\n"
-				    "if tonumber(ARGV[2]) == 0 then return 0 end\n"
-				    "if redis.call('PTTL', KEYS[1]) > 0 then return redis.call('INCR', KEYS[1]) end\n"
-				    "redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
-				    "return 1\n";
+/* KEYS: as above. ARGV[1]: the id. ARGV[2]: the window in ms if the event counts, otherwise 0. */
+static const char end_reservation_script[] =
+	"redis.call('ZREM', KEYS[2], ARGV[1])\n"
+	"if tonumber(ARGV[2]) == 0 then return 0 end\n"
+	"if redis.call('PTTL', KEYS[1]) > 0 then return redis.call('INCR', KEYS[1]) end\n"
+	"redis.call('SET', KEYS[1], 1, 'PX', ARGV[2])\n"
+	"return 1\n";
 
 static void make_key(const struct rate_limit_rule *rule, const char *subject, char key[static KEY_SIZE])
 {
@@ -98,62 +100,63 @@ void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule
 	char key[KEY_SIZE];
 	make_key(rule, subject, key);
 	const struct redis_arg args[] = { REDIS_TEXT(key) };
-	enum err err = redis_pool_script(redis, give_back_script, 1, args, 1, NULL);
-	(void)err; /* the counter ends with its window at the latest */
+	enum err err = redis_pool_script(redis, refund_script, 1, args, 1, NULL);
+	(void)err; /* the counter expires with its window anyway */
 }
 
-/* What both scripts of those under way begin with. */
-struct held_keys {
+/* The keys of both reservation scripts. */
+struct reservation_keys {
 	char counter[KEY_SIZE];
 	char held[KEY_SIZE + sizeof(":held")];
 };
 
-static void make_held_keys(const struct rate_limit_rule *rule, const char *subject, struct held_keys *keys)
+static void make_reservation_keys(const struct rate_limit_rule *rule, const char *subject,
+                                  struct reservation_keys *keys)
 {
 	make_key(rule, subject, keys->counter);
 	snprintf(keys->held, sizeof(keys->held), "%s:held", keys->counter);
 }
 
-enum err rate_limit_hold(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                         const char *id, int64_t hold_s, int64_t *reset_s)
+enum err rate_limit_reserve(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                            const char *id, int64_t hold_s, int64_t *reset_s)
 {
 	if (rule->max == 0)
 		return OK;
-	struct held_keys keys;
+	struct reservation_keys keys;
 	char max[24];
 	char hold_ms[24];
-	make_held_keys(rule, subject, &keys);
+	make_reservation_keys(rule, subject, &keys);
 	snprintf(max, sizeof(max), "%" PRId64, rule->max);
 	snprintf(hold_ms, sizeof(hold_ms), "%" PRId64, hold_s * 1000);
 
 	const struct redis_arg args[] = { REDIS_TEXT(keys.counter), REDIS_TEXT(keys.held), REDIS_TEXT(max),
 		                          REDIS_TEXT(id), REDIS_TEXT(hold_ms) };
 	struct redis_reply *reply = NULL;
-	if (redis_pool_script(redis, hold_script, 2, args, 5, &reply) != OK)
+	if (redis_pool_script(redis, reserve_script, 2, args, 5, &reply) != OK)
 		return OK;
 	enum err err = OK;
 	if (redis_reply_count(reply) == 2) {
-		int64_t verdict = redis_reply_int(redis_reply_at(reply, 0));
-		if (verdict == 0)
+		int64_t result = redis_reply_int(redis_reply_at(reply, 0));
+		if (result == 0)
 			*reset_s = (redis_reply_int(redis_reply_at(reply, 1)) + 999) / 1000;
-		if (verdict <= 0)
-			err = verdict == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
+		if (result <= 0)
+			err = result == 0 ? ERR_LIMIT : ERR_UNAVAILABLE;
 	}
 	redis_reply_free(reply);
 	return err;
 }
 
-void rate_limit_settle(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                       const char *id, bool counts)
+void rate_limit_end_reservation(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                                const char *id, bool counts)
 {
 	if (rule->max == 0)
 		return;
-	struct held_keys keys;
+	struct reservation_keys keys;
 	char window_ms[24];
-	make_held_keys(rule, subject, &keys);
+	make_reservation_keys(rule, subject, &keys);
 	snprintf(window_ms, sizeof(window_ms), "%" PRId64, counts ? rule->window_s * 1000 : 0);
 	const struct redis_arg args[] = { REDIS_TEXT(keys.counter), REDIS_TEXT(keys.held), REDIS_TEXT(id),
 		                          REDIS_TEXT(window_ms) };
-	enum err err = redis_pool_script(redis, settle_script, 2, args, 4, NULL);
-	(void)err; /* what was not settled frees its place by itself */
+	enum err err = redis_pool_script(redis, end_reservation_script, 2, args, 4, NULL);
+	(void)err; /* a reservation that is never ended expires by itself */
 }

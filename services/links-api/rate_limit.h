@@ -1,7 +1,8 @@
 /*
- * Safe from any thread. At most so many of something per subject and window, counted in Redis under
- * limit:{rule}:{subject} by one atomic script, in windows that begin with the first one counted; what is under way
- * stands in limit:{rule}:{subject}:held. Without Redis nothing is limited: a lost cache must not lock anybody out.
+ * Limits how often something may happen per subject and time window. One atomic script counts in
+ * Redis under limit:{rule}:{subject}. A window begins with its first counted event. Reservations
+ * are kept in limit:{rule}:{subject}:held. Without Redis nothing is limited: losing a cache must
+ * not lock anyone out. Safe from any thread.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H
 #define WAYMARK_SERVICES_LINKS_API_RATE_LIMIT_H
@@ -15,46 +16,50 @@
 #define RATE_LIMIT_SUBJECT_MAX 128
 
 struct rate_limit_rule {
-	const char *name;   /* "login": in keys and in the RateLimit headers */
-	const char *detail; /* a sentence for those who are limited */
+	const char *name;   /* "login": used in keys and in the RateLimit headers */
+	const char *detail; /* shown in the 429 response */
 	int64_t max;        /* 0 = no limit */
 	int64_t window_s;
 };
 
-/* What is left of a limit; reset_s: the time until there is more. */
+/* What remains of a limit. reset_s: seconds until the window ends. */
 struct rate_limit_state {
 	int64_t left;
 	int64_t reset_s;
 };
 
 /*
- * Counts one. ERR_LIMIT: there were max already, this one was not counted; reset_s is the time until the window ends.
- * OK: also when Redis is away. subject: at most RATE_LIMIT_SUBJECT_MAX bytes.
+ * Counts one event. OK: counted, or Redis is down. ERR_LIMIT: max was already reached; nothing was
+ * counted, and reset_s is the time until the window ends. subject: at most RATE_LIMIT_SUBJECT_MAX
+ * bytes.
  */
 enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
                          int64_t *reset_s) MUST_CHECK;
 
-/* As rate_limit_take; tells also what is left after this one, all of it when Redis is away. */
+/*
+ * Like rate_limit_take. Also reports what remains after this event; without Redis, the whole limit.
+ */
 enum err rate_limit_take_told(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
                               struct rate_limit_state *state) MUST_CHECK;
 
-/* Takes one back that turned out not to count. Best effort. */
+/* Uncounts an event that does not count after all. Best effort. */
 void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject);
 
 /*
- * For what only its outcome says of whether it counts: one that is under way holds a place until it is settled, at most
- * for hold_s. However many come at once, no more than max of them can count.
+ * For events that count only depending on their outcome, such as a wrong password. A running event
+ * reserves a place until rate_limit_end_reservation, or for at most hold_s. However many run at
+ * once, no more than max can count.
  *
- * ERR_LIMIT: max were counted already; reset_s is the time until the window ends. ERR_UNAVAILABLE: with those under way
- * they might be max, so that a moment later there may be room. OK: also when Redis is away. id: at most
- * RATE_LIMIT_ID_MAX bytes that no other has.
+ * OK: reserved, or Redis is down. ERR_LIMIT: max events have been counted; reset_s is the time
+ * until the window ends. ERR_UNAVAILABLE: counted and running events together reach max; a place
+ * may become free in a moment. id: unique, at most RATE_LIMIT_ID_MAX bytes.
  */
 #define RATE_LIMIT_ID_MAX 32
-enum err rate_limit_hold(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                         const char *id, int64_t hold_s, int64_t *reset_s) MUST_CHECK;
+enum err rate_limit_reserve(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                            const char *id, int64_t hold_s, int64_t *reset_s) MUST_CHECK;
 
-/* Ends what rate_limit_hold began, and counts it or not. Best effort. */
-void rate_limit_settle(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
-                       const char *id, bool counts);
+/* Ends the reservation and, if counts, counts the event. Best effort. */
+void rate_limit_end_reservation(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+                                const char *id, bool counts);
 
 #endif

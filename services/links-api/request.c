@@ -2,14 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/links/link_store.h"
 #include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/answer.h"
 
 static void release(void *state)
 {
@@ -56,71 +53,6 @@ enum err request_audit(const struct request *r, struct pg_conn *conn, const char
 		.details = details,
 	};
 	return audit_store_add(conn, &entry);
-}
-
-/* "application/json", perhaps with parameters: the only one that JSON knows, charset, cannot change how it is read. */
-static bool is_json(const char *content_type)
-{
-	static const char json[] = "application/json";
-	if (!content_type || strncasecmp(content_type, json, strlen(json)) != 0)
-		return false;
-	content_type += strlen(json);
-	content_type += strspn(content_type, " \t");
-	return *content_type == '\0' || *content_type == ';';
-}
-
-/* A request without a body says so with "Content-Length: 0". */
-static bool has_length(const struct request *r)
-{
-	return http_exchange_header(r->exchange, "Content-Length") ||
-	       http_exchange_header(r->exchange, "Transfer-Encoding");
-}
-
-static bool is_encoded(const struct request *r)
-{
-	const char *encoding = http_exchange_header(r->exchange, "Content-Encoding");
-	return encoding && *encoding && strcasecmp(encoding, "identity") != 0;
-}
-
-/* Whether there is a body in a form that we read; if not, the request has been answered. */
-static bool check_form(struct request *r)
-{
-	if (!has_length(r)) {
-		answer_problem(r, 411, NULL, "A body is needed, and its Content-Length.");
-		return false;
-	}
-	if (is_encoded(r)) {
-		http_exchange_add_fixed_header(r->exchange, "Accept-Encoding", "identity");
-		answer_problem(r, 415, NULL, "The body must come as it is, without Content-Encoding.");
-		return false;
-	}
-	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
-		return true;
-	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
-	answer_problem(r, 415, NULL, "The body must be JSON, with Content-Type: application/json.");
-	return false;
-}
-
-struct json *request_read_body(struct request *r)
-{
-	if (!check_form(r))
-		return NULL;
-	size_t len;
-	const char *text = http_exchange_body(r->exchange, &len);
-	char reason[JSON_REASON_SIZE];
-	struct json *body = NULL;
-	if (json_parse(text, len, &body, reason) != OK) {
-		char detail[JSON_REASON_SIZE + 32];
-		snprintf(detail, sizeof(detail), "The body is no valid JSON: %s.", reason);
-		answer_problem(r, 400, "json", detail);
-		return NULL;
-	}
-	if (json_type(body) != JSON_OBJECT) {
-		answer_problem(r, 400, "json", "The body must be a JSON object.");
-		json_free(body);
-		return NULL;
-	}
-	return body;
 }
 
 int64_t request_id_of_path(const struct request *r)

@@ -25,7 +25,7 @@
 #include "services/links-api/stats/stats_handlers.h"
 #include "services/links-api/stats/visit_handlers.h"
 
-/* Longer than every path that the table knows. */
+/* Longer than every path in the table. */
 #define PATH_SIZE 256
 #define BODY_BYTES_MAX ((size_t)16 * 1024)
 #define PARAMETER_SIZE 64
@@ -33,8 +33,9 @@
 #define TOO_LARGE 413
 
 /*
- * One row, one endpoint; rows of one path stand together. The last column: the handler reads the query. Pages that people
- * open do not mind what somebody hung on their address.
+ * One row per endpoint; rows with the same path are adjacent. The last column: the handler reads
+ * the query string. Document pages ignore unknown parameters, because links from elsewhere add
+ * their own.
  */
 /* clang-format off */
 static const struct http_route table[] = {
@@ -83,8 +84,11 @@ const struct http_route *routes_table(size_t *count)
 	return table;
 }
 
-/* The rows of a path that the table names without a {name}: no other row may mean it, whatever the method. */
-static const struct http_route *rows_of(const char *path, size_t *count)
+/*
+ * The rows whose pattern equals the path literally. If there are any, no {name} pattern may match
+ * it, whatever the method.
+ */
+static const struct http_route *literal_rows(const char *path, size_t *count)
 {
 	*count = 0;
 	for (size_t i = 0; i < TABLE_COUNT; i++) {
@@ -109,11 +113,14 @@ enum err routes_find(enum http_method method, const char *path, struct http_matc
 		path = renamed;
 	}
 	size_t count;
-	const struct http_route *rows = rows_of(path, &count);
+	const struct http_route *rows = literal_rows(path, &count);
 	return http_router_find(rows, count, method, path, match);
 }
 
-/* Of answers and refusals alike. A handler may replace Cache-Control; nothing of an account should. */
+/*
+ * Applies to responses and error responses alike. A handler may replace Cache-Control, but never
+ * for account data.
+ */
 static void add_headers(const struct api *api, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
@@ -123,14 +130,14 @@ static void add_headers(const struct api *api, struct http_exchange *x)
 	cors_add_headers(&api->cors, x);
 }
 
-/* What a path knows, for those who ask with OPTIONS; web pages do before they send a token or JSON. */
-static enum http_progress answer_options(struct request *r, const char *methods)
+/* Browsers send OPTIONS before a request with a token or JSON (CORS preflight). */
+static enum http_progress send_options(struct request *r, const char *methods)
 {
 	cors_add_preflight_headers(&r->api->cors, r->exchange, methods);
 	return answer_nothing(r);
 }
 
-static enum http_progress answer_no_route(struct request *r, enum err err)
+static enum http_progress send_no_route(struct request *r, enum err err)
 {
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
@@ -139,24 +146,27 @@ static enum http_progress answer_no_route(struct request *r, enum err err)
 	if (http_exchange_add_header(r->exchange, "Allow", methods) != OK)
 		return answer_failure(r, ERR_INTERNAL);
 	if (http_exchange_method(r->exchange) == HTTP_OPTIONS)
-		return answer_options(r, methods);
-	return answer_problem(r, 405, NULL, "This path does not know the method; Allow lists those that it knows.");
+		return send_options(r, methods);
+	return answer_problem(r, 405, NULL, "Method not allowed here. The Allow header lists the allowed methods.");
 }
 
-/* An answer that nobody would take is refused before anything is done for it. */
-static bool changes(const struct http_route *route)
+/*
+ * Checks Accept before a change: a response that the client cannot read must not follow a committed
+ * change.
+ */
+static bool modifies(const struct http_route *route)
 {
 	return route->method == HTTP_POST || route->method == HTTP_PATCH;
 }
 
-/* A parameter that was passed over could be one that the caller relies on. */
+/* Rejects unknown parameters: an ignored filter could be one that the caller relies on. */
 static bool has_query(const struct request *r)
 {
 	const char *query = http_exchange_query(r->exchange);
 	return query[strspn(query, "&")] != '\0';
 }
 
-static enum http_progress refuse_query(struct request *r)
+static enum http_progress reject_query(struct request *r)
 {
 	const char *query = http_exchange_query(r->exchange);
 	struct http_problem_fields wrong = { 0 };
@@ -169,56 +179,56 @@ static enum http_progress refuse_query(struct request *r)
 		if (err != OK)
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, pointer);
-		http_problem_add_field(&wrong, pointer, "is no query parameter here");
+		http_problem_add_field(&wrong, pointer, "unknown query parameter");
 	}
 }
 
-static enum http_progress run(struct request *r)
+static enum http_progress dispatch(struct request *r)
 {
 	if (!r->match.route->queries && has_query(r))
-		return refuse_query(r);
-	if (changes(r->match.route) && !answer_may_be_json(r))
+		return reject_query(r);
+	if (modifies(r->match.route) && !answer_may_be_json(r))
 		return HTTP_ANSWERED;
 	return r->match.route->handler(r, r->exchange);
 }
 
-static enum http_progress begin(struct request *r)
+static enum http_progress start(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
 	add_headers(r->api, x);
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
-		return answer_no_route(r, err);
+		return send_no_route(r, err);
 	if (r->match.route->right == ROUTES_RIGHT_NONE)
-		return r->match.route->blocks ? HTTP_BLOCKS : run(r);
+		return r->match.route->blocks ? HTTP_BLOCKS : dispatch(r);
 	enum request_login login = authentication_read(r);
-	return login == REQUEST_LOGIN_GOOD ? HTTP_BLOCKS : authentication_refuse(r, login);
+	return login == REQUEST_LOGIN_GOOD ? HTTP_BLOCKS : authentication_send_error(r, login);
 }
 
-/* On a worker: what needs a right asks the database who it is before anything else. */
-static enum http_progress go_on(struct request *r)
+/* Runs on a worker thread: confirms the credentials in the database, then calls the handler. */
+static enum http_progress resume_on_worker(struct request *r)
 {
-	unsigned right = r->match.route->right;
-	if (right != ROUTES_RIGHT_NONE) {
+	unsigned permission = r->match.route->right;
+	if (permission != ROUTES_RIGHT_NONE) {
 		enum request_login login = REQUEST_LOGIN_BAD;
-		enum err err = authentication_prove(r, &login);
+		enum err err = authentication_verify(r, &login);
 		if (err != OK)
 			return answer_failure(r, err);
 		if (login != REQUEST_LOGIN_GOOD)
-			return authentication_refuse(r, login);
-		if (!authentication_permits(r, right))
+			return authentication_send_error(r, login);
+		if (!authentication_authorize(r, permission))
 			return HTTP_ANSWERED;
 	}
-	return run(r);
+	return dispatch(r);
 }
 
 enum http_progress routes_handle(void *ctx, struct http_exchange *x)
 {
 	struct request *r = http_exchange_state(x);
-	return r ? go_on(r) : begin(request_new(ctx, x));
+	return r ? resume_on_worker(r) : start(request_new(ctx, x));
 }
 
-/* r: of a request whose body has not been read. */
+/* r: a request whose body has not been read yet. */
 static bool takes_large_bodies(struct request *r)
 {
 	struct http_exchange *x = r->exchange;
@@ -234,22 +244,22 @@ size_t routes_body_limit(void *ctx, struct http_exchange *x)
 	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
-/* A body that is too large perhaps only because nobody knows whose it is. */
-static bool refuse_stranger(const struct api *api, struct http_exchange *x)
+/* A large body is allowed only with credentials, so without them the problem is 401 and not 413. */
+static bool reject_anonymous_large_body(const struct api *api, struct http_exchange *x)
 {
 	struct request r = { .api = api, .exchange = x };
 	if (!takes_large_bodies(&r))
 		return false;
 	enum request_login login = authentication_read(&r);
 	if (login != REQUEST_LOGIN_GOOD)
-		authentication_refuse(&r, login);
+		authentication_send_error(&r, login);
 	return login != REQUEST_LOGIN_GOOD;
 }
 
-void routes_refuse(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
+void routes_send_error(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
 	add_headers(ctx, x);
-	if (status != TOO_LARGE || !refuse_stranger(ctx, x))
+	if (status != TOO_LARGE || !reject_anonymous_large_body(ctx, x))
 		http_problem_refusal(ctx, x, status, detail);
 }
 
@@ -259,7 +269,7 @@ void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64
 	const struct request *r = http_exchange_state(x);
 	char trace_id[TRACE_CONTEXT_ID_SIZE];
 	trace_context_id(http_exchange_traceparent(x), trace_id);
-	route_metrics_count(api->routes, r ? r->match.route : NULL, status, duration_us);
+	route_metrics_count(api->route_metrics, r ? r->match.route : NULL, status, duration_us);
 	log_info(api->log, "request", LOG_TEXT("request_id", http_exchange_request_id(x)),
 	         LOG_TEXT("method", http_exchange_method_name(x)),
 	         LOG_TEXT("route", r && r->match.route ? r->match.route->pattern : ""), LOG_INT("status", status),

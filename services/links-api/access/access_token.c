@@ -10,7 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/number.h"
 
-static bool secret_is_good(const char *secret)
+static bool secret_is_valid(const char *secret)
 {
 	return secret && strlen(secret) >= ACCESS_TOKEN_SECRET_BYTES_MIN;
 }
@@ -24,14 +24,15 @@ static bool add_claims(jwt_t *jwt, int64_t user_id, int64_t generation, int64_t 
 	entropy_uuid_format(uuid, id);
 	snprintf(subject, sizeof(subject), "%" PRId64, user_id);
 	return jwt_add_grant(jwt, "sub", subject) == 0 && jwt_add_grant_int(jwt, "iat", now_s) == 0 &&
-	       jwt_add_grant_int(jwt, "exp", now_s + ACCESS_TOKEN_LIFE_S) == 0 && jwt_add_grant(jwt, "jti", id) == 0 &&
+	       jwt_add_grant_int(jwt, "exp", now_s + ACCESS_TOKEN_LIFETIME_S) == 0 &&
+	       jwt_add_grant(jwt, "jti", id) == 0 &&
 	       (generation == 0 || jwt_add_grant_int(jwt, "gen", generation) == 0);
 }
 
 enum err access_token_issue(const char *secret, int64_t user_id, int64_t generation, int64_t now_us,
                             char out[static ACCESS_TOKEN_SIZE])
 {
-	if (!secret_is_good(secret))
+	if (!secret_is_valid(secret))
 		return ERR_INTERNAL;
 	jwt_t *jwt = NULL;
 	char *text = NULL;
@@ -55,7 +56,10 @@ static int base64url_value(char c)
 	return at ? (int)(at - alphabet) : -1;
 }
 
-/* Not empty, no padding, and no bits left over that could be changed without changing the bytes. */
+/*
+ * True if text is not empty, has no padding and leaves no unused bits: each byte string has one
+ * spelling.
+ */
 static bool is_canonical_base64url(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -67,7 +71,7 @@ static bool is_canonical_base64url(const char *text, size_t len)
 	return len % 4 == 0 || (len % 4 == 2 ? (last & 15) == 0 : (last & 3) == 0);
 }
 
-static bool has_form(const char *token)
+static bool is_well_formed(const char *token)
 {
 	if (strnlen(token, ACCESS_TOKEN_BYTES_MAX + 1) > ACCESS_TOKEN_BYTES_MAX)
 		return false;
@@ -80,20 +84,23 @@ static bool has_form(const char *token)
 	return true;
 }
 
-/* libjwt compares names of algorithms without regard to case, and passes over headers that it does not know. */
-static bool has_our_header(jwt_t *jwt)
+/* libjwt compares algorithm names case-insensitively and ignores headers that it does not know. */
+static bool header_is_supported(jwt_t *jwt)
 {
 	char *critical = jwt_get_headers_json(jwt, "crit");
 	char *unencoded = jwt_get_headers_json(jwt, "b64");
 	const char *algorithm = jwt_get_header(jwt, "alg");
-	bool good = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm && strcmp(algorithm, "HS256") == 0 && !critical &&
-	            !unencoded;
+	bool is_valid = jwt_get_alg(jwt) == JWT_ALG_HS256 && algorithm && strcmp(algorithm, "HS256") == 0 &&
+	                !critical && !unencoded;
 	free(critical);
 	free(unencoded);
-	return good;
+	return is_valid;
 }
 
-/* By its JSON text: jwt_get_grant_int gives 0 for what is no integer. ERR_NOT_FOUND: there is no such claim. */
+/*
+ * Parses the claim's JSON text, because jwt_get_grant_int returns 0 for a value that is not an
+ * integer. ERR_NOT_FOUND: the claim is missing.
+ */
 static enum err get_int(jwt_t *jwt, const char *name, int64_t *out)
 {
 	char *json = jwt_get_grants_json(jwt, name);
@@ -102,7 +109,7 @@ static enum err get_int(jwt_t *jwt, const char *name, int64_t *out)
 	return err;
 }
 
-/* We issue no nbf, but whoever writes one means it. */
+/* We issue no nbf, but respect one that is there. */
 static bool has_begun(jwt_t *jwt, int64_t now_s)
 {
 	int64_t begin_s;
@@ -110,7 +117,7 @@ static bool has_begun(jwt_t *jwt, int64_t now_s)
 	return err == ERR_NOT_FOUND || (err == OK && begin_s <= now_s);
 }
 
-/* A token without one is of the first. */
+/* A token without gen belongs to generation 0. */
 static bool get_generation(jwt_t *jwt, int64_t *generation)
 {
 	enum err err = get_int(jwt, "gen", generation);
@@ -140,25 +147,25 @@ static bool is_current(const struct access_token_claims *claims, int64_t now_s)
 {
 	return claims->issued_at_s > 0 && claims->issued_at_s <= now_s + ACCESS_TOKEN_SKEW_S &&
 	       claims->expires_at_s > now_s && claims->expires_at_s > claims->issued_at_s &&
-	       claims->expires_at_s - claims->issued_at_s <= ACCESS_TOKEN_LIFE_S;
+	       claims->expires_at_s - claims->issued_at_s <= ACCESS_TOKEN_LIFETIME_S;
 }
 
 enum err access_token_verify(const char *secret, const char *token, int64_t now_us, struct access_token_claims *out)
 {
-	/* libjwt takes a NULL key for "do not verify", and copies tokens of any length. */
-	if (!secret_is_good(secret))
+	/* libjwt treats a NULL key as "do not verify", and copies tokens of any length. */
+	if (!secret_is_valid(secret))
 		return ERR_INTERNAL;
-	if (!has_form(token))
+	if (!is_well_formed(token))
 		return ERR_INVALID;
 	jwt_t *jwt = NULL;
 	if (jwt_decode(&jwt, token, (const unsigned char *)secret, (int)strlen(secret)) != 0)
 		return ERR_INVALID;
 	struct access_token_claims claims = { 0 };
 	int64_t now_s = now_us / CLOCK_US_PER_S;
-	bool good =
-		has_our_header(jwt) && get_claims(jwt, &claims) && is_current(&claims, now_s) && has_begun(jwt, now_s);
+	bool is_valid = header_is_supported(jwt) && get_claims(jwt, &claims) && is_current(&claims, now_s) &&
+	                has_begun(jwt, now_s);
 	jwt_free(jwt);
-	if (!good)
+	if (!is_valid)
 		return ERR_INVALID;
 	*out = claims;
 	return OK;

@@ -1,6 +1,7 @@
 /*
- * Safe from any thread. The secrets of API keys: "wm_" and 256 random bits as base64url. Shown once; only their SHA-256
- * is stored, which is enough, because nobody can try 2^256 of them.
+ * Secrets of API keys: "wm_" and 256 random bits as base64url. A secret is shown once; only its
+ * SHA-256 is stored. A plain hash is enough, because 2^256 values cannot be guessed. Safe from any
+ * thread.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_API_KEY_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_API_KEY_H
@@ -18,16 +19,16 @@
 
 struct api_key_secret {
 	char text[API_KEY_SECRET_SIZE];
-	char hint[API_KEY_HINT_SIZE]; /* how text begins */
+	char hint[API_KEY_HINT_SIZE]; /* the first characters of text */
 	uint8_t hash[DIGEST_SIZE];
 };
 
-void api_key_make(struct api_key_secret *out);
+void api_key_generate(struct api_key_secret *out);
 
-/* Whether text begins as the secrets of keys do, and not as access tokens. */
-bool api_key_is_meant(const char *text);
+/* True if text starts like an API key and not like an access token. */
+bool api_key_has_prefix(const char *text);
 
-/* False: text is none, whoever made it; then nothing was hashed. */
+/* False if text is not a well-formed key; nothing is hashed. */
 bool api_key_hash(const char *text, uint8_t out[static DIGEST_SIZE]);
 
 #endif

@@ -6,7 +6,7 @@
 #include "services/links-api/access/scope.h"
 
 #define COLUMNS "id, user_id, array_to_string(scopes, ','), name, hint, expires_at, last_used_at, created_at"
-#define USE_STEP_US (60 * CLOCK_US_PER_S)
+#define USE_RESOLUTION_US (60 * CLOCK_US_PER_S)
 
 static void read_row(const struct pg_result *rows, size_t row, struct api_key *out)
 {
@@ -32,7 +32,10 @@ static enum err query_one(struct pg_conn *conn, const char *sql, const struct pg
 	return err;
 }
 
-/* Only who finds the old time writes: a key in heavy use costs one write a minute. */
+/*
+ * The condition on the old time lets one of several concurrent requests write: a busy key costs one
+ * write a minute.
+ */
 static enum err mark_used(struct pg_conn *conn, const struct api_key *key, int64_t now_us)
 {
 	struct pg_params params = { 0 };
@@ -54,7 +57,7 @@ enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGES
 	enum err err = query_one(conn, "SELECT " COLUMNS " FROM api_keys WHERE secret_hash = $1", &params, &key);
 	if (err == OK && key.expires_at_us && key.expires_at_us <= now_us)
 		err = ERR_NOT_FOUND;
-	if (err == OK && now_us - key.last_used_at_us >= USE_STEP_US)
+	if (err == OK && now_us - key.last_used_at_us >= USE_RESOLUTION_US)
 		err = mark_used(conn, &key, now_us);
 	if (err == OK)
 		*out = key;

@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. API keys in PostgreSQL: the table api_keys. A key that is deleted is worth
- * nothing from the next request on: each request reads its row. Errors of pg_conn_query pass through.
+ * API keys in PostgreSQL: the table api_keys. Every request reads its key's row, so a deleted key
+ * stops working at once. One thread at a time per connection. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_API_KEY_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_API_KEY_STORE_H
@@ -27,23 +27,23 @@ struct api_key {
 };
 
 /*
- * Whose key has this hash. ERR_NOT_FOUND: nobody's, or it has expired at now_us. The first use in a minute is written
- * down.
+ * Finds the key with this hash and records its use, at most once a minute. ERR_NOT_FOUND: no such
+ * key, or it has expired at now_us.
  */
 enum err api_key_store_use(struct pg_conn *conn, const uint8_t hash[static DIGEST_SIZE], int64_t now_us,
                            struct api_key *out) MUST_CHECK;
 
 /*
- * Inside a transaction that has locked the account (user_store_lock). name, scopes and expires_at_us of wanted count.
- * ERR_INVALID: the account has API_KEY_STORE_KEYS_MAX.
+ * Call inside a transaction that holds user_store_lock on the account. Reads user_id, name, scopes
+ * and expires_at_us of wanted. ERR_INVALID: the account already has API_KEY_STORE_KEYS_MAX keys.
  */
 enum err api_key_store_create(struct pg_conn *conn, const struct api_key *wanted, const struct api_key_secret *secret,
                               struct api_key *out) MUST_CHECK;
 
-/* The newest first; keys has room for API_KEY_STORE_KEYS_MAX. */
+/* Newest first. keys has room for API_KEY_STORE_KEYS_MAX. */
 enum err api_key_store_list(struct pg_conn *conn, int64_t user_id, struct api_key *keys, size_t *count) MUST_CHECK;
 
-/* ERR_NOT_FOUND: the user has no such key. */
+/* ERR_NOT_FOUND: the user has no key with this id. */
 enum err api_key_store_delete(struct pg_conn *conn, int64_t user_id, int64_t id) MUST_CHECK;
 
 enum err api_key_store_delete_all(struct pg_conn *conn, int64_t user_id) MUST_CHECK;

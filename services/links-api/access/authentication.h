@@ -1,7 +1,8 @@
 /*
- * One thread at a time, as its request. Who asks, and whether he may: an access token or an API key, and what the
- * database says about its account at this moment. Nothing of that is kept between requests: a block, a new password or
- * a revoked key counts from the next request on.
+ * Authenticates and authorizes a request. The credentials are an access token or an API key; the
+ * database then says what their account may do now. Nothing is cached between requests, so a block,
+ * a new password or a deleted key takes effect with the next request. Not thread-safe: one thread
+ * at a time per request.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_AUTHENTICATION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_AUTHENTICATION_H
@@ -9,22 +10,25 @@
 #include "services/links-api/request.h"
 
 /*
- * "Authorization: Bearer <access token or API key>", or "X-Api-Key: <API key>" when there is no Bearer. GOOD: it could
- * be right as far as can be seen without the database; r->proof is filled. Does not block. Two headers of one name are
- * BAD: a proxy might have believed the other.
+ * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>". Does not
+ * block. GOOD: the credentials look valid without asking the database, and r->credentials is
+ * filled. Repeated headers are BAD: a proxy may have trusted the other one.
  */
 enum request_login authentication_read(struct request *r);
 
-/* After a GOOD one: asks the database, and fills user_id, key_id, role and scopes when it is still GOOD. */
-enum err authentication_prove(struct request *r, enum request_login *login) MUST_CHECK;
+/*
+ * Call after GOOD. Asks the database. If the result is still GOOD, fills user_id, key_id, role and
+ * scopes.
+ */
+enum err authentication_verify(struct request *r, enum request_login *login) MUST_CHECK;
 
 /*
- * Whether the caller has the right (enum routes_right). If not, the request has been answered: 403 "scope" when the API
- * key lacks it, 403 "forbidden" when only an admin has it.
+ * True if the caller has the permission (enum routes_right). If false, the response is complete:
+ * 403 "scope" if the API key lacks it, 403 "forbidden" if only administrators have it.
  */
-bool authentication_permits(struct request *r, unsigned right);
+bool authentication_authorize(struct request *r, unsigned permission);
 
-/* Answers one that is not GOOD: 401, or 403 "blocked". */
-enum http_progress authentication_refuse(struct request *r, enum request_login login);
+/* Sends the error response for a login that is not GOOD: 401, or 403 "blocked". */
+enum http_progress authentication_send_error(struct request *r, enum request_login login);
 
 #endif

@@ -1,18 +1,40 @@
 #include "services/links-api/access/key_handlers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
 #include "lib/net/pg_transaction.h"
 #include "services/links-api/access/api_key_store.h"
-#include "services/links-api/access/key_json.h"
 #include "services/links-api/access/key_request.h"
 #include "services/links-api/access/scope.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/request_body.h"
 
-/* --- create --- */
+#define ELLIPSIS "\xe2\x80\xa6"
+
+/* {id, name, scopes, hint, expires_at, last_used_at, created_at}. The caller owns the result. */
+static struct json *key_json(const struct api_key *key)
+{
+	char hint[API_KEY_HINT_SIZE + sizeof(ELLIPSIS)];
+	struct json *scopes = json_new_array();
+	for (unsigned i = 0; i < SCOPE_COUNT; i++)
+		if (key->scopes & (1U << i))
+			json_append_text(scopes, scope_names[i]);
+	snprintf(hint, sizeof(hint), "%s" ELLIPSIS, key->hint);
+
+	struct json *object = json_new_object();
+	json_set_int(object, "id", key->id);
+	json_set_text(object, "name", key->name);
+	json_set(object, "scopes", scopes);
+	json_set_text(object, "hint", hint);
+	json_set_time(object, "expires_at", key->expires_at_us);
+	json_set_time(object, "last_used_at", key->last_used_at_us);
+	json_set_time(object, "created_at", key->created_at_us);
+	return object;
+}
 
 static enum err audit_creation(const struct request *r, struct pg_conn *conn, const struct api_key *key)
 {
@@ -28,26 +50,26 @@ static enum err audit_creation(const struct request *r, struct pg_conn *conn, co
 
 struct creation {
 	const struct request *request;
-	struct api_key wanted, made;
+	struct api_key wanted, created;
 	struct api_key_secret secret;
 };
 
-/* The account is locked, so that two requests cannot both make its last key. */
+/* Locks the account, so that two concurrent requests cannot exceed the limit of keys. */
 static enum err create_on(void *ctx, struct pg_conn *conn)
 {
 	struct creation *c = ctx;
 	enum err err = user_store_lock(conn, c->request->user_id);
 	if (err == OK)
-		err = api_key_store_create(conn, &c->wanted, &c->secret, &c->made);
-	return err == OK ? audit_creation(c->request, conn, &c->made) : err;
+		err = api_key_store_create(conn, &c->wanted, &c->secret, &c->created);
+	return err == OK ? audit_creation(c->request, conn, &c->created) : err;
 }
 
-static enum http_progress answer_created(struct request *r, const struct creation *c)
+static enum http_progress send_created(struct request *r, const struct creation *c)
 {
-	struct json *answer = json_new_object();
-	json_set(answer, "key", key_json_new(&c->made));
-	json_set_text(answer, "secret", c->secret.text);
-	return answer_json(r, 201, answer);
+	struct json *response = json_new_object();
+	json_set(response, "key", key_json(&c->created));
+	json_set_text(response, "secret", c->secret.text);
+	return answer_json(r, 201, response);
 }
 
 enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
@@ -64,16 +86,15 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	if (err != OK)
 		return answer_wrong_fields(r, &wrong);
 	creation.wanted.user_id = r->user_id;
-	api_key_make(&creation.secret);
+	api_key_generate(&creation.secret);
 	err = pg_transaction_run(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
-		return answer_conflict(r, "too-many-keys", "", "there are 100 keys already: delete one first");
+		return answer_conflict(r, "too-many-keys", "",
+		                       "This account already has 100 API keys. Delete one first.");
 	if (err == ERR_NOT_FOUND)
 		return answer_login_needed(r, REQUEST_LOGIN_BAD);
-	return err == OK ? answer_created(r, &creation) : answer_failure(r, err);
+	return err == OK ? send_created(r, &creation) : answer_failure(r, err);
 }
-
-/* --- list --- */
 
 static enum err list(const struct request *r, struct api_key *keys, size_t *count)
 {
@@ -95,17 +116,15 @@ enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
 	enum err err = list(r, keys, &count);
 	struct json *array = json_new_array();
 	for (size_t i = 0; i < count; i++)
-		json_append(array, key_json_new(&keys[i]));
+		json_append(array, key_json(&keys[i]));
 	free(keys);
-	struct json *answer = json_new_object();
-	json_set(answer, "keys", array);
+	struct json *response = json_new_object();
+	json_set(response, "keys", array);
 	if (err == OK)
-		return answer_json(r, 200, answer);
-	json_free(answer);
+		return answer_json(r, 200, response);
+	json_free(response);
 	return answer_failure(r, err);
 }
-
-/* --- delete --- */
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
 {

@@ -1,13 +1,16 @@
 /*
- * HTTP handlers of API keys; ctx is the struct request. Only a login manages them. Keys of others and keys that are not
- * there answer the same 404.
+ * HTTP handlers of API keys; ctx is the struct request. Managing keys requires an access token. A
+ * missing key and another user's key get the same 404.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_HANDLERS_H
 
 #include "lib/net/http_server.h"
 
-/* POST /api/keys → 201 {key, secret}: the only time that the secret is shown; 400, 409 (API_KEY_STORE_KEYS_MAX) */
+/*
+ * POST /api/keys → 201 {key, secret}; the only response with the secret. 400, 409
+ * (API_KEY_STORE_KEYS_MAX)
+ */
 enum http_progress key_handlers_create(void *ctx, struct http_exchange *x);
 
 /* GET /api/keys → 200 {keys} */

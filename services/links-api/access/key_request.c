@@ -24,7 +24,7 @@ static void read_scope(const struct json *value, size_t index, struct api_key *o
 	if (scope_parse(name, &scope) != OK)
 		http_problem_add_field(wrong, pointer, "must be links:read, links:write or stats:read");
 	else if (out->scopes & scope)
-		http_problem_add_field(wrong, pointer, "is there twice");
+		http_problem_add_field(wrong, pointer, "duplicate");
 	else
 		out->scopes |= scope;
 }
@@ -52,7 +52,8 @@ static void read_expires_at(const struct json *object, int64_t now_us, struct ap
 	if (!text)
 		return;
 	if (timestamp_parse(text, &out->expires_at_us) != OK)
-		http_problem_add_field(wrong, "/expires_at", "must be an RFC 3339 time like 2026-11-20T08:00:00.123Z");
+		http_problem_add_field(wrong, "/expires_at",
+		                       "must be an RFC 3339 timestamp like 2026-11-20T08:00:00.123Z");
 	else if (out->expires_at_us <= now_us)
 		http_problem_add_field(wrong, "/expires_at", "must be in the future");
 }

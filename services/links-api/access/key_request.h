@@ -1,5 +1,5 @@
 /*
- * Pure. What callers send to make an API key: {name, scopes: ["links:read", …], expires_at?}, checked.
+ * Parses the request to create an API key: {name, scopes: ["links:read", …], expires_at?}. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_REQUEST_H
@@ -9,8 +9,8 @@
 #include "services/links-api/access/api_key_store.h"
 
 /*
- * Fills name, scopes and expires_at_us. ERR_INVALID: wrong lists every wrong member: unknown, missing, of the wrong
- * type, a scope that is none or there twice, a time that is not in the future.
+ * Fills name, scopes and expires_at_us. ERR_INVALID: wrong lists every invalid member: unknown,
+ * missing, of the wrong type, an unknown or repeated scope, or an expiry that is not in the future.
  */
 enum err key_request_read(const struct json *object, int64_t now_us, struct api_key *out,
                           struct http_problem_fields *wrong) MUST_CHECK;

@@ -1,26 +1,27 @@
 /*
- * Pure. What an API key may do: "links:read", "links:write", "stats:read". A login may do all of it, and more.
+ * Scopes of API keys: "links:read", "links:write", "stats:read". An access token has all of them.
+ * Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_SCOPE_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_SCOPE_H
 
 #include "lib/base/err.h"
 
-/* Bits of a set. */
+/* Bit flags; a set is their bitwise or. */
 #define SCOPE_LINKS_READ 1U
 #define SCOPE_LINKS_WRITE 2U
 #define SCOPE_STATS_READ 4U
 #define SCOPE_ALL (SCOPE_LINKS_READ | SCOPE_LINKS_WRITE | SCOPE_STATS_READ)
 #define SCOPE_COUNT 3
-#define SCOPE_LIST_SIZE 48 /* of all names, separated by commas */
+#define SCOPE_LIST_SIZE 48 /* fits all names, separated by commas */
 
-/* The names, in their order; the bit of name i is 1U << i. */
+/* Names in bit order: name i has the bit 1U << i. */
 extern const char *const scope_names[SCOPE_COUNT];
 
-/* ERR_INVALID: no such scope. */
+/* ERR_INVALID: unknown name. */
 enum err scope_parse(const char *name, unsigned *scope) MUST_CHECK;
 
-/* "links:read,stats:read", and back: names that are none are passed over. */
+/* Converts a set to "links:read,stats:read" and back; scope_split ignores unknown names. */
 void scope_join(unsigned scopes, char out[static SCOPE_LIST_SIZE]);
 unsigned scope_split(const char *list);
 

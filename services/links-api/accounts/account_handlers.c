@@ -5,136 +5,136 @@
 
 #include "lib/base/mem.h"
 #include "lib/net/pg_transaction.h"
-#include "services/links-api/accounts/account_closing.h"
+#include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/login_limit.h"
-#include "services/links-api/accounts/password_desk.h"
+#include "services/links-api/accounts/login_limiter.h"
+#include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_store.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/request_body.h"
 
-/* A request that has to prove its user's password. */
-struct errand {
+/* A request that requires the caller's password. */
+struct password_check {
 	struct request *request;
-	struct login_limit limit;
+	struct login_attempt limit;
 	struct user user;
 	char hash[PASSWORD_HASH_SIZE];
 	char password[PASSWORD_SIZE];
-	char new_password[PASSWORD_SIZE]; /* "" = the account is to end */
+	char new_password[PASSWORD_SIZE]; /* "" = delete the account */
 	char new_hash[PASSWORD_HASH_SIZE];
 };
 
-static void errand_free(struct errand *e)
+static void password_check_free(struct password_check *c)
 {
-	explicit_bzero(e, sizeof(*e));
-	free(e);
+	explicit_bzero(c, sizeof(*c));
+	free(c);
 }
 
-/* NULL: the request has been answered. new_name may be NULL. */
-static struct errand *errand_new(struct request *r, const char *name, const char *new_name)
+/* NULL: the response is complete. new_name may be NULL. */
+static struct password_check *password_check_new(struct request *r, const char *name, const char *new_name)
 {
 	struct json *body = request_read_body(r);
 	if (!body)
 		return NULL;
-	struct errand *e = mem_zero(sizeof(*e));
+	struct password_check *c = mem_zero(sizeof(*c));
 	struct http_problem_fields wrong = { 0 };
-	e->request = r;
-	enum err err = credentials_read_proof(body, name, new_name, e->password, e->new_password, &wrong);
+	c->request = r;
+	enum err err = credentials_read_password(body, name, new_name, c->password, c->new_password, &wrong);
 	json_free(body);
 	if (err == OK)
-		return e;
+		return c;
 	answer_wrong_fields(r, &wrong);
-	errand_free(e);
+	password_check_free(c);
 	return NULL;
 }
 
-/* --- in a thread for passwords --- */
+/* Runs in a password thread. */
 
 static enum err write_password_on(void *ctx, struct pg_conn *conn)
 {
-	const struct errand *e = ctx;
-	int64_t id = e->request->user_id;
-	enum err err = user_store_set_password(conn, id, e->hash, e->new_hash);
-	return err == OK ? request_audit(e->request, conn, "user.password", AUDIT_STORE_USER, id, NULL) : err;
+	const struct password_check *c = ctx;
+	int64_t id = c->request->user_id;
+	enum err err = user_store_set_password(conn, id, c->hash, c->new_hash);
+	return err == OK ? request_audit(c->request, conn, "user.password", AUDIT_STORE_USER, id, NULL) : err;
 }
 
-static enum err set_password(struct errand *e)
+static enum err set_password(struct password_check *c)
 {
-	enum err err = password_hash(e->new_password, e->new_hash);
-	return err == OK ? pg_transaction_run(e->request->api->pg, write_password_on, e) : err;
+	enum err err = password_hash(c->new_password, c->new_hash);
+	return err == OK ? pg_transaction_run(c->request->api->pg, write_password_on, c) : err;
 }
 
-static enum http_progress answer_wrong_password(struct request *r)
+static enum http_progress send_wrong_password(struct request *r)
 {
-	return answer_problem(r, 403, "wrong-password", "The password is not that of this account.");
+	return answer_problem(r, 403, "wrong-password", "Wrong password.");
 }
 
-static void job(void *arg)
+static void check_job(void *arg)
 {
-	struct errand *e = arg;
-	struct request *r = e->request;
-	bool is_right = password_matches(e->password, e->hash);
-	login_limit_end(r, &e->limit, !is_right);
-	if (is_right) {
-		enum err err = *e->new_password ? set_password(e) : account_closing_begin(r, e->hash);
+	struct password_check *c = arg;
+	struct request *r = c->request;
+	bool is_correct = password_matches(c->password, c->hash);
+	login_limiter_end(r, &c->limit, !is_correct);
+	if (is_correct) {
+		enum err err = *c->new_password ? set_password(c) : account_deletion_run(r, c->hash);
 		if (err == ERR_NOT_FOUND)
-			answer_wrong_password(r); /* it was another one a moment ago */
+			send_wrong_password(r); /* it has changed since find_user */
 		else if (err == ERR_CONFLICT)
-			answer_conflict(r, "last-admin", "", "nobody else could administrate the platform then");
+			answer_conflict(r, "last-admin", "",
+			                "You are the last administrator. Promote another account first.");
 		else if (err == OK)
 			answer_nothing(r);
 		else
 			answer_failure(r, err);
 	} else {
-		answer_wrong_password(r);
+		send_wrong_password(r);
 	}
-	errand_free(e);
+	password_check_free(c);
 	http_exchange_resume(r->exchange);
 }
 
-/* --- before that --- */
-
-static enum err find_user(struct errand *e)
+static enum err find_user(struct password_check *c)
 {
-	struct pg_pool *pool = e->request->api->pg;
+	struct pg_pool *pool = c->request->api->pg;
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(pool, &conn);
 	if (err != OK)
 		return err;
-	err = user_store_get_with_hash(conn, e->request->user_id, &e->user, e->hash);
+	err = user_store_get_with_hash(conn, c->request->user_id, &c->user, c->hash);
 	pg_pool_give(pool, conn);
 	return err;
 }
 
-/* Takes e. */
-static enum http_progress prove(struct errand *e)
+/* Takes ownership of c. */
+static enum http_progress submit(struct password_check *c)
 {
-	struct request *r = e->request;
-	enum err err = find_user(e);
+	struct request *r = c->request;
+	enum err err = find_user(c);
 	if (err == ERR_NOT_FOUND)
 		answer_login_needed(r, REQUEST_LOGIN_BAD);
 	else if (err != OK)
 		answer_failure(r, err);
 	if (err == OK)
-		err = login_limit_begin(r, e->user.email, &e->limit);
-	if (err == OK && password_desk_submit(r, job, e))
+		err = login_limiter_begin(r, c->user.email, &c->limit);
+	if (err == OK && password_queue_submit(r, check_job, c))
 		return HTTP_PENDING;
 	if (err == OK)
-		login_limit_end(r, &e->limit, false);
-	errand_free(e);
+		login_limiter_end(r, &c->limit, false);
+	password_check_free(c);
 	return HTTP_ANSWERED;
 }
 
 enum http_progress account_handlers_set_password(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct errand *e = errand_new(ctx, "current_password", "new_password");
-	return e ? prove(e) : HTTP_ANSWERED;
+	struct password_check *c = password_check_new(ctx, "current_password", "new_password");
+	return c ? submit(c) : HTTP_ANSWERED;
 }
 
 enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	struct errand *e = errand_new(ctx, "password", NULL);
-	return e ? prove(e) : HTTP_ANSWERED;
+	struct password_check *c = password_check_new(ctx, "password", NULL);
+	return c ? submit(c) : HTTP_ANSWERED;
 }

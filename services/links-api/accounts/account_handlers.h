@@ -1,6 +1,7 @@
 /*
- * HTTP handlers of what a user does to his own account; ctx is the struct request. Both want his password, and who has
- * only got hold of an access token can try no more of them than at the login.
+ * HTTP handlers for changes to the caller's own account; ctx is the struct request. Both require
+ * the password. Attempts count towards the login limit, so a stolen access token allows no extra
+ * guesses.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_HANDLERS_H

@@ -7,20 +7,19 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/net/pg_transaction.h"
-#include "services/links-api/accounts/admin_query.h"
+#include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
 #include "services/links-api/answer.h"
-
-/* --- accounts --- */
+#include "services/links-api/request_body.h"
 
 struct user_list {
-	struct user users[ADMIN_QUERY_LIMIT_MAX];
+	struct user users[ADMIN_PARAMS_LIMIT_MAX];
 	size_t count;
 	int64_t total;
 };
 
-static enum err read_users(const struct request *r, const struct admin_query_users *query, struct user_list *list)
+static enum err read_users(const struct request *r, const struct admin_params_users *query, struct user_list *list)
 {
 	const struct user_page page = { query->q, query->page, query->limit };
 	struct pg_conn *conn = NULL;
@@ -32,7 +31,7 @@ static enum err read_users(const struct request *r, const struct admin_query_use
 	return err;
 }
 
-static struct json *tell_users(const struct admin_query_users *query, const struct user_list *list)
+static struct json *users_json(const struct admin_params_users *query, const struct user_list *list)
 {
 	struct json *users = json_new_array();
 	for (size_t i = 0; i < list->count; i++)
@@ -44,28 +43,26 @@ static struct json *tell_users(const struct admin_query_users *query, const stru
 	json_set_int(pagination, "total", list->total);
 	json_set_int(pagination, "total_pages", (list->total + query->limit - 1) / query->limit);
 
-	struct json *answer = json_new_object();
-	json_set(answer, "users", users);
-	json_set(answer, "pagination", pagination);
-	return answer;
+	struct json *response = json_new_object();
+	json_set(response, "users", users);
+	json_set(response, "pagination", pagination);
+	return response;
 }
 
 enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
-	struct admin_query_users query;
+	struct admin_params_users query;
 	struct http_problem_fields wrong = { 0 };
-	if (admin_query_read_users(http_exchange_query(x), &query, &wrong) != OK)
+	if (admin_params_parse_users(http_exchange_query(x), &query, &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
 	struct user_list *list = mem_zero(sizeof(*list));
 	enum err err = read_users(r, &query, list);
 	enum http_progress progress =
-		err == OK ? answer_json(r, 200, tell_users(&query, list)) : answer_failure(r, err);
+		err == OK ? answer_json(r, 200, users_json(&query, list)) : answer_failure(r, err);
 	free(list);
 	return progress;
 }
-
-/* --- one account --- */
 
 static enum err audit_change(const struct request *r, struct pg_conn *conn, int64_t id,
                              const struct user_change *change)
@@ -84,37 +81,40 @@ static enum err audit_change(const struct request *r, struct pg_conn *conn, int6
 	return err;
 }
 
-struct errand {
+struct update {
 	const struct request *request;
 	int64_t id;
 	struct user_change change;
-	struct user user; /* as it is then */
-	bool is_too_late; /* the caller is no admin any more */
+	struct user user;        /* after the change */
+	bool caller_was_demoted; /* the caller lost the administrator role meanwhile */
 };
 
 static enum err change_on(void *ctx, struct pg_conn *conn)
 {
-	struct errand *e = ctx;
-	enum err err = user_store_lock_admin(conn, e->request->user_id, e->id);
-	e->is_too_late = err == ERR_NOT_FOUND;
+	struct update *u = ctx;
+	enum err err = user_store_lock_admin(conn, u->request->user_id, u->id);
+	u->caller_was_demoted = err == ERR_NOT_FOUND;
 	if (err == OK)
-		err = user_store_change(conn, e->id, &e->change, &e->user);
-	return err == OK ? audit_change(e->request, conn, e->id, &e->change) : err;
+		err = user_store_change(conn, u->id, &u->change, &u->user);
+	return err == OK ? audit_change(u->request, conn, u->id, &u->change) : err;
 }
 
-/* Nobody takes his own rights away: there would soon be nobody who could give them back. */
-static bool shuts_himself_out(const struct errand *e)
+/*
+ * Administrators cannot block or demote themselves: otherwise the last one could lock everybody
+ * out.
+ */
+static bool locks_out_caller(const struct update *u)
 {
-	const struct user_change *change = &e->change;
+	const struct user_change *change = &u->change;
 	bool loses_role = change->has_role && change->role != USER_ROLE_ADMIN;
-	return e->id == e->request->user_id && (loses_role || (change->has_blocked && change->blocked));
+	return u->id == u->request->user_id && (loses_role || (change->has_blocked && change->blocked));
 }
 
-static enum http_progress answer_changed(struct request *r, const struct user *user)
+static enum http_progress send_user(struct request *r, const struct user *user)
 {
-	struct json *answer = json_new_object();
-	json_set(answer, "user", user_json_for_admin(user));
-	return answer_json(r, 200, answer);
+	struct json *response = json_new_object();
+	json_set(response, "user", user_json_for_admin(user));
+	return answer_json(r, 200, response);
 }
 
 enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x)
@@ -122,25 +122,24 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	(void)x;
 	struct request *r = ctx;
 	struct http_problem_fields wrong = { 0 };
-	struct errand errand = { .request = r, .id = request_id_of_path(r) };
+	struct update update = { .request = r, .id = request_id_of_path(r) };
 	struct json *body = request_read_body(r);
 	if (!body)
 		return HTTP_ANSWERED;
-	enum err err = user_request_read(body, &errand.change, &wrong);
+	enum err err = user_request_read(body, &update.change, &wrong);
 	json_free(body);
 	if (err != OK)
 		return answer_wrong_fields(r, &wrong);
-	if (shuts_himself_out(&errand))
-		return answer_conflict(r, "own-account", "", "nobody blocks himself or gives up his own role");
-	err = pg_transaction_run(r->api->pg, change_on, &errand);
-	if (errand.is_too_late)
-		return answer_problem(r, 403, "forbidden", "Another administrator has just taken your rights away.");
+	if (locks_out_caller(&update))
+		return answer_conflict(r, "own-account", "", "You cannot block or demote yourself.");
+	err = pg_transaction_run(r->api->pg, change_on, &update);
+	if (update.caller_was_demoted)
+		return answer_problem(r, 403, "forbidden",
+		                      "Another administrator has removed your administrator role.");
 	if (err == ERR_NOT_FOUND)
 		return answer_not_found(r);
-	return err == OK ? answer_changed(r, &errand.user) : answer_failure(r, err);
+	return err == OK ? send_user(r, &update.user) : answer_failure(r, err);
 }
-
-/* --- who changed what --- */
 
 enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 {
@@ -150,7 +149,7 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 	struct pg_conn *conn = NULL;
 	struct json *entries = NULL;
 	int64_t last_id = 0;
-	if (admin_query_read_audit(http_exchange_query(x), &query, &wrong) != OK)
+	if (admin_params_parse_audit(http_exchange_query(x), &query, &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err == OK)
@@ -160,8 +159,8 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 		return answer_failure(r, err);
 	char cursor[NUMBER_TEXT_SIZE];
 	snprintf(cursor, sizeof(cursor), "%" PRId64, last_id);
-	struct json *answer = json_new_object();
-	json_set(answer, "entries", entries);
-	json_set_text(answer, "next_cursor", last_id ? cursor : NULL);
-	return answer_json(r, 200, answer);
+	struct json *response = json_new_object();
+	json_set(response, "entries", entries);
+	json_set_text(response, "next_cursor", last_id ? cursor : NULL);
+	return answer_json(r, 200, response);
 }

@@ -1,5 +1,5 @@
 /*
- * HTTP handlers for administrators: accounts, and who changed what; ctx is the struct request.
+ * HTTP handlers for administrators: user accounts and the audit log; ctx is the struct request.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_HANDLERS_H
@@ -9,7 +9,10 @@
 /* GET /api/admin/users?q=&page=&limit= → 200 {users, pagination}, 400 */
 enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x);
 
-/* PATCH /api/admin/users/{id} {blocked?, role?, links_per_day?} → 200 {user}, 400, 404, 409 (one's own account) */
+/*
+ * PATCH /api/admin/users/{id} {blocked?, role?, links_per_day?} → 200 {user}, 400, 404, 409
+ * (blocking or demoting oneself)
+ */
 enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x);
 
 /* GET /api/admin/audit?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= → 200 {entries, next_cursor}, 400 */

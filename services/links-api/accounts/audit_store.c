@@ -8,7 +8,7 @@
 #define COLUMN_HEADER 64
 #define COLUMN_ROW 12
 
-/* $1 to $6: what all entries of a statement have in common. */
+/* $1 to $6: the values that all entries of a statement share. */
 static void add_common_params(struct pg_params *params, const struct audit_entry *entry, const struct strbuf *details)
 {
 	pg_params_int(params, entry->actor_id);
@@ -68,14 +68,15 @@ enum err audit_store_add_many(struct pg_conn *conn, const struct audit_entry *en
 	return err;
 }
 
-/* --- for administrators --- */
-
 #define SQL_BYTES_MAX 1024
 #define SELECT_ENTRIES                                                                                                 \
 	"SELECT id, at, actor_id, key_id, action, subject_type, subject_id, request_id, details FROM audit_log "       \
 	"WHERE true"
 
-/* Text of conditions that are asked for alone: each has its index, and a plan for all of them would use none. */
+/*
+ * Adds only the requested conditions. Each of them has an index, which one generic plan for all
+ * would not use.
+ */
 static void add_number(struct strbuf *sql, struct pg_params *params, const char *condition, int64_t value)
 {
 	if (value == 0)
@@ -100,7 +101,7 @@ static void set_id(struct json *entry, const char *name, const struct pg_result 
 		json_set_int(entry, name, pg_result_int(rows, row, column));
 }
 
-static struct json *entry_of(const struct pg_result *rows, size_t row)
+static struct json *read_entry(const struct pg_result *rows, size_t row)
 {
 	char reason[JSON_REASON_SIZE];
 	const char *text = pg_result_text(rows, row, 8);
@@ -141,7 +142,7 @@ enum err audit_store_list(struct pg_conn *conn, const struct audit_query *query,
 	size_t count = pg_result_count(rows);
 	struct json *list = json_new_array();
 	for (size_t i = 0; i < count; i++)
-		json_append(list, entry_of(rows, i));
+		json_append(list, read_entry(rows, i));
 	*entries = list;
 	*last_id = count > 0 && (int64_t)count == query->limit ? pg_result_int(rows, count - 1, 0) : 0;
 	pg_result_free(rows);

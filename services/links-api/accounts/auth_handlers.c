@@ -8,18 +8,21 @@
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
-#include "services/links-api/accounts/login_limit.h"
-#include "services/links-api/accounts/password_desk.h"
-#include "services/links-api/accounts/registration_limit.h"
+#include "services/links-api/accounts/login_limiter.h"
+#include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/answer.h"
+#include "services/links-api/rate_limit.h"
+#include "services/links-api/request_body.h"
+
+#define REGISTRATION_WINDOW_S (60 * 60)
 
 /* A request whose password is being hashed. */
 struct attempt {
 	struct request *request;
 	struct credentials credentials;
-	char hash[PASSWORD_HASH_SIZE]; /* of a login; "" = there is no such account */
-	struct login_limit limit;      /* of a login */
+	char hash[PASSWORD_HASH_SIZE]; /* at login: the stored hash; "" = no such account */
+	struct login_attempt limit;    /* at login */
 	struct user user;
 };
 
@@ -31,7 +34,7 @@ static void attempt_free(struct attempt *a)
 	free(a);
 }
 
-/* NULL: the request has been answered. */
+/* NULL: the response is complete. */
 static struct attempt *attempt_new(struct request *r, bool has_name)
 {
 	struct json *body = request_read_body(r);
@@ -56,7 +59,7 @@ static void finish(struct attempt *a)
 	http_exchange_resume(x);
 }
 
-/* Whoever makes an account is its first actor. */
+/* The new account is the actor of its own audit entry. */
 static enum err create_user_on(void *ctx, struct pg_conn *conn)
 {
 	struct attempt *a = ctx;
@@ -79,10 +82,46 @@ static void register_job(void *arg)
 	if (err == OK)
 		answer_json(a->request, 201, user_json_new(&a->user));
 	else if (err == ERR_CONFLICT)
-		answer_conflict(a->request, "email-taken", "/email", "has an account already");
+		answer_conflict(a->request, "email-taken", "/email", "already belongs to an account");
 	else
 		answer_failure(a->request, err);
 	finish(a);
+}
+
+static struct rate_limit_rule registration_rule(const struct request *r)
+{
+	return (struct rate_limit_rule){
+		.name = "accounts",
+		.detail = "Too many registrations from your network. Try again later.",
+		.max = r->api->config->accounts_per_hour,
+		.window_s = REGISTRATION_WINDOW_S,
+	};
+}
+
+/*
+ * Counts one registration of the network. An existing e-mail address counts too: the response
+ * reveals the account and costs the same work. ERR_LIMIT: nothing was counted, and the response is
+ * complete (429).
+ */
+static enum err take_registration(struct request *r)
+{
+	struct rate_limit_rule limit = registration_rule(r);
+	char network[CLIENT_IP_NETWORK_SIZE];
+	int64_t reset_s = 0;
+	request_network(r, network);
+	enum err err = rate_limit_take(r->api->redis, &limit, network, &reset_s);
+	if (err != OK)
+		answer_limited(r, &limit, reset_s);
+	return err;
+}
+
+/* Uncounts a registration that was not processed. */
+static void refund_registration(struct request *r)
+{
+	struct rate_limit_rule limit = registration_rule(r);
+	char network[CLIENT_IP_NETWORK_SIZE];
+	request_network(r, network);
+	rate_limit_give_back(r->api->redis, &limit, network);
 }
 
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
@@ -90,41 +129,41 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 	(void)x;
 	struct request *r = ctx;
 	struct attempt *a = attempt_new(r, true);
-	if (a && registration_limit_take(r) == OK) {
-		if (password_desk_submit_newcomer(r, register_job, a))
+	if (a && take_registration(r) == OK) {
+		if (password_queue_submit_registration(r, register_job, a))
 			return HTTP_PENDING;
-		registration_limit_give_back(r);
+		refund_registration(r);
 	}
 	attempt_free(a);
 	return HTTP_ANSWERED;
 }
 
-static enum http_progress answer_token(struct request *r, const struct user *user)
+static enum http_progress send_token(struct request *r, const struct user *user)
 {
 	char token[ACCESS_TOKEN_SIZE];
-	enum err err = access_token_issue(secret_list_get(&r->api->secrets, 0), user->id, user->token_generation,
+	enum err err = access_token_issue(jwt_secrets_get(&r->api->secrets, 0), user->id, user->token_generation,
 	                                  request_now_us(r), token);
 	if (err != OK)
 		return answer_failure(r, err);
-	struct json *answer = json_new_object();
-	json_set_text(answer, "access_token", token);
-	json_set_text(answer, "token_type", "Bearer");
-	json_set_int(answer, "expires_in", ACCESS_TOKEN_LIFE_S);
-	return answer_json(r, 200, answer);
+	struct json *response = json_new_object();
+	json_set_text(response, "access_token", token);
+	json_set_text(response, "token_type", "Bearer");
+	json_set_int(response, "expires_in", ACCESS_TOKEN_LIFETIME_S);
+	return answer_json(r, 200, response);
 }
 
-/* Whoever cannot prove the password never hears that the account is blocked. */
+/* Only a caller with the right password learns that the account is blocked. */
 static void login_job(void *arg)
 {
 	struct attempt *a = arg;
 	struct request *r = a->request;
-	bool is_right = password_matches(a->credentials.password, *a->hash ? a->hash : NULL);
-	login_limit_end(r, &a->limit, !is_right);
-	if (is_right) {
+	bool is_correct = password_matches(a->credentials.password, *a->hash ? a->hash : NULL);
+	login_limiter_end(r, &a->limit, !is_correct);
+	if (is_correct) {
 		if (a->user.blocked)
-			authentication_refuse(r, REQUEST_LOGIN_BLOCKED);
+			authentication_send_error(r, REQUEST_LOGIN_BLOCKED);
 		else
-			answer_token(r, &a->user);
+			send_token(r, &a->user);
 	} else {
 		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
 		answer_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
@@ -132,7 +171,7 @@ static void login_job(void *arg)
 	finish(a);
 }
 
-/* An account that does not exist is not an error here: the same work follows. */
+/* A missing account is no error here: the same work follows, so timing does not reveal it. */
 static enum err find_user(struct attempt *a)
 {
 	struct pg_pool *pool = a->request->api->pg;
@@ -145,10 +184,10 @@ static enum err find_user(struct attempt *a)
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
-/* Nothing that was counted stays so when nobody looked at the password. */
-static enum http_progress give_up(struct attempt *a)
+/* No password was checked, so nothing counts. */
+static enum http_progress abandon(struct attempt *a)
 {
-	login_limit_end(a->request, &a->limit, false);
+	login_limiter_end(a->request, &a->limit, false);
 	attempt_free(a);
 	return HTTP_ANSWERED;
 }
@@ -160,16 +199,16 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
 		return HTTP_ANSWERED;
-	if (login_limit_begin(r, a->credentials.email, &a->limit) != OK) {
+	if (login_limiter_begin(r, a->credentials.email, &a->limit) != OK) {
 		attempt_free(a);
 		return HTTP_ANSWERED;
 	}
 	enum err err = find_user(a);
 	if (err != OK) {
 		answer_failure(r, err);
-		return give_up(a);
+		return abandon(a);
 	}
-	return password_desk_submit(r, login_job, a) ? HTTP_PENDING : give_up(a);
+	return password_queue_submit(r, login_job, a) ? HTTP_PENDING : abandon(a);
 }
 
 enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)

@@ -1,6 +1,6 @@
 /*
- * HTTP handlers of accounts; ctx is the struct request. Passwords are hashed in threads of their own: the handlers come
- * back with HTTP_PENDING, and those threads complete the answer.
+ * HTTP handlers for registration and login; ctx is the struct request. Passwords are hashed in
+ * separate threads: the handlers return HTTP_PENDING, and those threads complete the response.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H

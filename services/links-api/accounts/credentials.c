@@ -31,7 +31,7 @@ static void read_email(const struct json *object, struct credentials *out, struc
 		                       USER_EMAIL_MAX);
 }
 
-/* "" if it is none. */
+/* Writes "" if the member is invalid. */
 static void read_password(const struct json *object, const char *name, char out[static PASSWORD_SIZE],
                           struct http_problem_fields *wrong)
 {
@@ -49,9 +49,9 @@ static void read_password(const struct json *object, const char *name, char out[
 		                       PASSWORD_BYTES_MAX);
 }
 
-enum err credentials_read_proof(const struct json *object, const char *name, const char *new_name,
-                                char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
-                                struct http_problem_fields *wrong)
+enum err credentials_read_password(const struct json *object, const char *name, const char *new_name,
+                                   char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
+                                   struct http_problem_fields *wrong)
 {
 	const char *const names[] = { name, new_name };
 	member_refuse_unknown(object, names, new_name ? 2 : 1, wrong);

@@ -1,5 +1,5 @@
 /*
- * Pure. What register and login send: {email, password, name?}, checked.
+ * Parses the bodies of register and login: {email, password, name?}. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_CREDENTIALS_H
@@ -19,22 +19,23 @@ struct credentials {
 };
 
 /*
- * ERR_INVALID: wrong lists every wrong field. email: printable ASCII, one "@" with something on both sides. password:
- * PASSWORD_BYTES_MIN to PASSWORD_BYTES_MAX bytes (JSON text never holds a NUL here). name: only if has_name, at most
- * USER_NAME_CHARS_MAX characters.
+ * ERR_INVALID: wrong lists every invalid field. email: printable ASCII with exactly one "@" and
+ * text on both sides. password: PASSWORD_BYTES_MIN to PASSWORD_BYTES_MAX bytes; JSON strings never
+ * contain a NUL here. name: allowed only if has_name, at most USER_NAME_CHARS_MAX characters.
  */
 enum err credentials_read(const struct json *object, bool has_name, struct credentials *out,
                           struct http_problem_fields *wrong) MUST_CHECK;
 
 /*
- * What proves an account's own password: {name: …}, and {new_name: …} beside it, which may be NULL if there is no other
- * one to come; new_password is left alone then. ERR_INVALID: wrong lists every wrong member.
+ * Parses the password members of a request that requires one: {name: …}, and {new_name: …} unless
+ * new_name is NULL. In that case new_password is not written. ERR_INVALID: wrong lists every
+ * invalid member.
  */
-enum err credentials_read_proof(const struct json *object, const char *name, const char *new_name,
-                                char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
-                                struct http_problem_fields *wrong) MUST_CHECK;
+enum err credentials_read_password(const struct json *object, const char *name, const char *new_name,
+                                   char password[static PASSWORD_SIZE], char new_password[static PASSWORD_SIZE],
+                                   struct http_problem_fields *wrong) MUST_CHECK;
 
-/* Leaves nothing of them in memory. */
+/* Overwrites the memory. */
 void credentials_wipe(struct credentials *credentials);
 
 #endif

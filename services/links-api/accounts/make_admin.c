@@ -28,34 +28,34 @@ static enum err audit(struct pg_conn *conn, int64_t id)
 	return err;
 }
 
-struct wish {
+struct promotion {
 	const char *email;
-	struct user user; /* whose it is */
+	struct user user; /* after the promotion */
 };
 
 static enum err make_admin_on(void *ctx, struct pg_conn *conn)
 {
-	struct wish *wish = ctx;
-	enum err err = user_store_make_admin(conn, wish->email, &wish->user);
-	return err == OK ? audit(conn, wish->user.id) : err;
+	struct promotion *promotion = ctx;
+	enum err err = user_store_make_admin(conn, promotion->email, &promotion->user);
+	return err == OK ? audit(conn, promotion->user.id) : err;
 }
 
 int make_admin_run(const struct config *config, const char *email)
 {
 	struct log *log = log_new("links-api", config->log_level, 2);
 	struct pg_conn *conn = NULL;
-	struct wish wish = { .email = email };
+	struct promotion promotion = { .email = email };
 	enum err err = pg_conn_open(config->pg_url, "links-api", CONNECT_TIMEOUT_MS, config->pg_statement_timeout_ms,
 	                            log, &conn);
 	if (err == OK)
-		err = pg_transaction_on(conn, make_admin_on, &wish);
+		err = pg_transaction_on(conn, make_admin_on, &promotion);
 	pg_conn_close(conn);
 	log_free(log);
 	if (err == OK)
-		printf("links-api: account %" PRId64 " is an administrator now\n", wish.user.id);
+		printf("links-api: account %" PRId64 " is now an administrator\n", promotion.user.id);
 	else if (err == ERR_NOT_FOUND)
-		fprintf(stderr, "links-api: there is no account with this address; register it first\n");
+		fprintf(stderr, "links-api: no account has this e-mail address; register it first\n");
 	else
-		fprintf(stderr, "links-api: it could not be written down (%s)\n", err_name(err));
+		fprintf(stderr, "links-api: could not update the account (%s)\n", err_name(err));
 	return err == OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

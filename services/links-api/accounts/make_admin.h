@@ -1,5 +1,5 @@
 /*
- * One thread at a time. "links-api --make-admin EMAIL": how the first administrator comes to be.
+ * The option --make-admin EMAIL: promotes an account to the first administrator. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_MAKE_ADMIN_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_MAKE_ADMIN_H
@@ -8,10 +8,10 @@
 
 #define MAKE_ADMIN_OPTION "--make-admin"
 
-/* The address that the arguments name, or NULL if they say something else. */
+/* Returns the e-mail address from the arguments, or NULL if they are not "--make-admin EMAIL". */
 const char *make_admin_wanted(int argc, char **argv);
 
-/* Says on stdout or stderr what came of it; gives the exit status. */
+/* Prints the result on stdout or stderr. Returns the exit status. */
 int make_admin_run(const struct config *config, const char *email);
 
 #endif

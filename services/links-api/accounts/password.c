@@ -11,19 +11,19 @@
 #define COST 12
 #define SALT_BYTES 16
 
-/* Nobody's: a hash of cost 12 whose password was never written down. */
-static const char nobodys_hash[] = "$2b$12$lfbwu2n2Xt/NuY6w9mPVWu24Ks2e2TqEP29IIlIdlfBca5sozpSxu";
+/* A hash of cost 12 for which no password is known. */
+static const char dummy_hash[] = "$2b$12$lfbwu2n2Xt/NuY6w9mPVWu24Ks2e2TqEP29IIlIdlfBca5sozpSxu";
 
 static bool run_bcrypt(const char *password, const char *setting, char out[static PASSWORD_HASH_SIZE])
 {
 	struct crypt_data *data = mem_zero(sizeof(*data));
 	const char *hash = crypt_r(password, setting, data);
-	bool good = hash && strlen(hash) == PASSWORD_HASH_SIZE - 1;
-	if (good)
+	bool is_valid = hash && strlen(hash) == PASSWORD_HASH_SIZE - 1;
+	if (is_valid)
 		memcpy(out, hash, PASSWORD_HASH_SIZE);
 	explicit_bzero(data, sizeof(*data));
 	free(data);
-	return good;
+	return is_valid;
 }
 
 enum err password_hash(const char *password, char out[static PASSWORD_HASH_SIZE])
@@ -46,7 +46,7 @@ static bool equal_in_constant_time(const char *a, const char *b, size_t len)
 
 bool password_matches(const char *password, const char *hash)
 {
-	const char *setting = hash ? hash : nobodys_hash;
+	const char *setting = hash ? hash : dummy_hash;
 	char computed[PASSWORD_HASH_SIZE];
 	if (!run_bcrypt(password, setting, computed) || strlen(setting) != PASSWORD_HASH_SIZE - 1)
 		return false;

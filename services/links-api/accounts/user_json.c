@@ -24,9 +24,9 @@ struct json *user_json_new(const struct user *user)
 	set_links_per_day(object, user);
 	json_set_time(object, "created_at", user->created_at_us);
 
-	struct json *answer = json_new_object();
-	json_set(answer, "user", object);
-	return answer;
+	struct json *response = json_new_object();
+	json_set(response, "user", object);
+	return response;
 }
 
 struct json *user_json_for_admin(const struct user *user)

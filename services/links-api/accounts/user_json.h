@@ -1,6 +1,6 @@
 /*
- * Pure. An account as its owner sees it: {id, email, name, role, links_per_day, created_at}; and as administrators do,
- * with blocked. links_per_day null: the service's default.
+ * The JSON form of an account, for its owner: {id, email, name, role, links_per_day, created_at}.
+ * Administrators also see blocked. links_per_day null: the service's default applies. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_JSON_H
@@ -8,10 +8,10 @@
 #include "lib/net/json.h"
 #include "services/links-api/accounts/user_store.h"
 
-/* {"user": {…}}. The caller owns it. */
+/* Returns {"user": {…}}. The caller owns it. */
 struct json *user_json_new(const struct user *user);
 
-/* The object alone. The caller owns it. */
+/* Returns the object without the wrapper, with blocked. The caller owns it. */
 struct json *user_json_for_admin(const struct user *user);
 
 #endif

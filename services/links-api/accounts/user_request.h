@@ -1,5 +1,6 @@
 /*
- * Pure. What administrators send to change an account: any of {blocked, role, links_per_day (null = the default)}.
+ * Parses an administrator's change to an account: any of {blocked, role, links_per_day (null = the
+ * default)}. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
@@ -10,7 +11,7 @@
 
 #define USER_REQUEST_LINKS_PER_DAY_MAX INT64_C(1000000000)
 
-/* ERR_INVALID: wrong lists every wrong member. */
+/* ERR_INVALID: wrong lists every invalid member. */
 enum err user_request_read(const struct json *object, struct user_change *out,
                            struct http_problem_fields *wrong) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /*
- * Pure. What an account may do beyond its own links: nothing, or everything.
+ * The role of an account: users manage their own links, administrators manage everything. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_ROLE_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_ROLE_H
@@ -8,7 +8,7 @@
 
 enum user_role { USER_ROLE_USER, USER_ROLE_ADMIN };
 
-/* "user", "admin", and back. ERR_INVALID: no such role. */
+/* Converts between the role and "user" or "admin". ERR_INVALID: unknown name. */
 const char *user_role_name(enum user_role role);
 enum err user_role_parse(const char *name, enum user_role *role) MUST_CHECK;
 

@@ -53,7 +53,7 @@ enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out)
 	                 NULL);
 }
 
-enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_standing *out)
+enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_status *out)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -124,7 +124,7 @@ enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user 
 	                 &params, out, password_hash);
 }
 
-/* ERR_NOT_FOUND: it changed no row. */
+/* ERR_NOT_FOUND: no row changed. */
 static enum err change_one(struct pg_conn *conn, const char *sql, const struct pg_params *params)
 {
 	struct pg_result *rows = NULL;
@@ -147,7 +147,7 @@ enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *o
 	                  &params);
 }
 
-/* Of a statement that gives one yes or no. ERR_NOT_FOUND: it gave nothing. */
+/* Runs a statement that returns one boolean. ERR_NOT_FOUND: it returned no row. */
 static enum err query_bool(struct pg_conn *conn, const char *sql, const struct pg_params *params, bool *out)
 {
 	struct pg_result *rows = NULL;
@@ -175,7 +175,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	                  &params, was_admin);
 }
 
-enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_long_gone)
+enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_grace_over)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -190,7 +190,7 @@ enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t fo
 		err = ERR_NOT_FOUND;
 	if (err == OK) {
 		*id = pg_result_int(rows, 0, 0);
-		*is_long_gone = pg_result_bool(rows, 0, 1);
+		*is_grace_over = pg_result_bool(rows, 0, 1);
 	}
 	pg_result_free(rows);
 	return err;
@@ -203,10 +203,10 @@ enum err user_store_set_closed(struct pg_conn *conn, int64_t id)
 	return change_one(conn, "UPDATE users SET is_closing = false WHERE id = $1 AND is_closing", &params);
 }
 
-/* --- for administrators --- */
+/* For administrators. */
 
-/* position: what is searched for is no pattern. */
-#define FOUND "deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
+/* Uses position, because LIKE would treat the search text as a pattern. */
+#define MATCHES_SEARCH "deleted_at IS NULL AND ($1 = '' OR position(lower($1) IN lower(email || E'\n' || name)) > 0)"
 
 static enum err read_page(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count)
 {
@@ -216,7 +216,8 @@ static enum err read_page(struct pg_conn *conn, const struct user_page *page, st
 	pg_params_int(&params, page->limit);
 	pg_params_int(&params, (page->page - 1) * page->limit);
 	enum err err = pg_conn_query(
-		conn, "SELECT " COLUMNS " FROM users WHERE " FOUND " ORDER BY id LIMIT $2 OFFSET $3", &params, &rows);
+		conn, "SELECT " COLUMNS " FROM users WHERE " MATCHES_SEARCH " ORDER BY id LIMIT $2 OFFSET $3", &params,
+		&rows);
 	for (size_t i = 0; err == OK && i < pg_result_count(rows); i++)
 		err = read_user(rows, i, &users[i]);
 	if (err == OK)
@@ -231,7 +232,7 @@ enum err user_store_list(struct pg_conn *conn, const struct user_page *page, str
 	struct pg_params params = { 0 };
 	int64_t all = 0;
 	pg_params_text(&params, page->q);
-	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " FOUND, &params, &all);
+	enum err err = pg_conn_query_int(conn, "SELECT count(*) FROM users WHERE " MATCHES_SEARCH, &params, &all);
 	if (err == OK)
 		err = read_page(conn, page, users, count);
 	if (err == OK)
@@ -255,22 +256,22 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
 	                 &params, out, NULL);
 }
 
-/* Whoever locks several accounts does so in the order of their ids. */
+/* Locks in order of id, as everywhere, to avoid deadlocks. */
 enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t other_id)
 {
 	struct pg_params params = { 0 };
-	bool acts = false;
+	bool is_admin = false;
 	pg_params_int(&params, admin_id);
 	pg_params_int(&params, other_id);
 	enum err err = query_bool(conn,
 	                          "SELECT COALESCE(bool_or(id = $1 AND " IS_ACTING_ADMIN "), false) FROM "
 	                          "(SELECT id, role, blocked FROM users WHERE id IN ($1, $2) AND deleted_at IS NULL "
 	                          "ORDER BY id FOR NO KEY UPDATE) AS locked",
-	                          &params, &acts);
-	return err == OK && !acts ? ERR_NOT_FOUND : err;
+	                          &params, &is_admin);
+	return err == OK && !is_admin ? ERR_NOT_FOUND : err;
 }
 
-enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *stays)
+enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *another_remains)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, id);
@@ -278,7 +279,7 @@ enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *stays)
 	                  "SELECT COALESCE(bool_or(id <> $1), false) FROM "
 	                  "(SELECT id FROM users WHERE " IS_ACTING_ADMIN " AND deleted_at IS NULL "
 	                  "ORDER BY id LIMIT 2 FOR NO KEY UPDATE) AS locked",
-	                  &params, stays);
+	                  &params, another_remains);
 }
 
 enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out)

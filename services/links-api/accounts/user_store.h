@@ -1,6 +1,6 @@
 /*
- * One thread at a time per connection. Accounts in PostgreSQL: the table users. Addresses are compared without regard
- * to case. Errors of pg_conn_query pass through.
+ * Accounts in PostgreSQL: the table users. E-mail addresses are case-insensitive. One thread at a
+ * time per connection. Errors of pg_conn_query pass through.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_STORE_H
@@ -30,73 +30,77 @@ struct user {
 	int64_t created_at_us;
 };
 
-/* What each request needs to know. */
-struct user_standing {
+/* What authentication needs for every request. */
+struct user_status {
 	enum user_role role;
 	bool blocked;
-	int64_t token_generation; /* tokens of others are refused */
+	int64_t token_generation; /* tokens of other generations are invalid */
 };
 
-/* ERR_CONFLICT: there is an account with that address. */
+/* ERR_CONFLICT: an account has this address. */
 enum err user_store_create(struct pg_conn *conn, const char *email, const char *name, const char *password_hash,
                            struct user *out) MUST_CHECK;
 
-/* ERR_NOT_FOUND: no such account, or it was deleted; so for all that follow. */
+/* For all functions below, ERR_NOT_FOUND: no such account, or it is deleted. */
 enum err user_store_get(struct pg_conn *conn, int64_t id, struct user *out) MUST_CHECK;
 
-enum err user_store_get_standing(struct pg_conn *conn, int64_t id, struct user_standing *out) MUST_CHECK;
+enum err user_store_get_status(struct pg_conn *conn, int64_t id, struct user_status *out) MUST_CHECK;
 
-/* For a login. ERR_NOT_FOUND: no account with that address. */
+/* Finds the account at login. ERR_NOT_FOUND: no account has this address. */
 enum err user_store_find(struct pg_conn *conn, const char *email, struct user *out,
                          char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
-/* His own number of links in 24 hours, 0 = no limit. */
-#define USER_STORE_NO_QUOTA INT64_C(-1) /* he has none: the service's number counts */
+/* The account's own limit of new links in 24 hours; 0 = no limit. */
+#define USER_STORE_NO_QUOTA INT64_C(-1) /* no own limit: the service's default applies */
 
 /* ERR_NOT_FOUND: no such account. */
 enum err user_store_get_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
-/* As user_store_get, with the hash of his password. */
+/* Like user_store_get, with the password hash. */
 enum err user_store_get_with_hash(struct pg_conn *conn, int64_t id, struct user *out,
                                   char password_hash[static PASSWORD_HASH_SIZE]) MUST_CHECK;
 
-/* A new password, and an end of all access tokens. ERR_NOT_FOUND also: the password is not that of old_hash any more. */
+/*
+ * Sets the password and invalidates all access tokens. ERR_NOT_FOUND also: old_hash is no longer
+ * the stored hash.
+ */
 enum err user_store_set_password(struct pg_conn *conn, int64_t id, const char *old_hash,
                                  const char *new_hash) MUST_CHECK;
 
 /*
- * Erases what the account says of a person; its row stays, and is closing (account_closing.h). ERR_NOT_FOUND also: the
- * password is not that of hash any more. was_admin: it was one, and not blocked.
+ * Erases the personal data. The row stays and is_closing is set (account_deletion.h). ERR_NOT_FOUND
+ * also: hash is no longer the stored hash. was_admin: it was an administrator and not blocked.
  */
 enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bool *was_admin) MUST_CHECK;
 
 /*
- * Inside a transaction: locks a closing account with an id above after that nobody else has locked. ERR_NOT_FOUND:
- * there is none. is_long_gone: it was deleted at least for_s ago.
+ * Inside a transaction: locks the next account after the given id that is being deleted, skipping
+ * accounts that others have locked. ERR_NOT_FOUND: none. is_grace_over: it was deleted at least
+ * for_s ago.
  */
 enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
-                                 bool *is_long_gone) MUST_CHECK;
+                                 bool *is_grace_over) MUST_CHECK;
 enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
 
 /*
- * Inside a transaction: makes all who lock the same account wait for its end, so that what is counted per account stays
- * right. ERR_NOT_FOUND: no such account.
+ * Inside a transaction: locks the account until the transaction ends, so that counts per account
+ * stay exact. ERR_NOT_FOUND: no such account.
  */
 enum err user_store_lock(struct pg_conn *conn, int64_t id) MUST_CHECK;
-/* Both in one. */
+/* user_store_lock and user_store_get_quota in one statement. */
 enum err user_store_lock_quota(struct pg_conn *conn, int64_t id, int64_t *links_per_day) MUST_CHECK;
 
-/* --- for administrators --- */
+/* For administrators. */
 
 #define USER_STORE_LIMIT_MAX 100
 
 struct user_page {
-	const char *q; /* a part of the address or of the name, in whatever case; "" = all */
+	const char *q; /* substring of the address or the name, case-insensitive; "" = all */
 	int64_t page;  /* from 1 */
 	int64_t limit; /* 1 to USER_STORE_LIMIT_MAX */
 };
 
-/* Accounts that are not deleted, the oldest first; users has room for limit. total: of all pages. */
+/* Accounts that are not deleted, oldest first. users has room for limit. total: over all pages. */
 enum err user_store_list(struct pg_conn *conn, const struct user_page *page, struct user *users, size_t *count,
                          int64_t *total) MUST_CHECK;
 
@@ -111,16 +115,17 @@ enum err user_store_change(struct pg_conn *conn, int64_t id, const struct user_c
                            struct user *out) MUST_CHECK;
 
 /*
- * Inside a transaction, before one admin changes another account: locks both, so that of two who take each other's role
- * away one comes too late. ERR_NOT_FOUND: admin_id is no admin any more, or is blocked.
+ * Inside a transaction, before an administrator changes another account: locks both. Of two
+ * administrators who demote each other at once, only one succeeds. ERR_NOT_FOUND: admin_id is
+ * blocked or no longer an administrator.
  */
 enum err user_store_lock_admin(struct pg_conn *conn, int64_t admin_id, int64_t other_id) MUST_CHECK;
 
 /*
- * Inside a transaction, before the account id ends: locks admins that are not blocked, the first two. stays: one of
- * them is another than id, and remains one until the transaction's end.
+ * Inside a transaction, before the account id is deleted: locks the first two administrators that
+ * are not blocked. another_remains: one of them is not id, and keeps the role until the transaction ends.
  */
-enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *stays) MUST_CHECK;
+enum err user_store_lock_admins(struct pg_conn *conn, int64_t id, bool *another_remains) MUST_CHECK;
 
 enum err user_store_make_admin(struct pg_conn *conn, const char *email, struct user *out) MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /*
- * Two families of parsers will read what we store: browsers (WHATWG URL standard) and everything built on RFC 3986.
- * They disagree about sloppy input in ways that attackers like, so the normal form is written by us, piece by piece,
- * from input that leaves no room for two readings, escaped exactly as browsers would escape it. libcurl then reads the
- * result as a witness: what it reads differently is refused.
+ * Two families of parsers read what we store: browsers (WHATWG URL standard) and everything built
+ * on RFC 3986. They disagree about malformed input, and attackers exploit that. So this file
+ * accepts only input with a single reading, and builds the normal form itself, with the escapes of
+ * browsers. libcurl then parses the result as a cross-check: any difference rejects the URL.
  */
 #include "services/links-api/destinations/destination.h"
 
@@ -19,22 +19,25 @@
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
 
-/* ASCII characters that browsers escape in each part, beside controls, space and everything beyond ASCII. */
+/*
+ * ASCII characters that browsers escape in each part. Controls, spaces and non-ASCII bytes are always
+ * escaped.
+ */
 static const char escaped_in_path[] = "\"#<>?^`{}";
 static const char escaped_in_query[] = "\"#<>'";
 static const char escaped_in_fragment[] = "\"<>`";
 
-struct span {
+struct slice {
 	const char *text;
 	size_t len;
 };
 
 struct parts {
 	bool is_https;
-	struct span host, port, path, query, fragment; /* with their "?" and "#"; text NULL = absent */
+	struct slice host, port, path, query, fragment; /* query and fragment include "?" and "#"; text NULL = absent */
 };
 
-static enum err refuse(const char **reason, const char *because)
+static enum err reject(const char **reason, const char *because)
 {
 	*reason = because;
 	return ERR_INVALID;
@@ -59,9 +62,9 @@ static const char *find_forbidden(const char *text, size_t len)
 	return NULL;
 }
 
-static struct span take_until(struct span *rest, const char *stops)
+static struct slice take_until(struct slice *rest, const char *stops)
 {
-	struct span taken = { rest->text, 0 };
+	struct slice taken = { rest->text, 0 };
 	while (taken.len < rest->len && !strchr(stops, rest->text[taken.len]))
 		taken.len++;
 	rest->text += taken.len;
@@ -69,7 +72,7 @@ static struct span take_until(struct span *rest, const char *stops)
 	return taken;
 }
 
-static bool split_authority(struct span authority, struct parts *parts)
+static bool split_authority(struct slice authority, struct parts *parts)
 {
 	parts->host = authority;
 	size_t colon = authority.len;
@@ -77,9 +80,9 @@ static bool split_authority(struct span authority, struct parts *parts)
 		colon--;
 	if (colon == 0 || authority.text[colon - 1] == ']')
 		return true;
-	parts->port = (struct span){ authority.text + colon, authority.len - colon };
+	parts->port = (struct slice){ authority.text + colon, authority.len - colon };
 	parts->host.len = colon - 1;
-	/* An IPv6 address without brackets, or "a:1:2". */
+	/* False for an IPv6 address without brackets, and for "a:1:2". */
 	return authority.text[0] == '[' || !memchr(authority.text, ':', parts->host.len);
 }
 
@@ -91,14 +94,14 @@ static enum err split(const char *text, size_t len, struct parts *parts, const c
 		parts->is_https = true;
 		scheme_len++;
 	} else if (len < scheme_len || strncasecmp(text, "http://", scheme_len) != 0) {
-		return refuse(reason, "does not begin with http:// or https://");
+		return reject(reason, "must begin with http:// or https://");
 	}
-	struct span rest = { text + scheme_len, len - scheme_len };
-	struct span authority = take_until(&rest, "/?#");
+	struct slice rest = { text + scheme_len, len - scheme_len };
+	struct slice authority = take_until(&rest, "/?#");
 	if (memchr(authority.text, '@', authority.len))
-		return refuse(reason, "contains user information");
+		return reject(reason, "must not contain a username or password");
 	if (!split_authority(authority, parts))
-		return refuse(reason, "has a malformed host or port");
+		return reject(reason, "has a malformed host or port");
 	parts->path = take_until(&rest, "?#");
 	if (rest.len > 0 && rest.text[0] == '?')
 		parts->query = take_until(&rest, "#");
@@ -129,13 +132,13 @@ static bool is_unreserved(unsigned char c)
 	return isalnum(c) || (c && strchr("-._~", c));
 }
 
-/* RFC 3986, 6.2.2.1 and 6.2.2.2, and the escapes that browsers add. */
-static void add_normalised(struct strbuf *out, struct span span, const char *escaped)
+/* Normalizes escapes (RFC 3986, 6.2.2.1 and 6.2.2.2) and adds those that browsers add. */
+static void add_normalized(struct strbuf *out, struct slice slice, const char *escaped)
 {
-	for (size_t i = 0; i < span.len; i++) {
-		unsigned char c = (unsigned char)span.text[i];
+	for (size_t i = 0; i < slice.len; i++) {
+		unsigned char c = (unsigned char)slice.text[i];
 		if (c == '%') {
-			char digits[3] = { span.text[i + 1], span.text[i + 2], '\0' };
+			char digits[3] = { slice.text[i + 1], slice.text[i + 2], '\0' };
 			unsigned value = (unsigned)strtoul(digits, NULL, 16);
 			i += 2;
 			if (is_unreserved((unsigned char)value))
@@ -159,8 +162,8 @@ static void drop_last_segment(struct strbuf *out, size_t path)
 	out->data[out->len] = '\0';
 }
 
-/* RFC 3986, 5.2.4, after escapes were normalised: "%2e%2e" is a dot segment, too. */
-static void add_path(struct strbuf *out, struct span rest)
+/* Removes dot segments (RFC 3986, 5.2.4) after unescaping, because "%2e%2e" is one too. */
+static void add_path(struct strbuf *out, struct slice rest)
 {
 	size_t path = out->len;
 	if (rest.len == 0)
@@ -168,10 +171,10 @@ static void add_path(struct strbuf *out, struct span rest)
 	while (rest.len > 0) {
 		rest.text++;
 		rest.len--;
-		struct span raw = take_until(&rest, "/");
+		struct slice raw = take_until(&rest, "/");
 		size_t begin = out->len;
 		strbuf_add_char(out, '/');
-		add_normalised(out, raw, escaped_in_path);
+		add_normalized(out, raw, escaped_in_path);
 
 		const char *segment = out->data + begin + 1;
 		bool is_parent = strcmp(segment, "..") == 0;
@@ -194,16 +197,16 @@ static void write_normal_form(const struct parts *parts, const struct destinatio
 	*path = out->len;
 	add_path(out, parts->path);
 	*query = out->len;
-	add_normalised(out, parts->query, escaped_in_query);
+	add_normalized(out, parts->query, escaped_in_query);
 	*fragment = out->len;
 	if (parts->fragment.text) {
 		strbuf_add_char(out, '#');
-		add_normalised(out, (struct span){ parts->fragment.text + 1, parts->fragment.len - 1 },
+		add_normalized(out, (struct slice){ parts->fragment.text + 1, parts->fragment.len - 1 },
 		               escaped_in_fragment);
 	}
 }
 
-static bool curl_reads(CURLU *curl, CURLUPart part, unsigned flags, const char *expected, size_t len)
+static bool curl_part_equals(CURLU *curl, CURLUPart part, unsigned flags, const char *expected, size_t len)
 {
 	char *read = NULL;
 	CURLUcode code = curl_url_get(curl, part, &read, flags);
@@ -219,11 +222,11 @@ static bool curl_agrees(const struct destination *d)
 	snprintf(port, sizeof(port), "%u", (unsigned)d->port);
 	size_t query = d->query + (d->fragment > d->query);
 	bool same = curl && curl_url_set(curl, CURLUPART_URL, d->url, 0) == CURLUE_OK &&
-	            curl_reads(curl, CURLUPART_SCHEME, 0, d->url, strcspn(d->url, ":")) &&
-	            curl_reads(curl, CURLUPART_HOST, 0, d->host.text, strlen(d->host.text)) &&
-	            curl_reads(curl, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, strlen(port)) &&
-	            curl_reads(curl, CURLUPART_PATH, 0, d->url + d->path, d->query - d->path) &&
-	            curl_reads(curl, CURLUPART_QUERY, 0, d->url + query, d->fragment - query);
+	            curl_part_equals(curl, CURLUPART_SCHEME, 0, d->url, strcspn(d->url, ":")) &&
+	            curl_part_equals(curl, CURLUPART_HOST, 0, d->host.text, strlen(d->host.text)) &&
+	            curl_part_equals(curl, CURLUPART_PORT, CURLU_DEFAULT_PORT, port, strlen(port)) &&
+	            curl_part_equals(curl, CURLUPART_PATH, 0, d->url + d->path, d->query - d->path) &&
+	            curl_part_equals(curl, CURLUPART_QUERY, 0, d->url + query, d->fragment - query);
 	curl_url_cleanup(curl);
 	return same;
 }
@@ -231,10 +234,10 @@ static bool curl_agrees(const struct destination *d)
 static enum err finish(const struct strbuf *normal, struct destination *d, const char **reason)
 {
 	if (strbuf_status(normal) != OK || normal->len > LINK_URL_MAX)
-		return refuse(reason, "is longer than 2048 bytes");
+		return reject(reason, "must have at most 2048 bytes");
 	memcpy(d->url, normal->data, normal->len + 1);
 	if (!curl_agrees(d))
-		return refuse(reason, "is read differently by different programs");
+		return reject(reason, "is ambiguous: URL parsers disagree about it");
 	return OK;
 }
 
@@ -244,12 +247,12 @@ enum err destination_parse(const char *text, size_t len, struct destination *out
 	struct destination d = { 0 };
 	const char *forbidden = find_forbidden(text, len);
 	if (forbidden)
-		return refuse(reason, forbidden);
+		return reject(reason, forbidden);
 	enum err err = split(text, len, &parts, reason);
 	if (err != OK)
 		return err;
 	if (!read_port(&parts, &d.port))
-		return refuse(reason, "has a port that is no number from 1 to 65535");
+		return reject(reason, "port must be 1 to 65535");
 	err = destination_host_parse(parts.host.text, parts.host.len, &d.host, reason);
 	if (err != OK)
 		return err;

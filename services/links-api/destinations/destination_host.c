@@ -14,7 +14,7 @@
 #define LABEL_MAX 63
 #define NAME_MAX_BYTES 253
 
-static enum err refuse(const char **reason, const char *because)
+static enum err reject(const char **reason, const char *because)
 {
 	*reason = because;
 	return ERR_INVALID;
@@ -70,18 +70,18 @@ static bool copy_lower_case(const char *name, char out[static DESTINATION_HOST_M
 	return true;
 }
 
-/* As a browser would show it. */
-static bool is_readable(const char *ascii)
+/* Checks the name in the form that browsers display. */
+static bool is_displayable(const char *ascii)
 {
 	char *shown = NULL;
 	if (idn2_to_unicode_8z8z(ascii, &shown, 0) != IDN2_OK)
 		return false;
-	bool is_good = host_bidi_is_good(shown);
+	bool is_valid = host_bidi_is_valid(shown);
 	idn2_free(shown);
-	return is_good;
+	return is_valid;
 }
 
-/* Lower-case A-labels; names without any need for IDNA are let through as they are, odd hyphens included. */
+/* Writes lower-case A-labels. Names that need no IDNA pass unchanged, even with unusual hyphens. */
 static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1])
 {
 	if (is_plain_name(name))
@@ -92,10 +92,10 @@ static bool to_ascii(const char *name, char out[static DESTINATION_HOST_MAX + 1]
 		return false;
 	bool fits = copy_lower_case((const char *)mapped, out);
 	idn2_free(mapped);
-	return fits && is_readable(out);
+	return fits && is_displayable(out);
 }
 
-static bool has_good_labels(const char *name)
+static bool has_valid_labels(const char *name)
 {
 	size_t len = strlen(name);
 	if (len > 0 && name[len - 1] == '.')
@@ -119,7 +119,7 @@ static bool has_good_labels(const char *name)
 	return label > 0;
 }
 
-/* The last label, without a dot at the end. */
+/* The last label, without a trailing dot. */
 static void last_label(const char *name, char out[static LABEL_MAX + 1])
 {
 	size_t end = strlen(name);
@@ -131,7 +131,10 @@ static void last_label(const char *name, char out[static LABEL_MAX + 1])
 	snprintf(out, LABEL_MAX + 1, "%.*s", (int)(end - begin), name + begin);
 }
 
-/* A number as C writes it, "0x" included. False: not one. Numbers beyond 32 bits read as UINT64_MAX. */
+/*
+ * Parses a number in C notation, including "0x" and octal. False: not a number. Values above 32
+ * bits become UINT64_MAX.
+ */
 static bool parse_number(const char *text, size_t len, uint64_t *out)
 {
 	unsigned base = 10;
@@ -159,7 +162,7 @@ static bool parse_number(const char *text, size_t len, uint64_t *out)
 	return true;
 }
 
-/* Such a name is an IPv4 address or nothing. */
+/* Such a name must be an IPv4 address. */
 static bool ends_in_number(const char *name)
 {
 	char label[LABEL_MAX + 1];
@@ -170,7 +173,7 @@ static bool ends_in_number(const char *name)
 	return label[0] == '0' && label[1] == 'x' && parse_number(label, strlen(label), &value);
 }
 
-/* "127.1", "0x7f.1", "2130706433": the last number fills all bytes that are left. */
+/* "127.1", "0x7f.1", "2130706433": the last number fills all remaining bytes. */
 static bool parse_ipv4(const char *name, char out[static DESTINATION_HOST_MAX + 1])
 {
 	uint64_t parts[4] = { 0 };
@@ -202,32 +205,32 @@ enum err destination_host_parse(const char *text, size_t len, struct destination
 {
 	struct destination_host host = { 0 };
 	if (len == 0)
-		return refuse(reason, "has no host");
+		return reject(reason, "has no host");
 	if (len > DESTINATION_HOST_INPUT_MAX)
-		return refuse(reason, "has a host that is too long");
+		return reject(reason, "has a host that is too long");
 	if (text[0] == '[') {
 		host.is_address = true;
 		if (!ipv6_host_normalise(text, len, host.text))
-			return refuse(reason, "has a malformed IPv6 address");
+			return reject(reason, "has a malformed IPv6 address");
 		*out = host;
 		return OK;
 	}
 
 	char name[DESTINATION_HOST_INPUT_MAX + 1] = "";
 	char ascii[DESTINATION_HOST_MAX + 1] = "";
-	if (!unescape(text, len, name) || !to_ascii(name, ascii) || !has_good_labels(ascii))
-		return refuse(reason, "has a host that is no valid name");
+	if (!unescape(text, len, name) || !to_ascii(name, ascii) || !has_valid_labels(ascii))
+		return reject(reason, "has an invalid host name");
 	host.is_address = ends_in_number(ascii);
 	if (!host.is_address)
 		memcpy(host.text, ascii, sizeof(ascii));
 	else if (!parse_ipv4(ascii, host.text))
-		return refuse(reason, "has a malformed IPv4 address");
+		return reject(reason, "has a malformed IPv4 address");
 	*out = host;
 	return OK;
 }
 
-/* What is compared. */
-static void find_name(const struct destination_host *host, char out[static DESTINATION_HOST_MAX + 1])
+/* The form in which hosts are compared. */
+static void comparable_name(const struct destination_host *host, char out[static DESTINATION_HOST_MAX + 1])
 {
 	size_t len = strlen(host->text);
 	if (ipv6_host_is_ipv4(host->text, len, out))
@@ -241,7 +244,7 @@ static void find_name(const struct destination_host *host, char out[static DESTI
 bool destination_host_equal(const struct destination_host *a, const struct destination_host *b)
 {
 	char x[DESTINATION_HOST_MAX + 1], y[DESTINATION_HOST_MAX + 1];
-	find_name(a, x);
-	find_name(b, y);
+	comparable_name(a, x);
+	comparable_name(b, y);
 	return strcmp(x, y) == 0;
 }

@@ -1,7 +1,8 @@
 /*
- * Pure. Hosts of destinations in the form that browsers give them (WHATWG URL standard, "host parsing"): names as
- * lower-case A-labels (UTS 46, non-transitional; libidn2), IPv4 in any of its spellings as four decimal numbers, IPv6
- * compressed in brackets. Stricter than browsers where they would let a strange name pass; never more lenient.
+ * Hosts of destinations, in the form that browsers use (WHATWG URL standard, "host parsing"). Names
+ * become lower-case A-labels (UTS 46, non-transitional, libidn2). IPv4 addresses in any notation
+ * become four decimal numbers, IPv6 addresses become compressed and bracketed. Sometimes stricter
+ * than browsers, never more lenient. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_DESTINATION_HOST_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_DESTINATION_HOST_H
@@ -11,7 +12,7 @@
 
 #include "lib/base/err.h"
 
-#define DESTINATION_HOST_MAX 254 /* 253 and a dot at the end */
+#define DESTINATION_HOST_MAX 254 /* 253 and a trailing dot */
 #define DESTINATION_HOST_INPUT_MAX 1024
 
 struct destination_host {
@@ -20,15 +21,15 @@ struct destination_host {
 };
 
 /*
- * text: what stands between "://" and the port, len bytes of valid UTF-8. ERR_INVALID: a browser would not take it, or
- * we do not; reason is a literal that says why.
+ * text: the len bytes between "://" and the port, valid UTF-8. ERR_INVALID: browsers or this
+ * service reject the host; reason is a string literal.
  */
 enum err destination_host_parse(const char *text, size_t len, struct destination_host *out,
                                 const char **reason) MUST_CHECK;
 
 /*
- * Whether they name the same host: a dot at the end of a name makes no difference, nor does what an IPv4 address is
- * dressed in (ipv6_host_is_ipv4).
+ * True if both name the same host. Ignores a trailing dot and an IPv6 wrapping of an IPv4 address
+ * (ipv6_host_is_ipv4).
  */
 bool destination_host_equal(const struct destination_host *a, const struct destination_host *b);
 

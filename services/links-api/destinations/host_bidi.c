@@ -10,9 +10,9 @@
 #define NEUTRAL                                                                                                        \
 	(BIT(UC_BIDI_ES) | BIT(UC_BIDI_CS) | BIT(UC_BIDI_ET) | BIT(UC_BIDI_ON) | BIT(UC_BIDI_BN) | BIT(UC_BIDI_NSM))
 
-/* What is in a label, as sets of categories. */
+/* The Bidi categories in a label, as bit sets. */
 struct label {
-	unsigned first, last; /* last: but for marks */
+	unsigned first, last; /* ignoring combining marks */
 	unsigned all;
 };
 
@@ -22,7 +22,7 @@ static unsigned category_of(ucs4_t c)
 	return category >= 0 && category < 32 ? BIT(category) : 0;
 }
 
-/* Gives where the next label begins, NULL after the last. */
+/* Returns the start of the next label, or NULL after the last one. */
 static const uint8_t *read_label(const uint8_t *at, struct label *label)
 {
 	ucs4_t c;
@@ -38,7 +38,7 @@ static const uint8_t *read_label(const uint8_t *at, struct label *label)
 	return at;
 }
 
-static bool is_good(const struct label *label)
+static bool is_valid(const struct label *label)
 {
 	const unsigned numbers = BIT(UC_BIDI_EN) | BIT(UC_BIDI_AN);
 	if (label->first & RIGHT)
@@ -46,18 +46,18 @@ static bool is_good(const struct label *label)
 		       (label->all & numbers) != numbers;
 	if (label->first & LEFT)
 		return !(label->all & ~(LEFT | BIT(UC_BIDI_EN) | NEUTRAL)) && label->last & (LEFT | BIT(UC_BIDI_EN));
-	return !label->first; /* the empty one behind the last dot */
+	return !label->first; /* an empty label follows a trailing dot */
 }
 
-bool host_bidi_is_good(const char *name)
+bool host_bidi_is_valid(const char *name)
 {
 	struct label label;
 	unsigned all = 0;
-	bool are_good = true;
+	bool are_valid = true;
 	for (const uint8_t *at = (const uint8_t *)name; at;) {
 		at = read_label(at, &label);
 		all |= label.all;
-		are_good = are_good && is_good(&label);
+		are_valid = are_valid && is_valid(&label);
 	}
-	return are_good || !(all & (RIGHT | BIT(UC_BIDI_AN)));
+	return are_valid || !(all & (RIGHT | BIT(UC_BIDI_AN)));
 }

@@ -4,6 +4,7 @@
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/answer.h"
 #include "services/links-api/destinations/host_request.h"
+#include "services/links-api/request_body.h"
 
 static struct json *host_json(const struct blocked_host *host)
 {
@@ -15,8 +16,6 @@ static struct json *host_json(const struct blocked_host *host)
 	json_set_time(object, "created_at", host->created_at_us);
 	return object;
 }
-
-/* --- list --- */
 
 static void append_host(void *ctx, const struct blocked_host *host)
 {
@@ -33,30 +32,28 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 	if (err == OK)
 		err = blocked_host_store_list(conn, append_host, hosts);
 	pg_pool_give(r->api->pg, conn);
-	struct json *answer = json_new_object();
-	json_set(answer, "hosts", hosts);
+	struct json *response = json_new_object();
+	json_set(response, "hosts", hosts);
 	if (err == OK)
-		return answer_json(r, 200, answer);
-	json_free(answer);
+		return answer_json(r, 200, response);
+	json_free(response);
 	return answer_failure(r, err);
 }
 
-/* --- changes --- */
-
-struct wish {
+struct host_change {
 	const struct request *request;
-	struct blocked_host *host; /* to block; becomes what was made */
+	struct blocked_host *host; /* input: the host to block; output: the stored row */
 };
 
-/* Its outcome is told to this process' own guard before anybody is answered. */
+/* Refreshes this process's host guard before responding. */
 static enum err change(const struct request *r, pg_transaction_work write, struct blocked_host *host)
 {
-	struct wish wish = { r, host };
+	struct host_change work = { r, host };
 	struct pg_conn *conn = NULL;
 	enum err err = pg_pool_take(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = pg_transaction_on(conn, write, &wish);
+	err = pg_transaction_on(conn, write, &work);
 	if (err == OK)
 		host_guard_look(r->api->hosts, conn);
 	pg_pool_give(r->api->pg, conn);
@@ -65,23 +62,23 @@ static enum err change(const struct request *r, pg_transaction_work write, struc
 
 static enum err add_on(void *ctx, struct pg_conn *conn)
 {
-	const struct wish *wish = ctx;
-	struct blocked_host *host = wish->host;
+	const struct host_change *host_change = ctx;
+	struct blocked_host *host = host_change->host;
 	enum err err = blocked_host_store_add(conn, host);
 	if (err != OK)
 		return err;
 	struct json *details = json_new_object();
 	json_set_text(details, "host", host->host);
 	json_set_bool(details, "with_subdomains", host->with_subdomains);
-	err = request_audit(wish->request, conn, "host.block", AUDIT_STORE_HOST, host->id, details);
+	err = request_audit(host_change->request, conn, "host.block", AUDIT_STORE_HOST, host->id, details);
 	json_free(details);
 	return err;
 }
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
-	const struct wish *wish = ctx;
-	const struct request *r = wish->request;
+	const struct host_change *host_change = ctx;
+	const struct request *r = host_change->request;
 	int64_t id = request_id_of_path(r);
 	enum err err = blocked_host_store_delete(conn, id);
 	return err == OK ? request_audit(r, conn, "host.unblock", AUDIT_STORE_HOST, id, NULL) : err;
@@ -102,14 +99,15 @@ enum http_progress host_handlers_create(void *ctx, struct http_exchange *x)
 		return answer_wrong_fields(r, &wrong);
 	err = change(r, add_on, &host);
 	if (err == ERR_CONFLICT)
-		return answer_conflict(r, "host-taken", "/host", "is blocked already");
+		return answer_conflict(r, "host-taken", "/host", "is already blocked");
 	if (err == ERR_INVALID)
-		return answer_conflict(r, "too-many-hosts", "", "no more hosts can be blocked here: use a file");
+		return answer_conflict(r, "too-many-hosts", "",
+		                       "The list of blocked hosts is full. Use BLOCKED_HOSTS_FILE.");
 	if (err != OK)
 		return answer_failure(r, err);
-	struct json *answer = json_new_object();
-	json_set(answer, "host", host_json(&host));
-	return answer_json(r, 201, answer);
+	struct json *response = json_new_object();
+	json_set(response, "host", host_json(&host));
+	return answer_json(r, 201, response);
 }
 
 enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x)

@@ -1,6 +1,7 @@
 /*
- * Pure. What an admin sends to block a host: {host, with_subdomains? (true), reason? ("")}. The host comes out in the
- * normal form of destinations (destination_host.h), without a dot at the end: "bücher.example" as xn--bcher-kva.example.
+ * Parses the request to block a host: {host, with_subdomains? (true), reason? ("")}. Pure. Writes
+ * the host in the normal form of destination_host.h, without a trailing dot: "bücher.example"
+ * becomes xn--bcher-kva.example.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_REQUEST_H
@@ -10,7 +11,7 @@
 #include "lib/net/http_problem.h"
 #include "lib/net/json.h"
 
-/* ERR_INVALID: wrong lists every wrong member. */
+/* ERR_INVALID: wrong lists every invalid member. */
 enum err host_request_read(const struct json *object, struct blocked_host *out,
                            struct http_problem_fields *wrong) MUST_CHECK;
 

@@ -8,27 +8,27 @@
 
 enum err public_base_init(struct public_base *base, const char *url, const char **reason)
 {
-	struct destination read;
-	enum err err = destination_parse(url, strlen(url), &read, reason);
+	struct destination parsed;
+	enum err err = destination_parse(url, strlen(url), &parsed, reason);
 	if (err != OK)
 		return err;
-	if (read.url[read.query]) {
+	if (parsed.url[parsed.query]) {
 		*reason = "has a query or a fragment";
 		return ERR_INVALID;
 	}
-	size_t len = read.query;
-	while (len > 0 && read.url[len - 1] == '/')
+	size_t len = parsed.query;
+	while (len > 0 && parsed.url[len - 1] == '/')
 		len--;
 	if (len > PUBLIC_BASE_URL_MAX) {
 		*reason = "is too long";
 		return ERR_INVALID;
 	}
-	*base = (struct public_base){ .host = read.host, .port = read.port };
-	memcpy(base->url, read.url, len);
+	*base = (struct public_base){ .host = parsed.host, .port = parsed.port };
+	memcpy(base->url, parsed.url, len);
 	return OK;
 }
 
-enum err public_base_read_aliases(const char *list, struct host_policy **out)
+enum err public_base_parse_aliases(const char *list, struct host_policy **out)
 {
 	static const char separators[] = ", \t\r\n";
 	struct host_policy *aliases = host_policy_new();

@@ -1,7 +1,7 @@
 /*
- * Pure. PUBLIC_BASE_URL: what stands before the slug in a short link ("https://wm.example", "https://wm.example/r"),
- * and what it is not to be used for: destinations at
- * its own host or at those that host_guard.h forbids, and slugs that are reserved.
+ * PUBLIC_BASE_URL, the prefix of short links ("https://wm.example", "https://wm.example/r"), and
+ * what links may not use: destinations at our own hosts or at blocked ones, and reserved slugs.
+ * Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_PUBLIC_BASE_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_PUBLIC_BASE_H
@@ -20,32 +20,35 @@ struct host_policy;
 struct slug_reserve;
 
 struct public_base {
-	char url[PUBLIC_BASE_URL_MAX + 1]; /* normal form, without a slash at the end */
+	char url[PUBLIC_BASE_URL_MAX + 1]; /* normal form without a trailing slash */
 	struct destination_host host;
 	uint16_t port;
-	const struct host_policy *aliases; /* other names of the host: what it blocks is ours; borrowed; NULL = none */
-	struct host_guard *hosts;          /* which others destinations may have; borrowed; NULL = any */
-	const struct slug_reserve *reserved; /* slugs that nobody may choose; borrowed; NULL = those of slug.h alone */
+	const struct host_policy *aliases;   /* our other hosts, as a block list; borrowed; NULL = none */
+	struct host_guard *hosts;            /* allowed destination hosts; borrowed; NULL = any */
+	const struct slug_reserve *reserved; /* extra reserved slugs; borrowed; NULL = none */
 };
 
 /*
- * ERR_INVALID: no http or https URL, or one with user info, query or fragment, or longer than PUBLIC_BASE_URL_MAX;
- * reason is a literal that says which.
+ * ERR_INVALID: not an http or https URL, or one with a username, password, query or fragment, or
+ * longer than PUBLIC_BASE_URL_MAX. reason is a string literal that says which.
  */
 enum err public_base_init(struct public_base *base, const char *url, const char **reason) MUST_CHECK;
 
-/* Other hosts of ours, between commas or white space, as a policy that blocks them. ERR_INVALID: one of them is none. */
-enum err public_base_read_aliases(const char *list, struct host_policy **out) MUST_CHECK;
+/*
+ * Parses our other hosts, separated by commas or white space, into a block list. ERR_INVALID: an
+ * entry is not a host.
+ */
+enum err public_base_parse_aliases(const char *list, struct host_policy **out) MUST_CHECK;
 
 /*
- * Whether a host and port are ours. A name is ours on every port; an address only on our own port, because other
- * services may live on it, too.
+ * True if host and port are ours. A name is ours on every port. An address is ours only on our own
+ * port, because other services may share it.
  */
 bool public_base_owns(const struct public_base *base, const struct destination_host *host, uint16_t port);
 
 #define PUBLIC_BASE_SHORT_URL_SIZE (PUBLIC_BASE_URL_MAX + SLUG_SIZE + 1)
 
-/* "https://wm.example/abc". */
+/* Writes "https://wm.example/abc". */
 void public_base_short_url(const struct public_base *base, const char *slug,
                            char out[static PUBLIC_BASE_SHORT_URL_SIZE]);
 

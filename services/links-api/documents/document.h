@@ -1,6 +1,7 @@
 /*
- * Pure. Texts about the API that are part of the program: its description, made from docs/api/openapi.yaml when the program is
- * built, the page that shows it, and what docs/api/problems.md says of each kind of problem.
+ * Documents about the API that are embedded in the program: the OpenAPI description (generated from
+ * docs/api/openapi.yaml), the page that displays it, and the sections of docs/api/problems.md.
+ * Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_H
 #define WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_H
@@ -13,18 +14,20 @@
 struct document {
 	const char *name; /* "openapi.json" */
 	const char *content_type;
-	const char *bytes; /* live as long as the program */
+	const char *bytes; /* static storage */
 	size_t len;
-	const char *etag; /* with its quotes */
+	const char *etag; /* including the quotes */
 };
 
-/* ERR_NOT_FOUND: there is none of that name, or the program was built without it. */
+/* ERR_NOT_FOUND: no such document, or the program was built without it. */
 enum err document_find(const char *name, struct document *out) MUST_CHECK;
 
-/* The part of problems.md about a kind ("validation"). ERR_NOT_FOUND: there is no such kind. */
+/* Finds the section of problems.md about a kind ("validation"). ERR_NOT_FOUND: no such kind. */
 enum err document_find_problem(const char *kind, struct document *out) MUST_CHECK;
 
-/* Whether an If-None-Match header names the document as it is: "*", or a list with its tag. NULL: there is no header. */
-bool document_is_known(const struct document *document, const char *if_none_match);
+/*
+ * True if the If-None-Match header is "*" or lists the document's ETag. NULL: the header is absent.
+ */
+bool document_matches_etag(const struct document *document, const char *if_none_match);
 
 #endif

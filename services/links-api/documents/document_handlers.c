@@ -5,13 +5,15 @@
 #include "services/links-api/answer.h"
 #include "services/links-api/documents/document.h"
 
-/* Everybody may keep them, but has to ask whether they are still the same: the next version of the program has others. */
-static enum http_progress answer_document(struct request *r, const struct document *document)
+/*
+ * Public and cacheable, but revalidated each time: a new version of the program has new documents.
+ */
+static enum http_progress send_document(struct request *r, const struct document *document)
 {
 	struct http_exchange *x = r->exchange;
 	http_exchange_set_fixed_header(x, "Cache-Control", "public, no-cache");
 	http_exchange_add_fixed_header(x, "ETag", document->etag);
-	if (document_is_known(document, http_exchange_joined_header(x, "If-None-Match"))) {
+	if (document_matches_etag(document, http_exchange_joined_header(x, "If-None-Match"))) {
 		http_exchange_set_status(x, 304);
 		return HTTP_ANSWERED;
 	}
@@ -19,19 +21,22 @@ static enum http_progress answer_document(struct request *r, const struct docume
 	return HTTP_ANSWERED;
 }
 
-static enum http_progress answer_named(struct request *r, const char *name)
+static enum http_progress send_named(struct request *r, const char *name)
 {
 	struct document document;
-	return document_find(name, &document) == OK ? answer_document(r, &document) : answer_not_found(r);
+	return document_find(name, &document) == OK ? send_document(r, &document) : answer_not_found(r);
 }
 
 enum http_progress document_handlers_description(void *ctx, struct http_exchange *x)
 {
 	(void)x;
-	return answer_named(ctx, "openapi.json");
+	return send_named(ctx, "openapi.json");
 }
 
-/* The reader sets styles of elements; scripts come from here alone, and nothing is asked of anybody else. */
+/*
+ * The reader sets inline styles. Scripts are loaded from this origin only, and nothing from
+ * elsewhere.
+ */
 enum http_progress document_handlers_reader(void *ctx, struct http_exchange *x)
 {
 	http_exchange_add_fixed_header(x, "Content-Security-Policy",
@@ -39,7 +44,7 @@ enum http_progress document_handlers_reader(void *ctx, struct http_exchange *x)
 	                               "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
 	                               "form-action 'none'; frame-ancestors 'none'");
 	http_exchange_add_fixed_header(x, "Referrer-Policy", "no-referrer");
-	return answer_named(ctx, "reader");
+	return send_named(ctx, "reader");
 }
 
 enum http_progress document_handlers_file(void *ctx, struct http_exchange *x)
@@ -49,7 +54,7 @@ enum http_progress document_handlers_file(void *ctx, struct http_exchange *x)
 	const char *name = r->match.params[0];
 	const char *dot = strrchr(name, '.');
 	bool is_file = dot && (strcmp(dot, ".js") == 0 || strcmp(dot, ".css") == 0);
-	return is_file ? answer_named(r, name) : answer_not_found(r);
+	return is_file ? send_named(r, name) : answer_not_found(r);
 }
 
 enum http_progress document_handlers_problem(void *ctx, struct http_exchange *x)
@@ -59,5 +64,5 @@ enum http_progress document_handlers_problem(void *ctx, struct http_exchange *x)
 	struct document document;
 	if (document_find_problem(r->match.params[0], &document) != OK)
 		return answer_not_found(r);
-	return answer_document(r, &document);
+	return send_document(r, &document);
 }

@@ -1,6 +1,6 @@
 /*
- * One thread at a time, as their exchange; they never block. /openapi.json, /docs and what belongs to it, and
- * /problems/{kind}. ctx is the struct request.
+ * HTTP handlers for /openapi.json, /docs with its files, and /problems/{kind}. They never block.
+ * ctx is the struct request. Not thread-safe: one thread at a time per exchange.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_HANDLERS_H

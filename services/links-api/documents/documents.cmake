@@ -1,4 +1,4 @@
-# What document.c serves. The reader of the description comes from npm (tools/setup.d/reader.sh); without it there is a plain page.
+# Files that document.c embeds. Swagger UI comes from npm (tools/setup.d/reader.sh); without it, /docs is a plain page.
 if(NOT "$ENV{WAYMARK_CACHE}" STREQUAL "")
   set(reader "$ENV{WAYMARK_CACHE}/swagger-ui")
 elseif(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
@@ -11,19 +11,19 @@ if(EXISTS "${reader}/swagger-ui-bundle.js")
   set(parts reader=${docs}/reader/reader.html start=${docs}/reader/start.js style=${reader}/swagger-ui.css
             bundle=${reader}/swagger-ui-bundle.js)
 else()
-  message(STATUS "links-api: /docs will be a plain page, because tools/setup could not get its reader")
+  message(STATUS "links-api: /docs will be a plain page, because tools/setup could not download Swagger UI")
   set(parts reader=${docs}/reader/plain.html start=/dev/null style=/dev/null bundle=/dev/null)
 endif()
 list(APPEND parts problems=${docs}/problems.md openapi=${CMAKE_CURRENT_BINARY_DIR}/openapi.json)
 string(REGEX REPLACE "[a-z]+=" "" files "${parts}")
 set(make "${PROJECT_SOURCE_DIR}/cmake")
-# Debian's own Python, whatever PATH says.
+# Debian's Python, regardless of PATH.
 add_custom_command(OUTPUT openapi.json
   COMMAND /usr/bin/python3 "${make}/yaml-to-json.py" "${docs}/openapi.yaml" openapi.json
   DEPENDS "${docs}/openapi.yaml" "${make}/yaml-to-json.py" VERBATIM)
 add_custom_command(OUTPUT document_data.S
   COMMAND /usr/bin/python3 "${make}/embed.py" document_data.S ${parts}
   DEPENDS ${files} "${make}/embed.py" VERBATIM)
-# Not with waymark_flags, which are for C.
+# Without waymark_flags, which apply to C only.
 add_library(links_api_documents OBJECT "${CMAKE_CURRENT_BINARY_DIR}/document_data.S")
 target_sources(links_api_body PRIVATE $<TARGET_OBJECTS:links_api_documents>)

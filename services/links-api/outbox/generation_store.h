@@ -1,5 +1,6 @@
 /*
- * One thread at a time per connection. The generation of Redis' content in PostgreSQL. Table: link_cache_generation.
+ * The generation of the Redis caches, stored in PostgreSQL (table link_cache_generation). One
+ * thread at a time per connection.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_GENERATION_STORE_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_GENERATION_STORE_H
@@ -14,8 +15,8 @@
 enum err generation_store_get(struct pg_conn *conn, struct link_cache_trusted *out) MUST_CHECK;
 
 /*
- * Raises it above above, and above what it is, for a server; all of it in a transaction of its own. ERR_CONFLICT: the
- * lock is not ours any more, nothing was changed.
+ * In its own transaction: raises the generation above both its current value and above, and records
+ * the Redis server it is valid for. ERR_CONFLICT: the lock was lost; nothing changed.
  */
 enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above, uint64_t server,
                                 struct link_cache_trusted *out) MUST_CHECK;

@@ -1,14 +1,19 @@
 /*
- * One thread at a time: the relay's, while it holds the lock. Keeps Redis free of what is old
- * (docs/decisions/0012-generation-of-redis.md). Tells Redis what waits for it in the outbox, and as long as all of it
- * is told announces the generation of Redis' content again and again. The generation is raised, in PostgreSQL first,
+ * Invalidates the Redis caches when they may hold outdated links
+ * (docs/decisions/0012-generation-of-redis.md).
  *
- *   when another server answers than the one it was raised for,
- *   when what waits could not be told within 250 ms, or a second if Redis answers all the same,
- *   when Redis has heard of a higher one (PostgreSQL came back from a backup).
+ * Each run first applies the uncached rows of the outbox to Redis. While nothing is left over, it
+ * announces the current generation in Redis again and again. It raises the generation, in
+ * PostgreSQL first, when
+ *   another Redis server answers than the one of the current generation,
+ *   rows could not be applied for 250 ms, or for a second while Redis still answers,
+ *   Redis knows a higher generation, because PostgreSQL was restored from a backup.
  *
- * From the raising to the announcement nothing of that generation is in Redis, so whatever waits need not be told: it
- * is forgotten, many rows at a time. An outage thus costs one raising and no backlog, however long it is.
+ * Between a raise and its announcement, Redis holds nothing of the new generation. The waiting rows
+ * then need not be applied and are skipped in bulk. An outage therefore costs one raise and leaves
+ * no backlog, however long it lasts.
+ *
+ * Used by the relay's thread only, while it holds the lock.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_GENERATION_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_GENERATION_H
@@ -21,41 +26,41 @@
 #include "lib/net/fenced_lock.h"
 #include "lib/net/pg_conn.h"
 #include "lib/net/redis_pool.h"
-#include "services/links-api/outbox/outbox_teller.h"
+#include "services/links-api/outbox/outbox_cache_updater.h"
 
-#define OUTBOX_GENERATION_PERIOD_MS 100
+#define OUTBOX_GENERATION_INTERVAL_MS 100
 
 enum outbox_generation_reason {
 	OUTBOX_GENERATION_NEW_SERVER,
-	OUTBOX_GENERATION_UNTOLD,
+	OUTBOX_GENERATION_UPDATE_TIMEOUT,
 	OUTBOX_GENERATION_BEHIND,
 	OUTBOX_GENERATION_REASONS,
 };
 
 struct outbox_generation {
-	struct outbox_teller *teller; /* borrowed; its generation and server are set here */
-	struct redis_pool *redis;     /* borrowed, as the rest */
+	struct outbox_cache_updater *updater; /* borrowed; this module sets its generation and server */
+	struct redis_pool *redis;             /* borrowed, like the pointers below */
 	const struct clock *clock;
 	const struct log *log;
 	struct metric *raises[OUTBOX_GENERATION_REASONS];
 
-	int64_t tended_us; /* steady, as all of these */
-	int64_t behind_us; /* since when something waits that could not be told; 0 = nothing does */
-	bool is_raised;    /* and nobody has heard of it in Redis */
-	int64_t offset_us; /* from steady time to Redis' */
+	int64_t maintained_us; /* last run; steady clock, as all times here */
+	int64_t behind_us;     /* since when rows could not be applied; 0 = none waits */
+	bool is_raised;        /* and not announced to Redis yet */
+	int64_t offset_us;     /* Redis' clock minus our steady clock */
 };
 
-void outbox_generation_init(struct outbox_generation *g, struct outbox_teller *teller, struct redis_pool *redis,
+void outbox_generation_init(struct outbox_generation *g, struct outbox_cache_updater *updater, struct redis_pool *redis,
                             const struct clock *clock, const struct log *log, struct metrics *metrics);
 
-/* Another relay may work from now on. */
-void outbox_generation_leave(struct outbox_generation *g);
+/* Call when the lock is lost: another relay may take over. */
+void outbox_generation_reset(struct outbox_generation *g);
 
 /*
- * Does its work if it is time; takes little more than 250 ms at worst. held_us: the steady time at which the lock was
- * last known to be ours, for at least LOCK_MS from then.
+ * Runs if it is due; takes little more than 250 ms at most. held_us: the steady time when the lock
+ * was last confirmed, for at least LOCK_MS from then.
  */
-void outbox_generation_tend(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
-                            int64_t held_us);
+void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
+                                int64_t held_us);
 
 #endif

@@ -13,14 +13,14 @@
 #include "lib/net/cloud_event.h"
 #include "lib/net/kafka_producer.h"
 
-#define QUEUE_MAX ((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* a tombstone may follow each event */
+#define QUEUE_MAX ((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* each event may be followed by a tombstone */
 #define SOURCE "/waymark/links-api"
 
 struct outbox_publisher {
 	struct kafka_config kafka;
 	const struct log *log;
 	struct kafka_producer *producer;
-	_Atomic size_t given_up; /* since the last settling */
+	_Atomic size_t undelivered; /* since the last flush */
 };
 
 static void delivered(void *ctx, void *opaque, enum err result)
@@ -28,7 +28,7 @@ static void delivered(void *ctx, void *opaque, enum err result)
 	struct outbox_publisher *p = ctx;
 	bool is_event = opaque != NULL;
 	if (is_event && result != OK)
-		atomic_fetch_add(&p->given_up, 1);
+		atomic_fetch_add(&p->undelivered, 1);
 }
 
 enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log, struct metrics *metrics,
@@ -87,8 +87,11 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 {
 	struct link_event event = { .occurred_at_us = row->created_at_us };
 	if (link_event_decode(row->payload, row->payload_len, &event) != OK) {
-		/* Subscribers may understand what we do not; nothing is kept back. */
-		log_error(p->log, "outbox_event_not_understood", LOG_INT("outbox_id", row->id));
+		/*
+		 * Consumers may understand an event that this version does not, so it is published
+		 * anyway.
+		 */
+		log_error(p->log, "outbox_event_undecodable", LOG_INT("outbox_id", row->id));
 		entropy_uuid7(row->created_at_us, event.event_id);
 	}
 	enum err err = send_record(p, row, &event, false);
@@ -97,24 +100,24 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 	return err;
 }
 
-enum err outbox_publisher_mark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation)
+enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation)
 {
-	struct feed_mark mark = { as_of_us, generation, kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
-	if (mark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
+	struct feed_mark watermark = { as_of_us, generation, kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
+	if (watermark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
 		return ERR_UNAVAILABLE;
 	enum err err = OK;
-	for (int32_t partition = 0; partition < mark.partitions && err == OK; partition++) {
+	for (int32_t partition = 0; partition < watermark.partitions && err == OK; partition++) {
 		struct feed_mark_texts texts = { 0 };
 		struct kafka_record record;
-		feed_mark_write(&mark, partition, SOURCE, &texts, &record);
+		feed_mark_write(&watermark, partition, SOURCE, &texts, &record);
 		err = kafka_producer_send(p->producer, &record);
 	}
 	return err;
 }
 
-enum err outbox_publisher_settle(struct outbox_publisher *p, int64_t timeout_ms)
+enum err outbox_publisher_flush(struct outbox_publisher *p, int64_t timeout_ms)
 {
 	if (kafka_producer_flush(p->producer, timeout_ms) != OK)
 		return ERR_LIMIT;
-	return atomic_exchange(&p->given_up, 0) == 0 ? OK : ERR_UNAVAILABLE;
+	return atomic_exchange(&p->undelivered, 0) == 0 ? OK : ERR_UNAVAILABLE;
 }

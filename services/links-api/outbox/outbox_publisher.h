@@ -1,6 +1,6 @@
 /*
- * One thread at a time. Sends the outbox's LinkEvents to waymark.links.v1, with CloudEvents headers and the slug as
- * key, and waits for Kafka's acks.
+ * Publishes outbox rows as LinkEvents to waymark.links.v1, with CloudEvents headers and the slug as
+ * key, and waits for Kafka's acks. Not thread-safe.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_PUBLISHER_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_PUBLISHER_H
@@ -13,35 +13,41 @@
 #include "lib/links/outbox.h"
 #include "lib/net/kafka_config.h"
 
-/* Rows that may be under way together. */
+/* Rows that may be in flight together. */
 #define OUTBOX_PUBLISHER_ROWS_MAX 256
-/* After this Kafka's client gives a record up that was not acked. */
+/* The Kafka client gives up a record that is not acked within this time. */
 #define OUTBOX_PUBLISHER_TIMEOUT_MS 3000
 
 struct outbox_publisher;
 
-/* Works without Kafka. ERR_INVALID: librdkafka refuses the configuration (logged). kafka is copied. */
+/*
+ * Does not need Kafka to be up. ERR_INVALID: librdkafka rejects the configuration (logged). kafka
+ * is copied.
+ */
 enum err outbox_publisher_new(const struct kafka_config *kafka, const struct log *log, struct metrics *metrics,
                               struct outbox_publisher **out) MUST_CHECK;
-/* Gives up what is under way. NULL is allowed. */
+/* Abandons records in flight. NULL is allowed. */
 void outbox_publisher_free(struct outbox_publisher *p);
 
 /*
- * Sends one event; after a PURGED event a tombstone (NULL value), so that compaction forgets the link. Does not wait.
+ * Queues one event without waiting. After a PURGED event it also queues a tombstone (NULL value),
+ * so that log compaction removes the link.
  */
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;
 
 /*
- * Sends a mark (lib/links/feed_mark.h) to each partition. Does not wait, and nobody settles it: a mark that is lost is
- * followed by a newer one. ERR_UNAVAILABLE: none was sent, as the last one is still under way or the number of
- * partitions is not known yet. ERR_LIMIT: not to all of them.
+ * Queues a watermark (lib/links/feed_mark.h) for each partition without waiting. Delivery is not
+ * checked, because a newer watermark follows. ERR_UNAVAILABLE: none queued, because the last one is
+ * still in flight or the number of partitions is unknown. ERR_LIMIT: queued for some partitions
+ * only.
  */
-enum err outbox_publisher_mark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation) MUST_CHECK;
+enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation) MUST_CHECK;
 
 /*
- * Waits until nothing is under way. OK: all that was sent since the last settling was acked. ERR_UNAVAILABLE: some of
- * it was given up. ERR_LIMIT: some is still under way after timeout_ms; ask again.
+ * Waits until no record is in flight. OK: everything sent since the last flush was acked.
+ * ERR_UNAVAILABLE: some records were given up. ERR_LIMIT: some are still in flight after
+ * timeout_ms; call again.
  */
-enum err outbox_publisher_settle(struct outbox_publisher *p, int64_t timeout_ms) MUST_CHECK;
+enum err outbox_publisher_flush(struct outbox_publisher *p, int64_t timeout_ms) MUST_CHECK;
 
 #endif

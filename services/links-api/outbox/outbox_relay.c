@@ -11,17 +11,17 @@
 #include "lib/links/outbox.h"
 #include "lib/net/fenced_lock.h"
 #include "lib/net/pg_conn.h"
+#include "services/links-api/outbox/outbox_cache_updater.h"
 #include "services/links-api/outbox/outbox_generation.h"
-#include "services/links-api/outbox/outbox_pace.h"
-#include "services/links-api/outbox/outbox_progress.h"
 #include "services/links-api/outbox/outbox_publisher.h"
-#include "services/links-api/outbox/outbox_teller.h"
+#include "services/links-api/outbox/outbox_watermark.h"
+#include "services/links-api/outbox/token_bucket.h"
 
 #define LOCK_MS 5000
-#define SEND_WITHIN_US CLOCK_US_PER_S
-#define KEEP_AFTER_US (CLOCK_US_PER_S / 2)
-#define SETTLE_MS OUTBOX_GENERATION_PERIOD_MS
-#define TELL_WITHIN_US (CLOCK_US_PER_S / 4) /* Kafka waits for Redis no longer than this per window */
+#define SEND_WINDOW_US CLOCK_US_PER_S
+#define EXTEND_AFTER_US (CLOCK_US_PER_S / 2)
+#define FLUSH_MS OUTBOX_GENERATION_INTERVAL_MS
+#define CACHE_BUDGET_US (CLOCK_US_PER_S / 4) /* how long Kafka waits for Redis per window */
 #define POLL_MS 1000
 #define RETRY_MS 100
 #define PG_CONNECT_TIMEOUT_MS 2000
@@ -31,24 +31,24 @@ struct outbox_relay {
 	struct outbox_relay_config config;
 	struct background *background;
 	atomic_bool active;
-	_Atomic int64_t held_steady_us; /* when the lock was last known to be ours: before we asked */
+	_Atomic int64_t held_steady_us; /* when the lock was last confirmed, measured before asking */
 	_Atomic int64_t oldest_us;
 
-	/* The thread's own. */
+	/* Used by the thread only. */
 	struct pg_conn *conn;
 	struct fenced_lock lock;
 	struct outbox_publisher *publisher;
-	struct outbox_teller teller;
-	struct outbox_progress progress;
+	struct outbox_cache_updater updater;
+	struct outbox_watermark watermark;
 	struct outbox_generation generation;
-	struct outbox_pace pace;
-	bool has_patient;         /* rows may wait that the pace did not allow */
-	int64_t looked_steady_us; /* at the lag */
+	struct token_bucket low_priority_bucket;
+	bool has_low_priority;      /* rows may wait that the token bucket did not allow */
+	int64_t lag_read_steady_us; /* last reading of the lag */
 
 	struct metric *published;
 	struct metric *failures;
 	struct metric *waiting;
-	struct metric *patient;
+	struct metric *low_priority;
 	struct metric *uncached;
 };
 
@@ -57,12 +57,12 @@ static int64_t steady_us(const struct outbox_relay *relay)
 	return clock_steady_us(relay->config.clock);
 }
 
-/* --- PostgreSQL and the lock --- */
+/* PostgreSQL and the lock. */
 
 static void set_active(struct outbox_relay *relay, bool is_active)
 {
 	if (!is_active)
-		outbox_generation_leave(&relay->generation);
+		outbox_generation_reset(&relay->generation);
 	if (atomic_exchange(&relay->active, is_active) != is_active)
 		log_info(relay->config.log, is_active ? "outbox_relay_active" : "outbox_relay_standby");
 }
@@ -86,22 +86,25 @@ static enum err connect(struct outbox_relay *relay)
 	return err;
 }
 
-/* OK: nobody else has held the lock since we took it, and we may send for SEND_WITHIN_US. ERR_CONFLICT: we lost it. */
-static enum err keep(struct outbox_relay *relay)
+/*
+ * OK: nobody else held the lock meanwhile, and we may send for SEND_WINDOW_US. ERR_CONFLICT: the
+ * lock was lost.
+ */
+static enum err extend_lock(struct outbox_relay *relay)
 {
-	int64_t asked_us = steady_us(relay);
+	int64_t requested_us = steady_us(relay);
 	enum err err = fenced_lock_extend(&relay->lock, relay->conn, LOCK_MS);
 	if (err == OK)
-		atomic_store(&relay->held_steady_us, asked_us);
+		atomic_store(&relay->held_steady_us, requested_us);
 	return err;
 }
 
-static enum err take(struct outbox_relay *relay)
+static enum err acquire_lock(struct outbox_relay *relay)
 {
-	int64_t asked_us = steady_us(relay);
+	int64_t requested_us = steady_us(relay);
 	enum err err = fenced_lock_acquire(&relay->lock, relay->conn, LOCK_MS);
 	if (err == OK)
-		atomic_store(&relay->held_steady_us, asked_us);
+		atomic_store(&relay->held_steady_us, requested_us);
 	return err;
 }
 
@@ -111,28 +114,29 @@ static int64_t held_for_us(const struct outbox_relay *relay)
 }
 
 /*
- * OK: we hold the lock and may read and send for a while: SEND_WITHIN_US less KEEP_AFTER_US at least. ERR_CONFLICT:
- * somebody else works. The relay comes by every 100 ms: most of the time the lock was extended just now.
+ * OK: we hold the lock and may read and send for at least SEND_WINDOW_US - EXTEND_AFTER_US.
+ * ERR_CONFLICT: another relay holds it. Called every 100 ms, so usually the last extension is still
+ * fresh.
  */
-static enum err hold(struct outbox_relay *relay)
+static enum err ensure_lock(struct outbox_relay *relay)
 {
-	if (atomic_load(&relay->active) && held_for_us(relay) < KEEP_AFTER_US)
+	if (atomic_load(&relay->active) && held_for_us(relay) < EXTEND_AFTER_US)
 		return OK;
-	enum err err = relay->lock.fence ? keep(relay) : ERR_CONFLICT;
+	enum err err = relay->lock.fence ? extend_lock(relay) : ERR_CONFLICT;
 	if (err == ERR_CONFLICT)
-		err = take(relay);
+		err = acquire_lock(relay);
 	set_active(relay, err == OK);
 	return err;
 }
 
 static bool may_send(const struct outbox_relay *relay)
 {
-	return held_for_us(relay) < SEND_WITHIN_US;
+	return held_for_us(relay) < SEND_WINDOW_US;
 }
 
-/* --- batches and windows --- */
+/* Batches and windows. */
 
-static bool holds_slug(const struct outbox_batch *batch, size_t begin, size_t end, const char *slug)
+static bool contains_slug(const struct outbox_batch *batch, size_t begin, size_t end, const char *slug)
 {
 	for (size_t i = begin; i < end; i++)
 		if (strcmp(batch->rows[i].slug, slug) == 0)
@@ -141,47 +145,48 @@ static bool holds_slug(const struct outbox_batch *batch, size_t begin, size_t en
 }
 
 /*
- * The rows from begin on, up to the second event of any slug: what may be under way to Kafka together. What is urgent
- * is done with before anything patient is begun.
+ * The rows from begin up to the second event of any slug: they may be in flight together. A window
+ * never mixes priorities.
  */
-static struct outbox_batch window_of(const struct outbox_batch *batch, size_t begin)
+static struct outbox_batch next_window(const struct outbox_batch *batch, size_t begin)
 {
 	size_t end = begin + 1;
 	bool is_patient = batch->rows[begin].is_patient;
 	while (end < batch->count && batch->rows[end].is_patient == is_patient &&
-	       !holds_slug(batch, begin, end, batch->rows[end].slug))
+	       !contains_slug(batch, begin, end, batch->rows[end].slug))
 		end++;
 	return (struct outbox_batch){ batch->rows + begin, end - begin };
 }
 
-static void tend_redis(struct outbox_relay *relay)
+static void maintain_generation(struct outbox_relay *relay)
 {
 	if (relay->conn && pg_conn_usable(relay->conn) && atomic_load(&relay->active))
-		outbox_generation_tend(&relay->generation, relay->conn, &relay->lock,
-		                       atomic_load(&relay->held_steady_us));
+		outbox_generation_maintain(&relay->generation, relay->conn, &relay->lock,
+		                           atomic_load(&relay->held_steady_us));
 }
 
 /*
- * Whatever happens, nothing is under way any more at the end, unless we are stopping. What is under way is ours even if
- * the lock is lost meanwhile: Kafka's client gives it up before anybody else could have sent the next of it.
+ * Returns when nothing is in flight any more, or when the relay stops. Records in flight stay ours
+ * even if the lock is lost: Kafka's client gives them up before another relay could send later
+ * ones.
  */
-static enum err settle(struct outbox_relay *relay)
+static enum err flush(struct outbox_relay *relay)
 {
 	for (;;) {
-		enum err err = outbox_publisher_settle(relay->publisher, SETTLE_MS);
+		enum err err = outbox_publisher_flush(relay->publisher, FLUSH_MS);
 		if (err != ERR_LIMIT || background_is_ending(relay->background))
 			return err;
-		enum err kept = keep(relay);
-		if (kept == OK)
-			tend_redis(relay);
+		enum err extended = extend_lock(relay);
+		if (extended == OK)
+			maintain_generation(relay);
 	}
 }
 
-/* Gives how many rows, from the first on, Kafka's client took. */
+/* Returns how many rows, from the first on, Kafka's client accepted. */
 static size_t send_rows(struct outbox_relay *relay, const struct outbox_batch *window, enum err *err)
 {
 	size_t sent = 0;
-	*err = may_send(relay) ? OK : keep(relay);
+	*err = may_send(relay) ? OK : extend_lock(relay);
 	while (*err == OK && sent < window->count) {
 		*err = may_send(relay) ? outbox_publisher_send(relay->publisher, &window->rows[sent]) : ERR_UNAVAILABLE;
 		sent += *err == OK;
@@ -191,74 +196,74 @@ static size_t send_rows(struct outbox_relay *relay, const struct outbox_batch *w
 
 static enum err publish_window(struct outbox_relay *relay, struct outbox_batch *window)
 {
-	outbox_teller_tell(&relay->teller, window, steady_us(relay) + TELL_WITHIN_US);
+	outbox_cache_updater_apply(&relay->updater, window, steady_us(relay) + CACHE_BUDGET_US);
 	enum err err;
 	struct outbox_batch acked = { window->rows, send_rows(relay, window, &err) };
-	enum err settled = settle(relay);
-	if (err != OK || settled != OK)
+	enum err flushed = flush(relay);
+	if (err != OK || flushed != OK)
 		metrics_add(relay->failures, 1);
-	if (settled != OK || acked.count == 0)
-		return err != OK ? err : settled;
+	if (flushed != OK || acked.count == 0)
+		return err != OK ? err : flushed;
 	metrics_add(relay->published, (int64_t)acked.count);
-	enum err noted = outbox_set_published(relay->conn, &acked);
-	return err != OK ? err : noted;
+	enum err recorded = outbox_set_published(relay->conn, &acked);
+	return err != OK ? err : recorded;
 }
 
 static enum err publish_batch(struct outbox_relay *relay, const struct outbox_batch *batch)
 {
 	enum err err = OK;
 	for (size_t begin = 0; err == OK && begin < batch->count;) {
-		struct outbox_batch window = window_of(batch, begin);
+		struct outbox_batch window = next_window(batch, begin);
 		err = publish_window(relay, &window);
 		begin += window.count;
 	}
 	return err;
 }
 
-/* *more: urgent rows may be left. */
+/* *more: high-priority rows may be left. */
 static enum err read_batch(struct outbox_relay *relay, struct outbox_batch *batch, bool *more)
 {
-	int64_t allowance = outbox_pace_allowance(&relay->pace, steady_us(relay));
+	int64_t allowance = token_bucket_available(&relay->low_priority_bucket, steady_us(relay));
 	enum err err = outbox_read(relay->conn, OUTBOX_PUBLISHER_ROWS_MAX, (size_t)allowance, batch);
 	if (err != OK)
 		return err;
-	size_t urgent = 0;
-	while (urgent < batch->count && !batch->rows[urgent].is_patient)
-		urgent++;
-	int64_t patient = (int64_t)(batch->count - urgent);
-	outbox_pace_spend(&relay->pace, patient);
-	*more = urgent == OUTBOX_PUBLISHER_ROWS_MAX;
+	size_t high_priority = 0;
+	while (high_priority < batch->count && !batch->rows[high_priority].is_patient)
+		high_priority++;
+	int64_t low_priority = (int64_t)(batch->count - high_priority);
+	token_bucket_spend(&relay->low_priority_bucket, low_priority);
+	*more = high_priority == OUTBOX_PUBLISHER_ROWS_MAX;
 	if (allowance > 0)
-		relay->has_patient = patient == allowance;
+		relay->has_low_priority = low_priority == allowance;
 	return OK;
 }
 
-/* Publishes until nothing urgent waits. ERR_CONFLICT: somebody else works. */
+/* Publishes until no high-priority row waits. ERR_CONFLICT: another relay is active. */
 static enum err publish_all(struct outbox_relay *relay)
 {
 	bool more = true;
 	enum err err = OK;
 	while (err == OK && more && !background_is_ending(relay->background)) {
 		struct outbox_batch batch = { 0 };
-		err = hold(relay);
+		err = ensure_lock(relay);
 		if (err == OK)
-			err = outbox_progress_begin(&relay->progress, relay->conn, steady_us(relay));
+			err = outbox_watermark_begin(&relay->watermark, relay->conn, steady_us(relay));
 		if (err == OK)
 			err = read_batch(relay, &batch, &more);
 		if (err != OK)
 			break;
 		err = publish_batch(relay, &batch);
 		if (err == OK && !more)
-			outbox_progress_tell(&relay->progress, relay->teller.generation, steady_us(relay));
+			outbox_watermark_publish(&relay->watermark, relay->updater.generation, steady_us(relay));
 		outbox_batch_clear(&batch);
-		tend_redis(relay);
+		maintain_generation(relay);
 	}
 	if (err == ERR_CONFLICT)
 		set_active(relay, false);
 	return err;
 }
 
-/* --- the thread --- */
+/* The thread. */
 
 static void read_lag(struct outbox_relay *relay)
 {
@@ -266,19 +271,19 @@ static void read_lag(struct outbox_relay *relay)
 	if (outbox_lag(relay->conn, &lag) != OK)
 		return;
 	metrics_set(relay->waiting, lag.unpublished);
-	metrics_set(relay->patient, lag.patient);
+	metrics_set(relay->low_priority, lag.patient);
 	metrics_set(relay->uncached, lag.uncached);
 	atomic_store(&relay->oldest_us, lag.oldest_us);
 }
 
-/* What is to be done again and again, whether Kafka is there or not. */
-static void look_after(struct outbox_relay *relay)
+/* Periodic work, independent of Kafka. */
+static void run_periodic_work(struct outbox_relay *relay)
 {
-	tend_redis(relay);
+	maintain_generation(relay);
 	int64_t now_us = steady_us(relay);
-	if (!relay->conn || now_us - relay->looked_steady_us < POLL_MS * CLOCK_US_PER_MS)
+	if (!relay->conn || now_us - relay->lag_read_steady_us < POLL_MS * CLOCK_US_PER_MS)
 		return;
-	relay->looked_steady_us = now_us;
+	relay->lag_read_steady_us = now_us;
 	if (pg_conn_usable(relay->conn))
 		read_lag(relay);
 }
@@ -286,21 +291,21 @@ static void look_after(struct outbox_relay *relay)
 static int64_t wait_ms(const struct outbox_relay *relay)
 {
 	int64_t now_us = steady_us(relay);
-	int64_t for_mark = outbox_progress_wait_ms(&relay->progress, now_us);
-	int64_t for_portion = outbox_pace_wait_ms(&relay->pace, now_us);
-	return relay->has_patient && for_portion < for_mark ? for_portion : for_mark;
+	int64_t for_watermark = outbox_watermark_wait_ms(&relay->watermark, now_us);
+	int64_t for_tokens = token_bucket_wait_ms(&relay->low_priority_bucket, now_us);
+	return relay->has_low_priority && for_tokens < for_watermark ? for_tokens : for_watermark;
 }
 
-static void work_once(struct outbox_relay *relay)
+static void run_once(struct outbox_relay *relay)
 {
 	enum err err = connect(relay);
 	if (err == OK)
 		err = publish_all(relay);
-	look_after(relay);
+	run_periodic_work(relay);
 	if (err == OK) {
 		err = pg_conn_wait_notification(relay->conn, wait_ms(relay));
 	} else if (err == ERR_CONFLICT) {
-		/* What is meant for the other one must not pile up here. */
+		/* Discard notifications, which the active relay handles. */
 		err = pg_conn_wait_notification(relay->conn, 0);
 		background_wait_ms(relay->background, POLL_MS);
 	}
@@ -312,15 +317,15 @@ static void run(void *ctx)
 {
 	struct outbox_relay *relay = ctx;
 	while (!background_is_ending(relay->background))
-		work_once(relay);
+		run_once(relay);
 	if (relay->conn && pg_conn_usable(relay->conn) && relay->lock.fence) {
 		enum err err = fenced_lock_release(&relay->lock, relay->conn, 0);
-		(void)err; /* it runs out by itself */
+		(void)err; /* the lock expires by itself */
 	}
 	disconnect(relay);
 }
 
-/* --- the handle --- */
+/* The public functions. */
 
 static double is_active_value(void *ctx)
 {
@@ -338,20 +343,21 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 	relay->published =
 		metrics_counter(metrics, "waymark_outbox_published_total", "Link events acked by Kafka", NULL);
 	relay->failures = metrics_counter(metrics, "waymark_outbox_publish_failures_total",
-	                                  "Windows of link events that were not all acked and are sent again", NULL);
+	                                  "Windows of link events that were not fully acked and are retried", NULL);
 	relay->waiting =
 		metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events that are not published yet", NULL);
-	relay->patient = metrics_gauge(metrics, "waymark_outbox_patient_rows",
-	                               "The janitor's marks and purges that are not published yet, at most", NULL);
+	relay->low_priority = metrics_gauge(
+		metrics, "waymark_outbox_patient_rows",
+		"Low-priority link events (expiries and purges) that are not published yet, at most", NULL);
 	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
-	                                "Link events whose link Redis does not have yet", NULL);
-	metrics_gauge_callback(metrics, "waymark_outbox_relay_active", "1 in the one instance whose relay works", NULL,
+	                                "Link events that are not applied to Redis yet", NULL);
+	metrics_gauge_callback(metrics, "waymark_outbox_relay_active", "1 in the instance whose relay is active", NULL,
 	                       is_active_value, relay);
 	metrics_gauge_callback(metrics, "waymark_outbox_oldest_seconds",
 	                       "Age of the oldest link event that is not published yet", NULL, oldest_seconds, relay);
 }
 
-static enum err name_lock(struct outbox_relay *relay)
+static enum err init_lock(struct outbox_relay *relay)
 {
 	uint8_t uuid[ENTROPY_UUID_SIZE];
 	char id[ENTROPY_UUID_TEXT_SIZE];
@@ -373,14 +379,15 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 {
 	struct outbox_relay *relay = mem_zero(sizeof(*relay));
 	relay->config = *config;
-	relay->teller =
-		(struct outbox_teller){ .cache = config->cache, .lists = config->lists, .clock = config->clock };
-	outbox_generation_init(&relay->generation, &relay->teller, config->redis, config->clock, config->log,
+	relay->updater =
+		(struct outbox_cache_updater){ .cache = config->cache, .lists = config->lists, .clock = config->clock };
+	outbox_generation_init(&relay->generation, &relay->updater, config->redis, config->clock, config->log,
 	                       config->metrics);
-	outbox_pace_init(&relay->pace, config->patient_per_second, OUTBOX_PUBLISHER_ROWS_MAX, steady_us(relay));
+	token_bucket_init(&relay->low_priority_bucket, config->low_priority_per_second, OUTBOX_PUBLISHER_ROWS_MAX,
+	                  steady_us(relay));
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
 	relay->background = background_new();
-	enum err err = name_lock(relay);
+	enum err err = init_lock(relay);
 	if (err == OK)
 		err = outbox_publisher_new(config->kafka, config->log, config->metrics, &relay->publisher);
 	if (err != OK) {
@@ -388,7 +395,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 		return err;
 	}
 	register_metrics(relay, config->metrics);
-	outbox_progress_init(&relay->progress, relay->publisher, config->metrics);
+	outbox_watermark_init(&relay->watermark, relay->publisher, config->metrics);
 	background_start(relay->background, "outbox-relay", run, relay);
 	*out = relay;
 	return OK;

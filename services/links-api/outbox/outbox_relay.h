@@ -1,15 +1,21 @@
 /*
- * Safe from any thread. Brings committed changes of links to Redis and Kafka: a thread that reads the outbox, tells
- * Redis the link's state, sends each event with its slug as the key to waymark.links.v1, and removes it when Redis has
- * it and Kafka has acked it. Redis comes first, but gets a quarter of a second at most; what it has not taken then it
- * is told each second until it has it. To Kafka at least once, and versions of one link never decrease on the topic:
- *   - one relay at a time works, among all instances (fenced_lock "waymark_outbox_relay", at most 5 s, extended);
- *   - a link's next event is sent only when the one before it was acked and that was noted;
- *   - what was read is sent only under the lock under which it was read, nothing later than a second after the lock was
- *     extended, and Kafka's client gives a record up after three more: whoever was frozen meanwhile sends nothing old.
- * Patient rows (lib/links/outbox.h) come behind all others, at most so many a second; no mark of progress waits for
- * them. NOTIFY wakes the relay; while it works it looks every 100 ms anyway, and marks on the topic how far it has come
- * (outbox_progress.h).
+ * Publishes committed link changes to Redis and Kafka. Its thread reads the outbox, updates the
+ * link in Redis, sends each event to waymark.links.v1 with the slug as key, and deletes the row
+ * once Redis has the change and Kafka has acked it. Safe from any thread.
+ *
+ * Redis comes first, but delays Kafka by at most a quarter of a second. What Redis does not accept
+ * in time is retried until it does. Kafka receives each event at least once, and the versions of
+ * one link never decrease on the topic:
+ *   - One relay of all instances is active at a time (fenced_lock "waymark_outbox_relay", 5 s,
+ *     extended).
+ *   - The next event of a link is sent only after the previous one was acked and recorded.
+ *   - Rows are sent only under the lock under which they were read, within a second after it was
+ *     extended. Kafka's client gives up a record after three more seconds. So a relay that was
+ *     frozen cannot send outdated rows.
+ *
+ * Low-priority rows (lib/links/outbox.h) come after all others at a limited rate, and watermarks do
+ * not wait for them. NOTIFY wakes the relay. While active it also checks every 100 ms and publishes
+ * watermarks (outbox_watermark.h).
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_RELAY_H
 #define WAYMARK_SERVICES_LINKS_API_OUTBOX_OUTBOX_RELAY_H
@@ -33,20 +39,26 @@ struct outbox_relay_config {
 	const struct kafka_config *kafka;
 	struct link_cache *cache; /* borrowed */
 	struct list_cache *lists; /* borrowed */
-	struct redis_pool *redis; /* borrowed: where the caches are */
-	int64_t patient_per_second;
+	struct redis_pool *redis; /* borrowed; holds the caches */
+	int64_t low_priority_per_second;
 	const struct clock *clock;
 	const struct log *log;
 	struct metrics *metrics;
 };
 
-/* Works without PostgreSQL and Kafka. ERR_INVALID: librdkafka refuses its configuration (logged). */
+/*
+ * Does not need PostgreSQL or Kafka to be up. ERR_INVALID: librdkafka rejects its configuration
+ * (logged).
+ */
 enum err outbox_relay_start(const struct outbox_relay_config *config, struct outbox_relay **out) MUST_CHECK;
 
-/* Whether this relay is the one that works. */
+/* True if this relay is the active one. */
 bool outbox_relay_is_active(const struct outbox_relay *relay);
 
-/* Lets the lock go, ends the thread and frees; what was not acked is sent by whoever comes next. NULL is allowed. */
+/*
+ * Releases the lock, stops the thread and frees the relay. The next active relay sends what was not
+ * acked. NULL is allowed.
+ */
 void outbox_relay_stop(struct outbox_relay *relay);
 
 #endif

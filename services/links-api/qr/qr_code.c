@@ -8,19 +8,19 @@
 
 #define DARK 1
 
-enum err qr_code_make(const char *text, struct qr_code *out)
+enum err qr_code_encode(const char *text, struct qr_code *out)
 {
 	size_t len = strlen(text);
 	if (len < 1 || len > QR_CODE_TEXT_MAX)
 		return ERR_INVALID;
-	QRcode *made = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M);
-	if (!made)
-		abort(); /* all that is left is memory that cannot be had */
-	size_t width = (size_t)made->width;
+	QRcode *encoded = QRcode_encodeString8bit(text, 0, QR_ECLEVEL_M);
+	if (!encoded)
+		abort(); /* out of memory is the only remaining reason */
+	size_t width = (size_t)encoded->width;
 	*out = (struct qr_code){ .width = width, .modules = mem_zero(width * width) };
 	for (size_t i = 0; i < width * width; i++)
-		out->modules[i] = made->data[i] & DARK;
-	QRcode_free(made);
+		out->modules[i] = encoded->data[i] & DARK;
+	QRcode_free(encoded);
 	return OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Pure. QR codes (ISO/IEC 18004, libqrencode): a text as dark and light modules, error correction level M.
+ * Encodes a text as a QR code (ISO/IEC 18004, libqrencode) with error correction level M. Pure.
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_QR_QR_CODE_H
 #define WAYMARK_SERVICES_LINKS_API_QR_QR_CODE_H
@@ -10,19 +10,19 @@
 
 #include "lib/base/err.h"
 
-#define QR_CODE_WIDTH_MAX 177 /* modules, of version 40 */
+#define QR_CODE_WIDTH_MAX 177 /* modules; version 40 */
 #define QR_CODE_TEXT_MAX 2331 /* bytes */
 
 struct qr_code {
-	size_t width;     /* modules on each side */
-	uint8_t *modules; /* row by row; 1 = dark */
+	size_t width;     /* modules per side */
+	uint8_t *modules; /* rows from top to bottom; 1 = dark */
 };
 
-/* text: 1 to QR_CODE_TEXT_MAX bytes; else ERR_INVALID. */
-enum err qr_code_make(const char *text, struct qr_code *out) MUST_CHECK;
+/* text: 1 to QR_CODE_TEXT_MAX bytes, otherwise ERR_INVALID. */
+enum err qr_code_encode(const char *text, struct qr_code *out) MUST_CHECK;
 void qr_code_clear(struct qr_code *code);
 
-/* False beyond the edge, too. */
+/* False outside the code. */
 bool qr_code_is_dark(const struct qr_code *code, size_t x, size_t y);
 
 #endif

@@ -7,14 +7,17 @@
 #include "services/links-api/answer.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/media_type.h"
-#include "services/links-api/qr/qr_query.h"
+#include "services/links-api/qr/qr_params.h"
 
-#define PICTURE_BYTES_MAX (1024 * 1024)
-#define ETAG_BYTES 12 /* of the picture's digest */
+#define IMAGE_BYTES_MAX (1024 * 1024)
+#define ETAG_BYTES 12 /* of the image's digest */
 
 static const char *const types[] = { [QR_FORMAT_SVG] = "image/svg+xml", [QR_FORMAT_PNG] = "image/png" };
 
-/* Whoever names a format has chosen. False: nothing that is accepted can be drawn; the request has been answered. */
+/*
+ * An explicit format wins over Accept. False: Accept excludes both formats, and the response is
+ * complete.
+ */
 static bool choose_format(struct request *r, enum qr_format *format)
 {
 	size_t chosen;
@@ -22,7 +25,7 @@ static bool choose_format(struct request *r, enum qr_format *format)
 		return true;
 	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types, QR_FORMAT_ANY, &chosen) !=
 	    OK) {
-		answer_problem(r, 406, NULL, "There is image/svg+xml and image/png, which Accept rules out.");
+		answer_problem(r, 406, NULL, "The Accept header excludes image/svg+xml and image/png.");
 		return false;
 	}
 	*format = (enum qr_format)chosen;
@@ -40,20 +43,20 @@ static enum err find_link(const struct request *r, struct link *link)
 	return err == OK && link->entry.state == LINK_STATE_DELETED ? ERR_NOT_FOUND : err;
 }
 
-static enum http_progress answer_too_small(struct request *r, size_t modules)
+static enum http_progress send_too_small(struct request *r, size_t modules)
 {
 	struct http_problem_fields wrong = { 0 };
 	http_problem_add_field(&wrong, "/size", "must be at least %zu for this link and margin", modules);
 	return answer_wrong_fields(r, &wrong);
 }
 
-static enum http_progress answer_picture(struct request *r, enum qr_format format, const struct strbuf *picture)
+static enum http_progress send_image(struct request *r, enum qr_format format, const struct strbuf *image)
 {
 	struct http_exchange *x = r->exchange;
 	uint8_t digest[DIGEST_SIZE];
 	char hex[2 * ETAG_BYTES + 1];
 	char etag[ETAG_SIZE];
-	digest_sha256(picture->data, picture->len, digest);
+	digest_sha256(image->data, image->len, digest);
 	digest_hex(digest, ETAG_BYTES, hex);
 	snprintf(etag, sizeof(etag), "\"%s\"", hex);
 	if (http_exchange_add_header(x, "ETag", etag) != OK)
@@ -64,37 +67,37 @@ static enum http_progress answer_picture(struct request *r, enum qr_format forma
 		return HTTP_ANSWERED;
 	}
 	http_exchange_add_fixed_header(x, "Content-Security-Policy", "default-src 'none'");
-	http_exchange_set_body(x, types[format], picture->data, picture->len);
+	http_exchange_set_body(x, types[format], image->data, image->len);
 	return HTTP_ANSWERED;
 }
 
-static enum http_progress draw(struct request *r, const struct qr_query *query, const struct qr_code *code)
+static enum http_progress draw(struct request *r, const struct qr_params *query, const struct qr_code *code)
 {
-	struct strbuf picture;
+	struct strbuf image;
 	enum err err = OK;
-	strbuf_init(&picture, PICTURE_BYTES_MAX);
+	strbuf_init(&image, IMAGE_BYTES_MAX);
 	if (query->format == QR_FORMAT_PNG)
-		err = qr_picture_write_png(code, &query->picture, &picture);
+		err = qr_image_write_png(code, &query->image, &image);
 	else
-		qr_picture_write_svg(code, &query->picture, &picture);
+		qr_image_write_svg(code, &query->image, &image);
 	bool is_too_small = err == ERR_INVALID;
 	if (err == OK)
-		err = strbuf_status(&picture);
+		err = strbuf_status(&image);
 	enum http_progress progress;
 	if (is_too_small)
-		progress = answer_too_small(r, qr_picture_modules(code, &query->picture));
+		progress = send_too_small(r, qr_image_modules(code, &query->image));
 	else
-		progress = err == OK ? answer_picture(r, query->format, &picture) : answer_failure(r, ERR_INTERNAL);
-	strbuf_clear(&picture);
+		progress = err == OK ? send_image(r, query->format, &image) : answer_failure(r, ERR_INTERNAL);
+	strbuf_clear(&image);
 	return progress;
 }
 
 enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 {
 	struct request *r = ctx;
-	struct qr_query query;
+	struct qr_params query;
 	struct http_problem_fields wrong = { 0 };
-	if (qr_query_read(http_exchange_query(x), &query, &wrong) != OK)
+	if (qr_params_parse(http_exchange_query(x), &query, &wrong) != OK)
 		return answer_wrong_fields(r, &wrong);
 	if (!choose_format(r, &query.format))
 		return HTTP_ANSWERED;
@@ -106,7 +109,7 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	struct qr_code code;
 	public_base_short_url(&r->api->base, link.entry.slug, short_url);
-	if (qr_code_make(short_url, &code) != OK)
+	if (qr_code_encode(short_url, &code) != OK)
 		return answer_failure(r, ERR_INTERNAL);
 	enum http_progress progress = draw(r, &query, &code);
 	qr_code_clear(&code);

@@ -1,4 +1,4 @@
-"""Fixtures: a database, the service on it, and people who use it."""
+"""Fixtures: a database, the service on it, and users."""
 
 import os
 import pathlib
@@ -21,12 +21,12 @@ def database():
 
 @pytest.fixture(scope="module")
 def start(database, request):
-    """start(NAME=value, …): one more service on the database, with the module's VARIABLES beside; all end with the module."""
+    """start(NAME=value, …): starts another service with these variables and the module's VARIABLES. Stopped after the module."""
     services = []
-    of_module = getattr(request.module, "VARIABLES", {})
+    module_variables = getattr(request.module, "VARIABLES", {})
 
     def start_one(ready=True, **variables):
-        services.append(Service(database, **of_module | variables))
+        services.append(Service(database, **module_variables | variables))
         if ready:
             wait_until(lambda: ask(services[-1].ops_url, "GET", "/readyz").status == 200, 20, "links-api to be ready")
         return services[-1]
@@ -43,7 +43,7 @@ def service(start):
 
 @pytest.fixture(scope="module")
 def new_user(service):
-    """new_user(): registered and logged in."""
+    """new_user(): registers a user and logs in."""
 
     def make(of=service):
         api = Api(of.url)
@@ -70,7 +70,7 @@ def anonymous(service):
 
 @pytest.fixture
 def expect():
-    """expect(answer, 400, "/slug", …): a problem with that status that names exactly these fields."""
+    """expect(answer, 400, "/slug", …): asserts a problem with this status and exactly these fields."""
 
     def check(answer, status, *pointers):
         assert answer.status == status, answer
@@ -104,7 +104,7 @@ def topic():
 
 @pytest.fixture
 def spawn(database):
-    """spawn(): a service whose end is the test's own business."""
+    """spawn(): starts a service that the test itself may kill."""
     services = []
 
     def start_one(**variables):

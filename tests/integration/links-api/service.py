@@ -1,4 +1,4 @@
-"""links-api as a process of its own, on a database of its own, with the rights that it has in production."""
+"""Starts links-api as a separate process on its own database, with its production permissions."""
 
 import json
 import os
@@ -22,13 +22,13 @@ BASE = "https://wm.example"
 
 
 class Database:
-    """A migrated database; as its owner."""
+    """A migrated database, accessed as its owner."""
 
     def __init__(self, create=True):
         self.admin = urllib.parse.urlsplit(os.environ.get("ADMIN_PG_URL") or os.environ["PG_URL"])
         self.name = f"links_api_{secrets.token_hex(6)}"
         self.connection = None
-        self.redis = PrivateRedis()  # two databases never share one: their relays would not agree
+        self.redis = PrivateRedis()  # one per database: relays of two databases would conflict
         if create:
             self.create()
 
@@ -49,12 +49,12 @@ class Database:
         return self.admin._replace(path=f"/{self.name}", query=query).geturl()
 
     def run(self, statement, *values):
-        """The rows, if the statement gives any."""
+        """Returns the rows, or None if the statement returns none."""
         with self.connection.cursor() as cursor:
             cursor.execute(statement, values)
             return cursor.fetchall() if cursor.description else None
 
-    def ask(self, statement, *values):
+    def value(self, statement, *values):
         return self.run(statement, *values)[0][0]
 
     def drop(self):
@@ -65,7 +65,7 @@ class Database:
 
 
 class PrivateRedis:
-    """A Redis of the test's own: to be frozen, filled and restarted."""
+    """A Redis that the test may freeze, fill and restart."""
 
     def __init__(self):
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -81,15 +81,15 @@ class PrivateRedis:
              "--dir", self.folder.name],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        wait_until(self.answers, 20, "Redis to answer")
+        wait_until(self.responds, 20, "Redis to respond")
 
     def restart(self):
-        """kill -9, and a new process on what was saved last."""
+        """kill -9, then a new process that loads the last snapshot."""
         self.process.kill()
         self.process.wait()
         self.start()
 
-    def answers(self):
+    def responds(self):
         try:
             return self.client.ping()
         except redis.ConnectionError:
@@ -101,19 +101,19 @@ class PrivateRedis:
     def thaw(self):
         self.process.send_signal(signal.SIGCONT)
 
-    def server(self):
-        """As generations name it."""
+    def run_id(self):
+        """The run id, as stored with the generation."""
         return self.client.info("server")["run_id"][:16]
 
-    def announced(self):
+    def announced_generation(self):
         """(generation, server), or None."""
         value = self.client.get("link_cache:generation")
         return value and (int(value.split()[0]), value.split()[1].decode())
 
-    def believable(self, slug):
-        """(version, state), or "?", if it is of the generation that was announced; None otherwise."""
+    def valid_entry(self, slug):
+        """The entry if it belongs to the announced generation: (version, state), or "?". None otherwise."""
         words = (self.client.get(f"link:{slug}") or b"").decode().split(" ")
-        announced = self.announced()
+        announced = self.announced_generation()
         if not announced or words[0] not in ("2", "?") or int(words[1]) != announced[0]:
             return None
         return "?" if words[0] == "?" else (int(words[2]), int(words[4]))
@@ -127,7 +127,7 @@ class PrivateRedis:
 
 
 class Service:
-    """Its ports are whatever was free; its log is read from a file."""
+    """A running links-api on free ports; its log is a file."""
 
     def __init__(self, database, **variables):
         self.log = tempfile.NamedTemporaryFile(prefix="links-api-", suffix=".log")
@@ -169,7 +169,7 @@ class Service:
         self.process.wait()
 
     def stop(self):
-        """In order: status 0, and nothing that a sanitizer would have to say."""
+        """Stops it with SIGTERM; the exit status is 0 and no sanitizer reports anything."""
         if self.process.poll() is None:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)

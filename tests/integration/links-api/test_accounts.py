@@ -1,4 +1,4 @@
-"""Register, log in, and what happens to those who guess."""
+"""Registration, login and limits on guessing passwords."""
 
 import base64
 import concurrent.futures
@@ -12,7 +12,7 @@ from clients import Api, unique_email
 from waiting import wait_until
 
 PASSWORD = "correct horse battery"
-# A Redis that is slow limits nobody. What is tried here is one that answers, however busy the machine is.
+# A slow Redis disables the limits. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
 
 
@@ -28,7 +28,7 @@ def without_instance(answer):
     return {name: value for name, value in answer.json.items() if name != "instance"}
 
 
-def test_an_account_can_be_made_and_used(anonymous):
+def test_an_account_can_be_registered_and_used(anonymous):
     email = unique_email()
     made = register(anonymous, email, name="Änn")
     assert made.status == 201
@@ -51,26 +51,26 @@ def test_an_account_can_be_made_and_used(anonymous):
     assert anonymous.call("GET", "/api/auth/me").json == {"user": user}
 
 
-def test_passwords_are_stored_as_bcrypt_of_cost_12(anonymous, database):
+def test_passwords_are_stored_as_bcrypt_with_cost_12(anonymous, database):
     email = unique_email()
     register(anonymous, email)
-    assert database.ask("SELECT password_hash FROM users WHERE email = %s", email).startswith("$2b$12$")
+    assert database.value("SELECT password_hash FROM users WHERE email = %s", email).startswith("$2b$12$")
 
 
-def test_one_account_per_address_however_it_is_written(anonymous, expect):
+def test_an_address_has_one_account_in_any_case(anonymous, expect):
     email = unique_email()
     assert register(anonymous, email).status == 201
     expect(register(anonymous, email.title()), 409, "/email")
 
 
-def test_of_many_who_want_an_address_one_gets_it(service):
+def test_one_of_many_concurrent_registrations_wins(service):
     email = unique_email()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         statuses = list(pool.map(lambda _: register(Api(service.url), email).status, range(8)))
     assert sorted(statuses) == [201] + [409] * 7
 
 
-def test_wrong_fields_are_all_named(anonymous, expect):
+def test_all_invalid_fields_are_reported(anonymous, expect):
     expect(register(anonymous, "nobody", "short", name=7, role="admin"), 400, "/email", "/password", "/name", "/role")
     expect(anonymous.call("POST", "/api/auth/register", {}), 400, "/email", "/password")
     expect(register(anonymous, unique_email(), "é" * 37), 400, "/password")
@@ -78,7 +78,7 @@ def test_wrong_fields_are_all_named(anonymous, expect):
     assert register(anonymous, unique_email(), "é" * 36).status == 201
 
 
-def test_unknown_user_and_wrong_password_are_the_same_answer_after_the_same_work(anonymous):
+def test_unknown_user_and_wrong_password_get_the_same_response_after_the_same_work(anonymous):
     email = unique_email()
     register(anonymous, email)
     answers, shortest = [], []
@@ -93,10 +93,10 @@ def test_unknown_user_and_wrong_password_are_the_same_answer_after_the_same_work
     assert [answer.status for answer in answers] == [401, 401]
     assert without_instance(answers[0]) == without_instance(answers[1])
     assert answers[0].headers["www-authenticate"] == answers[1].headers["www-authenticate"]
-    assert max(shortest) < 4 * min(shortest)  # without a hash it would be a hundredth
+    assert max(shortest) < 4 * min(shortest)  # skipping the hash would be a hundred times faster
 
 
-def test_a_token_of_a_deleted_account_is_worth_nothing(new_user, database, expect):
+def test_a_token_of_a_deleted_account_is_invalid(new_user, database, expect):
     user = new_user()
     database.run("DELETE FROM users WHERE email = %s", user.email)
     expect(user.call("GET", "/api/auth/me"), 401)
@@ -104,12 +104,12 @@ def test_a_token_of_a_deleted_account_is_worth_nothing(new_user, database, expec
     expect(user.call("GET", "/api/links"), 401)
 
 
-def test_after_ten_wrong_passwords_an_account_rests(start, anonymous, expect):
+def test_ten_wrong_passwords_limit_an_account(start, anonymous, expect):
     email, other = unique_email(), unique_email()
     register(anonymous, email)
     register(anonymous, other)
     for _ in range(12):
-        assert login(anonymous, other).status == 200, "right passwords are never counted"
+        assert login(anonymous, other).status == 200, "right passwords do not count"
     for _ in range(10):
         expect(login(anonymous, email.upper(), "not this one"), 401)
     answer = login(anonymous, email)
@@ -117,10 +117,10 @@ def test_after_ten_wrong_passwords_an_account_rests(start, anonymous, expect):
     assert 0 < int(answer.headers["retry-after"]) <= 900
     assert answer.headers["ratelimit-policy"] == '"login";q=10;w=900'
     assert answer.headers["ratelimit"].startswith('"login";r=0;t=')
-    assert login(anonymous, other).status == 200, "other accounts do not rest"
+    assert login(anonymous, other).status == 200, "other accounts are not limited"
 
 
-def test_guesses_that_come_at_once_are_counted_as_well(service, anonymous):
+def test_concurrent_guesses_are_counted(service, anonymous):
     email = unique_email()
     register(anonymous, email)
     with concurrent.futures.ThreadPoolExecutor(24) as pool:
@@ -129,52 +129,52 @@ def test_guesses_that_come_at_once_are_counted_as_well(service, anonymous):
 
 
 @pytest.fixture
-def slow_logins(start, database):
-    """Logins take their place in the limit and wait in the database until release(); at most two may fail."""
+def blocked_logins(start, database):
+    """Logins reserve a place in the limit and wait in the database until release(); at most two may fail."""
     service = start(LOGIN_FAILURES=2, PG_STATEMENT_TIMEOUT_MS=60000)
     blocker = psycopg2.connect(database.url())
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        slow = types.SimpleNamespace(service=service, release=blocker.rollback)
-        slow.hold = lambda: blocker.cursor().execute("LOCK TABLE users")
-        slow.begin = lambda email, password=PASSWORD: pool.submit(login, Api(service.url), email, password)
-        slow.held = lambda: [key for key in database.redis.client.keys("limit:login:*:held")]
-        yield slow
+        logins = types.SimpleNamespace(service=service, release=blocker.rollback)
+        logins.block = lambda: blocker.cursor().execute("LOCK TABLE users")
+        logins.begin = lambda email, password=PASSWORD: pool.submit(login, Api(service.url), email, password)
+        logins.reservations = lambda: [key for key in database.redis.client.keys("limit:login:*:held")]
+        yield logins
         blocker.rollback()
     blocker.close()
 
 
-def test_right_passwords_that_come_at_once_are_not_taken_for_wrong_ones(slow_logins, anonymous, database, expect):
+def test_concurrent_right_passwords_do_not_count_as_wrong(blocked_logins, anonymous, database, expect):
     email, redis = unique_email(), database.redis.client
     register(anonymous, email)
-    slow_logins.hold()
-    answers = [slow_logins.begin(email) for _ in range(2)]
-    wait_until(lambda: any(redis.zcard(key) == 2 for key in slow_logins.held()), 60, "both to be under way")
-    busy = login(Api(slow_logins.service.url), email)
+    blocked_logins.block()
+    answers = [blocked_logins.begin(email) for _ in range(2)]
+    wait_until(lambda: any(redis.zcard(key) == 2 for key in blocked_logins.reservations()), 60, "both to be running")
+    busy = login(Api(blocked_logins.service.url), email)
     assert expect(busy, 429)["type"] == "/problems/busy"
     assert busy.headers["retry-after"] == "1" and "ratelimit" not in busy.headers
-    slow_logins.release()
+    blocked_logins.release()
     assert [answer.result().status for answer in answers] == [200, 200]
-    assert not slow_logins.held()
-    api = Api(slow_logins.service.url)
+    assert not blocked_logins.reservations()
+    api = Api(blocked_logins.service.url)
     assert [login(api, email).status for _ in range(3)] == [200] * 3, "nothing was counted"
     assert [login(api, email, "not this one").status for _ in range(3)] == [401, 401, 429]
 
 
-def test_a_wrong_password_and_one_under_way_leave_no_room_until_that_is_known(slow_logins, anonymous, database, expect):
+def test_a_running_attempt_reserves_the_last_place_until_its_result_is_known(blocked_logins, anonymous, database, expect):
     email, redis = unique_email(), database.redis.client
     register(anonymous, email)
-    api = Api(slow_logins.service.url)
+    api = Api(blocked_logins.service.url)
     expect(login(api, email, "not this one"), 401)
-    slow_logins.hold()
-    answer = slow_logins.begin(email)
-    wait_until(slow_logins.held, 60, "it to be under way")
+    blocked_logins.block()
+    answer = blocked_logins.begin(email)
+    wait_until(blocked_logins.reservations, 60, "the login to be running")
     assert expect(login(api, email), 429)["type"] == "/problems/busy"
-    (held,) = slow_logins.held()
-    assert 0 < redis.ttl(held) <= 60, "a place that nobody gives back"
-    redis.zadd(held, dict.fromkeys(redis.zrange(held, 0, -1), 1))  # as if that time were over
-    other = slow_logins.begin(email)
-    wait_until(lambda: [score for _, score in redis.zrange(held, 0, -1, withscores=True) if score > 1], 60, "its place")
-    slow_logins.release()
+    (reserved,) = blocked_logins.reservations()
+    assert 0 < redis.ttl(reserved) <= 60, "an abandoned reservation expires"
+    redis.zadd(reserved, dict.fromkeys(redis.zrange(reserved, 0, -1), 1))  # as if it had expired
+    other = blocked_logins.begin(email)
+    wait_until(lambda: [score for _, score in redis.zrange(reserved, 0, -1, withscores=True) if score > 1], 60, "its reservation")
+    blocked_logins.release()
     assert (answer.result().status, other.result().status) == (200, 200)
 
 
@@ -187,14 +187,14 @@ def test_without_redis_nobody_is_locked_out(start, anonymous):
     assert login(api, email).status == 200
 
 
-def test_when_too_many_passwords_wait_the_rest_is_told_to_come_back(start, anonymous, expect):
+def test_a_full_password_queue_responds_429(start, anonymous, expect):
     service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=2, LOGIN_FAILURES=0)
     email = unique_email()
     register(anonymous, email)
     with concurrent.futures.ThreadPoolExecutor(13) as pool:
         logins = [pool.submit(login, Api(service.url), email) for _ in range(12)]
         wait_until(lambda: any(each.done() for each in logins), 20, "the queue to be full")
-        # Those in it are still being hashed, one by one: nobody else waits for them.
+        # The queued passwords are still being hashed one by one; other requests do not wait for them.
         assert Api(service.url).call("GET", "/api/stats").status == 200
         assert not all(each.done() for each in logins)
     answers = [each.result() for each in logins]
@@ -205,7 +205,7 @@ def test_when_too_many_passwords_wait_the_rest_is_told_to_come_back(start, anony
         assert answer.headers["retry-after"] == "1"
 
 
-def test_the_log_holds_no_secrets(service, anonymous):
+def test_the_log_contains_no_secrets(service, anonymous):
     email = unique_email()
     register(anonymous, email, "a-password-that-nobody-logs")
     token = login(anonymous, email, "a-password-that-nobody-logs").json["access_token"]

@@ -1,4 +1,4 @@
-"""Many links in one request: made, claimed, reused, each with a status of its own."""
+"""Many links in one request: created, claimed or reused, each with its own status."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import urllib.parse
 
 import pytest
 from clients import Api
-from people import Person
+from users import User
 from service import is_active
 from waiting import wait_until
 
@@ -39,10 +39,10 @@ def make_anonymous(service, **fields):
 
 
 @contextlib.contextmanager
-def relay_at_rest(service, database):
+def blocked_relay(service, database):
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '1 hour', fence = fence + 1")
     try:
-        wait_until(lambda: not is_active(service), 10, "the relay to rest")
+        wait_until(lambda: not is_active(service), 10, "the relay to stop")
         yield
     finally:
         database.run("UPDATE shedlock SET lock_until = clock_timestamp()")
@@ -51,21 +51,21 @@ def relay_at_rest(service, database):
 # --- bulk ---
 
 
-def test_each_item_has_a_status_in_the_order_of_the_request(ann):
-    taken, wished = ann.create(slug=unique())["slug"], unique()
+def test_each_item_has_a_status_in_request_order(ann):
+    taken, chosen = ann.create(slug=unique())["slug"], unique()
     answer = bulk(
         ann,
-        {"original_url": URL, "slug": wished, "title": "a", "tags": ["x"], "redirect_status": 301},
+        {"original_url": URL, "slug": chosen, "title": "a", "tags": ["x"], "redirect_status": 301},
         {"original_url": URL, "slug": taken},
         {"original_url": "nonsense", "slug": "no slug"},
         {"original_url": URL},
-        {"original_url": URL, "slug": wished},
+        {"original_url": URL, "slug": chosen},
         7,
     )
     assert statuses(answer) == [201, 409, 400, 201, 409, 400]
     results = answer.json["results"]
     link = results[0]["link"]
-    assert (link["slug"], link["title"], link["tags"], link["redirect_status"], link["version"]) == (wished, "a", ["x"], 301, 1)
+    assert (link["slug"], link["title"], link["tags"], link["redirect_status"], link["version"]) == (chosen, "a", ["x"], 301, 1)
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
     problem = results[1]["problem"]
     assert problem["status"] == 409 and problem["type"].endswith("/slug-taken") and problem["instance"] == answer.headers["x-request-id"]
@@ -79,9 +79,9 @@ def test_a_thousand_links_of_two_megabytes_are_one_request(ann, database):
     assert statuses(answer) == [201] * 1000
     slugs = [result["link"]["slug"] for result in answer.json["results"]]
     assert len(set(slugs)) == 1000 and [r["link"]["title"] for r in answer.json["results"]] == [link["title"] for link in links]
-    assert database.ask("SELECT count(*) FROM links WHERE slug = ANY (%s)", slugs) == 1000
+    assert database.value("SELECT count(*) FROM links WHERE slug = ANY (%s)", slugs) == 1000
     entries = "SELECT count(*) FROM audit_log JOIN links ON links.id = subject_id WHERE action = 'link.create' AND slug = ANY (%s)"
-    assert database.ask(entries, slugs) == 1000
+    assert database.value(entries, slugs) == 1000
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_a_thousand_links_of_two_megabytes_are_one_request(ann, database):
         ({"links": [{"original_url": URL}], "more": 1}, "/more"),
     ],
 )
-def test_what_is_no_list_of_links_is_refused_as_a_whole(ann, expect, body, pointer):
+def test_an_invalid_list_is_refused_as_a_whole(ann, expect, body, pointer):
     expect(ann.call("POST", "/api/links/bulk", body), 400, pointer)
 
 
-def test_only_what_makes_many_links_may_send_large_bodies(ann, anonymous):
+def test_only_bulk_endpoints_accept_large_bodies(ann, anonymous):
     large = json.dumps({"links": [{"original_url": URL}], "x": "y" * (2 << 20)})
     assert ann.call("POST", "/api/links/bulk", large).status == 413
     assert ann.call("POST", "/api/links", json.dumps({"original_url": URL, "x": "y" * (16 << 10)})).status == 413
@@ -107,8 +107,8 @@ def test_only_what_makes_many_links_may_send_large_bodies(ann, anonymous):
     assert anonymous.call("POST", "/api/links/bulk", {"links": [{"original_url": URL}]}).status == 401
 
 
-def part_of_a_body(service, authorization, length, sent):
-    """A connection whose request is not whole yet: length of the body is announced, sent of it is there."""
+def send_partial_body(service, authorization, length, sent):
+    """A connection with an incomplete request: length bytes of body are announced, sent of them are sent."""
     url = urllib.parse.urlsplit(service.url)
     connection = socket.create_connection((url.hostname, url.port), timeout=20)
     head = [
@@ -127,79 +127,79 @@ def status_line(connection):
     return connection.makefile("rb").readline().decode()
 
 
-def test_who_shows_no_login_sends_no_large_body(service, database):
-    """Refused before, or as soon as, more than 16 KiB are there, whatever is still to come."""
-    person = Person(service, database)
-    login = [f"Authorization: Bearer {person.token}"]
-    for strange in ([], ["Authorization: Bearer x"], ["X-Api-Key: wm_x"], [*login, *login]):
+def test_a_large_body_needs_credentials(service, database):
+    """The request is refused as soon as more than 16 KiB are announced or received."""
+    user = User(service, database)
+    login = [f"Authorization: Bearer {user.token}"]
+    for headers in ([], ["Authorization: Bearer x"], ["X-Api-Key: wm_x"], [*login, *login]):
         for length, sent in ((1 << 20, 0), (None, 20 << 10)):
-            with part_of_a_body(service, strange, length, sent) as connection:
-                assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n", (strange, length)
-    with part_of_a_body(service, [], 3 << 20, 0) as connection:
+            with send_partial_body(service, headers, length, sent) as connection:
+                assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n", (headers, length)
+    with send_partial_body(service, [], 3 << 20, 0) as connection:
         assert status_line(connection) == "HTTP/1.1 401 Unauthorized\r\n"
-    with part_of_a_body(service, login, 3 << 20, 0) as connection:
+    with send_partial_body(service, login, 3 << 20, 0) as connection:
         assert status_line(connection) == "HTTP/1.1 413 Content Too Large\r\n"
 
 
-def test_large_bodies_share_a_memory_that_does_not_grow_with_connections(spawn, database):
+def test_large_bodies_share_a_fixed_memory_budget(spawn, database):
     service = spawn(HTTP_BODIES_MAX_BYTES=4 << 20)
-    person = Person(service, database)
-    login = [f"Authorization: Bearer {person.token}"]
+    user = User(service, database)
+    login = [f"Authorization: Bearer {user.token}"]
     large = json.dumps({"links": [{"original_url": URL}]}).ljust(100 << 10)
 
     def answer():
-        return person.call("POST", "/api/links/bulk", large)
+        return user.call("POST", "/api/links/bulk", large)
 
     assert answer().status == 200
-    held = []
+    incomplete = []
 
     def is_full():
-        """The refusal, if there is one; else one more has all of its body but the last byte here."""
+        """Returns the 503 response if there is one; otherwise leaves one more body incomplete by a byte."""
         last = answer()
         if last.status == 503:
             return last
-        held.append(part_of_a_body(service, login, len(large), len(large) - 1))
+        incomplete.append(send_partial_body(service, login, len(large), len(large) - 1))
 
     busy = wait_until(is_full, 20, "the memory to be full")
-    assert 4 <= len(held) <= 60, "about as many as fit, and no more"
+    assert 4 <= len(incomplete) <= 60, "about as many as fit, and no more"
     assert busy.headers["retry-after"] == "1" and busy.headers["content-type"] == "application/problem+json"
-    assert person.call("POST", "/api/links", {"original_url": URL}).status == 201, "small ones need nothing of it"
-    for connection in held:
+    assert user.call("POST", "/api/links", {"original_url": URL}).status == 201, "small bodies do not use the budget"
+    for connection in incomplete:
         connection.close()
     wait_until(lambda: answer().status == 200, 20, "the memory to be free again")
 
 
-def test_redirectors_hear_of_each_link_though_no_relay_works(ann, service, database):
+def test_redirectors_see_each_link_without_a_relay(ann, service, database):
     slugs = [unique() for _ in range(3)]
-    with relay_at_rest(service, database):
-        generation = database.redis.announced()[0]
+    with blocked_relay(service, database):
+        generation = database.redis.announced_generation()[0]
         for slug in slugs:
             database.redis.client.set(f"link:{slug}", f"? {generation}")
         assert statuses(bulk(ann, *({"original_url": URL, "slug": slug} for slug in slugs))) == [201] * 3
-        assert [database.redis.believable(slug) for slug in slugs].count("?") == 0
+        assert [database.redis.valid_entry(slug) for slug in slugs].count("?") == 0
 
 
 # --- reuse ---
 
 
-def test_reuse_gives_the_callers_own_active_link(ann, bob, expect):
+def test_reuse_returns_the_callers_own_active_link(ann, bob, expect):
     url = f"https://example.com/{unique()}"
     body = {"original_url": url, "reuse": True}
     made = ann.call("POST", "/api/links", body)
     assert made.status == 201
     found = ann.call("POST", "/api/links", {**body, "original_url": url.replace("https://example", "HTTPS://EXAMPLE")})
     assert found.status == 200 and found.json == made.json and found.headers["etag"] == made.headers["etag"]
-    assert bob.call("POST", "/api/links", body).status == 201, "others' links are theirs"
-    assert ann.call("POST", "/api/links", {"original_url": url}).status == 201, "only who asks for it"
-    assert ann.call("POST", "/api/links", {**body, "slug": unique()}).status == 201, "another name is another link"
+    assert bob.call("POST", "/api/links", body).status == 201, "links of others are not reused"
+    assert ann.call("POST", "/api/links", {"original_url": url}).status == 201, "only on request"
+    assert ann.call("POST", "/api/links", {**body, "slug": unique()}).status == 201, "another slug is another link"
     expect(ann.call("POST", "/api/links", {**body, "reuse": 1}), 400, "/reuse")
     expect(ann.call("POST", "/api/links/public", body), 400, "/reuse")
 
 
-def test_reuse_takes_no_link_that_is_switched_off_or_gone(ann, database):
+def test_reuse_ignores_disabled_expired_and_deleted_links(ann, database):
     body = {"original_url": f"https://example.com/{unique()}", "reuse": True}
-    over = ann.create(**{**body, "reuse": False})
-    database.run("UPDATE links SET expires_at = clock_timestamp() WHERE id = %s", over["id"])
+    expired = ann.create(**{**body, "reuse": False})
+    database.run("UPDATE links SET expires_at = clock_timestamp() WHERE id = %s", expired["id"])
     for end in (("PATCH", {"state": "DISABLED"}), ("DELETE", None)):
         link = ann.call("POST", "/api/links", body)
         assert link.status == 201
@@ -207,7 +207,7 @@ def test_reuse_takes_no_link_that_is_switched_off_or_gone(ann, database):
     assert ann.call("POST", "/api/links", body).status == 201
 
 
-def test_reuse_in_a_bulk_finds_what_the_bulk_has_made(ann):
+def test_reuse_in_a_bulk_finds_links_of_the_same_bulk(ann):
     body = {"original_url": f"https://example.com/{unique()}", "reuse": True}
     answer = bulk(ann, body, body, {**body, "reuse": False}, body)
     assert statuses(answer) == [201, 200, 201, 200]
@@ -216,57 +216,57 @@ def test_reuse_in_a_bulk_finds_what_the_bulk_has_made(ann):
 
 
 @pytest.fixture(scope="module")
-def rounds(database):
-    """rounds(): how many statements have made links until now."""
+def insert_count(database):
+    """insert_count(): how many INSERT statements have created links so far."""
     database.run("CREATE SEQUENCE made_links MINVALUE 0")
     database.run(
         "CREATE FUNCTION count_made_links() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS"
         " $$ BEGIN PERFORM nextval('made_links'); RETURN NULL; END $$"
     )
     database.run("CREATE TRIGGER count_made_links AFTER INSERT ON links FOR EACH STATEMENT EXECUTE FUNCTION count_made_links()")
-    yield lambda: database.ask("SELECT last_value FROM made_links")
+    yield lambda: database.value("SELECT last_value FROM made_links")
     database.run("DROP TRIGGER count_made_links ON links")
 
 
-def test_a_thousand_wishes_for_the_same_are_few_statements(ann, rounds):
-    """Whatever they share, each item is decided as if it came alone, and nobody waits for a statement per item."""
+def test_a_thousand_equal_items_need_few_statements(ann, insert_count):
+    """Each item gets the result it would get alone, without one statement per item."""
     same, slug = f"https://example.com/{unique()}", unique()
-    before = rounds()
-    own_names = bulk(ann, *({"original_url": same, "slug": f"{slug}-{i}", "reuse": True} for i in range(1000)))
-    assert statuses(own_names) == [201] * 1000, "another name is another link"
-    one_name = bulk(ann, *({"original_url": f"{same}/{i}", "slug": slug, "reuse": True} for i in range(1000)))
-    assert statuses(one_name) == [201] + [409] * 999
-    no_name = bulk(ann, *({"original_url": f"{same}/{i % 2}", "reuse": True} for i in range(1000)))
-    made = no_name.json["results"][1]["link"]["id"]
-    assert statuses(no_name) == [200, 201] + [200] * 998
-    assert {r["link"]["id"] for r in no_name.json["results"]} == {one_name.json["results"][0]["link"]["id"], made}
-    assert rounds() - before <= 6
+    before = insert_count()
+    distinct_slugs = bulk(ann, *({"original_url": same, "slug": f"{slug}-{i}", "reuse": True} for i in range(1000)))
+    assert statuses(distinct_slugs) == [201] * 1000, "another slug is another link"
+    same_slug = bulk(ann, *({"original_url": f"{same}/{i}", "slug": slug, "reuse": True} for i in range(1000)))
+    assert statuses(same_slug) == [201] + [409] * 999
+    no_slug = bulk(ann, *({"original_url": f"{same}/{i % 2}", "reuse": True} for i in range(1000)))
+    made = no_slug.json["results"][1]["link"]["id"]
+    assert statuses(no_slug) == [200, 201] + [200] * 998
+    assert {r["link"]["id"] for r in no_slug.json["results"]} == {same_slug.json["results"][0]["link"]["id"], made}
+    assert insert_count() - before <= 6
 
 
-def test_who_waits_in_vain_for_a_link_gets_one(ann, bob, rounds):
-    """The one before it was to be made, and was not: its slug is taken."""
+def test_an_item_waiting_for_a_failed_item_still_gets_a_link(ann, bob, insert_count):
+    """The first item with this URL is not created, because its slug is already used."""
     taken, url = bob.create(slug=unique())["slug"], f"https://example.com/{unique()}"
-    before, reuse = rounds(), {"original_url": url, "reuse": True}
+    before, reuse = insert_count(), {"original_url": url, "reuse": True}
     answer = bulk(ann, {**reuse, "slug": taken}, reuse, {**reuse, "slug": taken}, {"original_url": url, "slug": taken}, reuse)
     assert statuses(answer) == [409, 201, 409, 409, 200]
     assert answer.json["results"][4]["link"]["id"] == answer.json["results"][1]["link"]["id"]
-    assert rounds() - before <= 3
+    assert insert_count() - before <= 3
     link = ann.create(slug=unique(), original_url=url)
     again = bulk(ann, {**reuse, "slug": link["slug"]}, {**reuse, "slug": link["slug"]}, {"original_url": url, "slug": link["slug"]})
     assert statuses(again) == [200, 200, 409]
 
 
-def test_the_last_of_a_quota_is_not_a_statement_per_slug_that_is_taken(spawn, database, ann, rounds):
+def test_the_rest_of_a_quota_does_not_need_a_statement_per_used_slug(spawn, database, ann, insert_count):
     slug = unique()
     assert statuses(bulk(ann, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(300)))) == [201] * 300
-    person, before = Person(spawn(LINKS_PER_DAY=2), database), rounds()
-    answer = bulk(person, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(303)))
+    user, before = User(spawn(LINKS_PER_DAY=2), database), insert_count()
+    answer = bulk(user, *({"original_url": URL, "slug": f"{slug}-{i}"} for i in range(303)))
     assert statuses(answer) == [409] * 300 + [201] * 2 + [429]
-    assert rounds() - before <= 3
+    assert insert_count() - before <= 3
 
 
-def test_a_transaction_that_takes_too_long_is_given_up(ann, service, database):
-    """Whoever waits for the account waits no longer than that, however short each statement is."""
+def test_a_transaction_that_takes_too_long_is_aborted(ann, service, database):
+    """Others wait for the account no longer than that, even if each statement is short."""
     links = [make_anonymous(service) for _ in range(100)]
     database.run("CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.15); RETURN NEW; END $$")
     database.run("CREATE TRIGGER be_slow BEFORE UPDATE OF owner_id ON links FOR EACH ROW EXECUTE FUNCTION be_slow()")
@@ -275,13 +275,13 @@ def test_a_transaction_that_takes_too_long_is_given_up(ann, service, database):
     finally:
         database.run("DROP TRIGGER be_slow ON links")
     assert answer.status == 503 and answer.headers["retry-after"] == "1"
-    assert statuses(sync(ann, *links)) == [200] * 100, "nothing of it was done"
+    assert statuses(sync(ann, *links)) == [200] * 100, "the first attempt changed nothing"
 
 
 # --- sync ---
 
 
-def test_the_token_turns_an_anonymous_link_into_the_callers_own(ann, bob, service, database):
+def test_the_claim_token_transfers_an_anonymous_link_to_the_caller(ann, bob, service, database):
     mine = make_anonymous(service, title="kept")
     answer = sync(ann, mine, {"original_url": URL})
     assert statuses(answer) == [200, 201]
@@ -289,12 +289,12 @@ def test_the_token_turns_an_anonymous_link_into_the_callers_own(ann, bob, servic
     assert (link["slug"], link["link_type"], link["expires_at"], link["title"], link["version"]) == (mine["slug"], "PERMANENT", None, "kept", 2)
     assert ann.call("GET", f"/api/links/{link['id']}").json["link"] == link
     again = sync(ann, mine)
-    assert statuses(again) == [200] and again.json["results"][0]["link"]["version"] == 2, "who repeats it finds his own"
-    assert statuses(sync(bob, mine)) == [404], "nobody takes it from him"
-    assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'link.claim' AND subject_id = %s", link["id"]) == 1
+    assert statuses(again) == [200] and again.json["results"][0]["link"]["version"] == 2, "a repeated claim returns the caller's link"
+    assert statuses(sync(bob, mine)) == [404], "another user cannot claim it"
+    assert database.value("SELECT count(*) FROM audit_log WHERE action = 'link.claim' AND subject_id = %s", link["id"]) == 1
 
 
-def test_without_the_token_no_link_is_anybodys(ann, service):
+def test_a_link_cannot_be_claimed_without_its_token(ann, service):
     theirs, other = make_anonymous(service), make_anonymous(service)
     wrong = [
         {"slug": theirs["slug"], "claim_token": other["claim_token"]},
@@ -316,7 +316,7 @@ def test_an_expired_or_deleted_link_cannot_be_claimed(ann, service, database):
     assert statuses(sync(ann, late, gone)) == [409, 404]
 
 
-def test_sync_takes_a_hundred_items_at_most(ann, expect):
+def test_sync_accepts_at_most_a_hundred_items(ann, expect):
     expect(sync(ann, *[{"original_url": URL}] * 101), 400, "/links")
     answer = sync(ann, {"slug": "a", "claim_token": "b", "title": "c"}, {"slug": "no slug", "claim_token": "b"})
     assert statuses(answer) == [400, 400]
@@ -340,13 +340,13 @@ def test_a_hard_delete_purges_at_once(ann, bob, database, expect):
     expect(ann.call("POST", "/api/links", {"original_url": URL, "slug": link["slug"]}), 409, "/slug")
     assert statuses(bulk(ann, {"original_url": URL, "slug": link["slug"]})) == [409]
     assert database.run("SELECT link_id, last_state, version FROM link_tombstones WHERE slug = %s", link["slug"]) == [(link["id"], "ACTIVE", 2)]
-    assert database.redis.believable(link["slug"]) == (2, 4)
-    assert database.ask("SELECT count(*) FROM audit_log WHERE action = 'link.purge' AND subject_id = %s", link["id"]) == 1
+    assert database.redis.valid_entry(link["slug"]) == (2, 4)
+    assert database.value("SELECT count(*) FROM audit_log WHERE action = 'link.purge' AND subject_id = %s", link["id"]) == 1
 
 
-def test_a_hard_delete_is_an_event_like_any_purge(ann, service, database, LinkEvent):
+def test_a_hard_delete_publishes_a_purge_event(ann, service, database, LinkEvent):
     link = ann.create(slug=unique())
-    with relay_at_rest(service, database):
+    with blocked_relay(service, database):
         assert ann.call("DELETE", f"/api/links/{link['id']}?hard=true").status == 204
         rows = database.run("SELECT payload FROM outbox WHERE slug = %s ORDER BY id DESC LIMIT 1", link["slug"])
     event = LinkEvent.FromString(bytes(rows[0][0]))
@@ -354,7 +354,7 @@ def test_a_hard_delete_is_an_event_like_any_purge(ann, service, database, LinkEv
     assert (event.link.id, event.link.version) == (link["id"], 2)
 
 
-def test_a_deleted_link_can_be_purged_and_hard_false_is_soft(ann):
+def test_a_deleted_link_can_be_purged_and_hard_false_is_a_soft_delete(ann):
     link = ann.create()
     path = f"/api/links/{link['id']}"
     assert ann.call("DELETE", path + "?hard=false").status == 204

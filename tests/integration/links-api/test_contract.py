@@ -1,4 +1,4 @@
-"""The service against its own description: Schemathesis makes requests of it, valid and invalid ones, and judges the answers."""
+"""The service against its OpenAPI description: Schemathesis generates valid and invalid requests and checks the responses."""
 
 import os
 import pathlib
@@ -12,17 +12,17 @@ from service import ROOT
 CACHE = pathlib.Path(os.environ.get("WAYMARK_CACHE") or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "waymark")
 PROGRAM = CACHE / "schemathesis/bin/st"
 FOLDER = ROOT / "tests/integration/links-api/contract"
-# Requests for each operation and phase; make chaos asks for more.
+# Requests per operation and phase; make chaos sends more.
 EXAMPLES = int(os.environ.get("CONTRACT_EXAMPLES") or (100 if os.environ.get("CHAOS_FULL") else 5))
 IS_SHORT = EXAMPLES <= 5
 PHASES = "examples,fuzzing" if IS_SHORT else "examples,coverage,fuzzing,stateful"
-# Not the password of the examples: nobody may log in as the caller, or end the account.
+# Differs from the examples' password, so that no generated request logs in as the caller or deletes the account.
 PASSWORD = "another horse of staples"
 
 
 @pytest.fixture
 def caller(start, database):
-    """An administrator, who may everything; his id is none of the examples'."""
+    """An administrator whose id does not occur in the examples."""
     service = start(LOGIN_FAILURES=0, LOGIN_FAILURES_PER_NETWORK=0)
     other = Api(service.url)
     other.register_and_login(unique_email(), PASSWORD)
@@ -34,9 +34,9 @@ def caller(start, database):
     return api
 
 
-def test_no_answer_is_an_error_of_ours_or_one_that_is_not_described(caller, tmp_path, record_property):
+def test_every_response_matches_the_description_and_none_is_a_server_error(caller, tmp_path, record_property):
     if not PROGRAM.exists():
-        pytest.skip("Schemathesis is not there; tools/setup fetches it")
+        pytest.skip("Schemathesis is not installed; run tools/setup")
     command = [
         PROGRAM, "--config-file", FOLDER / "schemathesis.toml", "run", f"{caller.base}/openapi.json", "--no-color",
         "-H", f"Authorization: Bearer {caller.token}", "-c", "all", "--phases", PHASES, "-n", str(EXAMPLES), "-w", "2",
@@ -46,7 +46,7 @@ def test_no_answer_is_an_error_of_ours_or_one_that_is_not_described(caller, tmp_
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     report = done.stdout + done.stderr
     cases = int((re.search(r"(\d+) generated", report) or [0, 0])[1])
-    record_property("did", f"{cases} requests made from docs/api/openapi.yaml, valid and invalid")
+    record_property("did", f"{cases} requests generated from docs/api/openapi.yaml, valid and invalid")
     print(f"\n{cases} cases", *re.findall(r"^Seed: .*|^=+ .* in [\d.]+s.*$", report, re.MULTILINE), sep="; ")
     assert done.returncode == 0, report
     assert cases >= 20 * EXAMPLES, report

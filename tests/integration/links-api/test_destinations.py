@@ -1,4 +1,4 @@
-"""Where links may lead, and what they may be called, as operators and admins say it."""
+"""Blocked destination hosts and reserved slugs, configured by operators and administrators."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def check_config(**variables):
 
 
 def write(path, text):
-    """Renamed over what was there."""
+    """Replaces the file atomically."""
     draft = path.with_suffix(".draft")
     draft.write_text(text)
     os.replace(draft, path)
@@ -48,7 +48,7 @@ def user(guarded, new_user):
     return new_user(guarded)
 
 
-def test_no_link_to_a_host_that_a_file_names_is_made_or_changed(user, expect):
+def test_hosts_in_the_blocked_file_are_refused_for_new_and_changed_links(user, expect):
     for url in ("https://listed.example/", "http://www.listed.example:8080/x", "https://LISTED.example./",
                 "https://%6cisted.example/", "https://a.b.\uff4cisted.example/"):  # fmt: skip
         expect(create(user, url), 400, "/original_url")
@@ -61,22 +61,22 @@ def test_no_link_to_a_host_that_a_file_names_is_made_or_changed(user, expect):
     assert user.call("GET", path).json["link"]["original_url"] == link["original_url"]
 
 
-def test_another_list_counts_as_soon_as_its_file_has_changed(user, files, expect):
+def test_a_changed_file_takes_effect(user, files, expect):
     assert create(user, "https://later.example/").status == 201
     write(files / "blocked", ".listed.example\nlater.example\n")
     wait_until(lambda: create(user, "https://later.example/").status == 400, 20, "the host to be blocked")
     assert create(user, "https://www.later.example/").status == 201
 
 
-def test_a_host_that_was_blocked_in_the_table_counts_soon(user, database, expect):
+def test_a_host_blocked_in_the_table_takes_effect(user, database, expect):
     database.run("INSERT INTO blocked_hosts (host, with_subdomains) VALUES ('table.example', false)")
     wait_until(lambda: create(user, "https://table.example/").status == 400, 20, "the host to be blocked")
     assert create(user, "https://www.table.example/").status == 201
     database.run("DELETE FROM blocked_hosts")
-    wait_until(lambda: create(user, "https://table.example/").status == 201, 20, "the host to be free")
+    wait_until(lambda: create(user, "https://table.example/").status == 201, 20, "the host to be unblocked")
 
 
-def test_a_link_to_a_host_that_is_blocked_now_can_still_be_switched_off(user, database):
+def test_a_link_to_a_blocked_host_can_still_be_disabled(user, database):
     link = user.create(original_url="https://turned-bad.example/")
     database.run("INSERT INTO blocked_hosts (host) VALUES ('turned-bad.example')")
     wait_until(lambda: create(user, "https://turned-bad.example/").status == 400, 20, "the host to be blocked")
@@ -84,7 +84,7 @@ def test_a_link_to_a_host_that_is_blocked_now_can_still_be_switched_off(user, da
     assert (answer.status, answer.json["link"]["state"]) == (200, "DISABLED")
 
 
-def test_only_allowed_hosts_are_taken_where_there_are_such(start, new_user, tmp_path, expect):
+def test_only_allowed_hosts_are_accepted_if_configured(start, new_user, tmp_path, expect):
     (tmp_path / "allowed").write_text("# ours\n.ours.example\nshop.example\n")
     user = new_user(start(ALLOWED_HOSTS_FILE=tmp_path / "allowed", HOSTS_CHECK_MS=CHECK_MS))
     assert create(user, "https://www.ours.example/a").status == 201
@@ -93,14 +93,14 @@ def test_only_allowed_hosts_are_taken_where_there_are_such(start, new_user, tmp_
         expect(create(user, url), 400, "/original_url")
 
 
-def test_no_link_leads_to_a_host_of_our_own_by_whatever_name(user, expect):
+def test_our_own_hosts_are_refused_under_every_name(user, expect):
     for url in ("https://wm.example/abc", "https://go.example/abc", "http://GO.example:8080/", "https://wm-alias.example/",
                 "https://www.wm-alias.example/"):  # fmt: skip
         expect(create(user, url), 400, "/original_url")
     assert create(user, "https://www.go.example/").status == 201
 
 
-def test_reserved_words_are_no_slugs_in_whatever_case(user, expect):
+def test_reserved_slugs_are_refused_in_any_case(user, expect):
     for slug in ("api", "r", "docs", "robots", "openapi", "problems", "API", "brand", "BRAND", "summer-sale"):
         expect(create(user, "https://fine.example/", slug=slug), 400, "/slug")
     assert create(user, "https://fine.example/", slug="brands").status == 201
@@ -108,24 +108,24 @@ def test_reserved_words_are_no_slugs_in_whatever_case(user, expect):
 
 @pytest.mark.parametrize(
     "name, text",
-    [("BLOCKED_HOSTS_FILE", "https://a.example/\n"), ("ALLOWED_HOSTS_FILE", "# nobody\n"), ("ALLOWED_HOSTS_FILE", None)],
+    [("BLOCKED_HOSTS_FILE", "https://a.example/\n"), ("ALLOWED_HOSTS_FILE", "# empty\n"), ("ALLOWED_HOSTS_FILE", None)],
 )
-def test_a_file_that_cannot_be_used_is_told_before_the_start(tmp_path, name, text):
+def test_check_config_reports_an_unusable_file(tmp_path, name, text):
     path = tmp_path / "hosts"
     if text is not None:
         path.write_text(text)
-    status, said = check_config(**{name: path})
-    assert status != 0 and name in said, said
+    status, output = check_config(**{name: path})
+    assert status != 0 and name in output, output
 
 
-def test_lists_in_the_environment_are_checked_as_well():
+def test_check_config_reports_invalid_lists():
     assert check_config()[0] == 0
     for name, value in (("OWN_HOSTS", "https://a.example"), ("RESERVED_SLUGS", "a b.c")):
-        status, said = check_config(**{name: value})
-        assert status != 0 and name in said, said
+        status, output = check_config(**{name: value})
+        assert status != 0 and name in output, output
 
 
-# --- as admins say it ---
+# --- administrators ---
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def block(api, host, **fields):
     return api.call("POST", "/api/admin/hosts", {"host": host, **fields})
 
 
-def test_a_host_that_an_admin_blocks_is_refused_at_once_until_he_frees_it(admin, user, database, expect):
+def test_a_host_blocked_by_an_admin_is_refused_at_once_until_unblocked(admin, user, database, expect):
     answer = block(admin, "B\u00fccher.example.", reason="phishing")
     assert answer.status == 201, answer
     host = answer.json["host"]
@@ -153,12 +153,12 @@ def test_a_host_that_an_admin_blocks_is_refused_at_once_until_he_frees_it(admin,
     assert create(user, "https://b\u00fccher.example/").status == 201
     assert host not in admin.call("GET", "/api/admin/hosts").json["hosts"]
     expect(admin.call("DELETE", f"/api/admin/hosts/{host['id']}"), 404)
-    told = database.run("SELECT action, actor_id IS NOT NULL, details->>'host' FROM audit_log "
+    entries = database.run("SELECT action, actor_id IS NOT NULL, details->>'host' FROM audit_log "
                         "WHERE subject_type = 'host' AND subject_id = %s ORDER BY id", host["id"])  # fmt: skip
-    assert told == [("host.block", True, "xn--bcher-kva.example"), ("host.unblock", True, None)]
+    assert entries == [("host.block", True, "xn--bcher-kva.example"), ("host.unblock", True, None)]
 
 
-def test_a_host_is_blocked_once_and_addresses_in_each_spelling(admin, user, expect):
+def test_a_host_is_blocked_once_and_an_address_in_every_notation(admin, user, expect):
     assert block(admin, "0x7f.0.0.2", with_subdomains=False).json["host"]["host"] == "127.0.0.2"
     assert expect(block(admin, "127.0.0.2"), 409, "/host")["type"] == "/problems/host-taken"
     expect(create(user, "http://2130706434:8080/"), 400, "/original_url")
@@ -166,7 +166,7 @@ def test_a_host_is_blocked_once_and_addresses_in_each_spelling(admin, user, expe
     expect(create(user, "http://[2001:db8::1]/"), 400, "/original_url")
 
 
-def test_what_is_no_host_is_refused(admin, expect):
+def test_invalid_hosts_are_refused(admin, expect):
     for host in ("", "https://a.example", "a.example/x", "a.example:80", "a..example", "*.a.example", "a b", "-" * 64, 7):
         expect(block(admin, host), 400, "/host")
     expect(block(admin, "a.example", with_subdomains="yes", reason="x" * 201, colour=1), 400,
@@ -174,17 +174,17 @@ def test_what_is_no_host_is_refused(admin, expect):
     expect(admin.call("POST", "/api/admin/hosts", {}), 400, "/host")
 
 
-def test_only_so_many_hosts_are_blocked_here(admin, database, expect):
-    before = database.ask("SELECT count FROM blocked_hosts_state")
+def test_the_number_of_blocked_hosts_is_limited(admin, database, expect):
+    before = database.value("SELECT count FROM blocked_hosts_state")
     database.run("INSERT INTO blocked_hosts (host) SELECT 'many-' || i || '.example' FROM generate_series(%s, 3000) AS i", before + 1)
     assert expect(block(admin, "one-more.example"), 409, "")["type"] == "/problems/too-many-hosts"
     assert len(admin.call("GET", "/api/admin/hosts").json["hosts"]) == 3000
     database.run("DELETE FROM blocked_hosts WHERE host LIKE 'many-%%'")
-    assert database.ask("SELECT count FROM blocked_hosts_state") == before
+    assert database.value("SELECT count FROM blocked_hosts_state") == before
     assert block(admin, "one-more.example").status == 201
 
 
-def test_only_admins_may(user, guarded, expect):
+def test_only_admins_manage_blocked_hosts(user, guarded, expect):
     for api, status in ((user, 403), (Api(guarded.url), 401)):
         expect(api.call("GET", "/api/admin/hosts"), status)
         expect(block(api, "a.example"), status)

@@ -1,4 +1,4 @@
-"""POSTs that are done once, however often they are sent."""
+"""Idempotency-Key: a POST takes effect once, however often it is sent."""
 
 import concurrent.futures
 import http.client
@@ -10,8 +10,8 @@ from clients import Api
 from waiting import wait_until
 
 PATHS = ["/api/links", "/api/links/bulk", "/api/links/sync"]
-WISH = {"original_url": "https://example.com/"}
-BULK = {"links": [WISH]}
+LINK = {"original_url": "https://example.com/"}
+BULK = {"links": [LINK]}
 OF_OWNER = "SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)"
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
@@ -20,132 +20,132 @@ def key():
     return {"Idempotency-Key": secrets.token_hex(8)}
 
 
-def body_of(path, **fields):
-    return {**WISH, **fields} if path == "/api/links" else {"links": [{**WISH, **fields}]}
+def make_body(path, **fields):
+    return {**LINK, **fields} if path == "/api/links" else {"links": [{**LINK, **fields}]}
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_the_same_request_is_done_once_and_answered_alike(ann, database, path):
+def test_the_same_request_runs_once_and_gets_the_same_response(ann, database, path):
     headers = key()
-    body = body_of(path, title="once " + secrets.token_hex(4))
+    body = make_body(path, title="once " + secrets.token_hex(4))
     answers = [ann.call("POST", path, body, headers) for _ in range(3)]
     assert len({(answer.status, answer.body) for answer in answers}) == 1, answers
     assert ["idempotency-replayed" in answer.headers for answer in answers] == [False, True, True]
     assert [answer.headers.get("etag") for answer in answers] == [answers[0].headers.get("etag")] * 3
     assert [answer.headers.get("location") for answer in answers] == [answers[0].headers.get("location")] * 3
     title = body["title"] if path == "/api/links" else body["links"][0]["title"]
-    assert database.ask("SELECT count(*) FROM links WHERE title = %s", title) == 1
+    assert database.value("SELECT count(*) FROM links WHERE title = %s", title) == 1
 
 
-def test_an_anonymous_link_keeps_its_claim_token_and_nobody_reads_it_in_the_database(anonymous, database):
+def test_a_replayed_claim_token_is_encrypted_in_the_database(anonymous, database):
     headers = key()
-    answers = [anonymous.call("POST", "/api/links/public", WISH, headers) for _ in range(2)]
+    answers = [anonymous.call("POST", "/api/links/public", LINK, headers) for _ in range(2)]
     assert answers[0].status == 201 and answers[0].body == answers[1].body
     token = answers[0].json["claim_token"]
-    kept = bytes(database.ask("SELECT string_agg(answer, '') FROM idempotency_keys"))
-    assert token.encode() not in kept and b"original_url" not in kept
-    assert database.ask("SELECT count(*) FROM idempotency_keys WHERE key_hash = %s", headers["Idempotency-Key"].encode()) == 0
+    stored = bytes(database.value("SELECT string_agg(answer, '') FROM idempotency_keys"))
+    assert token.encode() not in stored and b"original_url" not in stored
+    assert database.value("SELECT count(*) FROM idempotency_keys WHERE key_hash = %s", headers["Idempotency-Key"].encode()) == 0
 
 
 def test_a_key_with_another_body_or_path_is_refused(ann, expect):
     headers = key()
-    assert ann.call("POST", "/api/links", WISH, headers).status == 201
-    assert expect(ann.call("POST", "/api/links", {**WISH, "title": "x"}, headers), 422)["type"].endswith("/idempotency-key-reused")
+    assert ann.call("POST", "/api/links", LINK, headers).status == 201
+    assert expect(ann.call("POST", "/api/links", {**LINK, "title": "x"}, headers), 422)["type"].endswith("/idempotency-key-reused")
     expect(ann.call("POST", "/api/links/bulk", BULK, headers), 422)
-    of_many = key()
-    assert ann.call("POST", "/api/links/bulk", BULK, of_many).status == 200
-    expect(ann.call("POST", "/api/links/sync", BULK, of_many), 422)
-    assert ann.call("POST", "/api/urls", WISH, headers).headers["idempotency-replayed"] == "true", "the same by another name"
+    bulk_key = key()
+    assert ann.call("POST", "/api/links/bulk", BULK, bulk_key).status == 200
+    expect(ann.call("POST", "/api/links/sync", BULK, bulk_key), 422)
+    assert ann.call("POST", "/api/urls", LINK, headers).headers["idempotency-replayed"] == "true", "the alias is the same path"
 
 
 def test_keys_belong_to_users_and_networks(ann, bob, service):
     headers = key()
-    for who in (ann, bob):
-        answer = who.call("POST", "/api/links", WISH, headers)
+    for api in (ann, bob):
+        answer = api.call("POST", "/api/links", LINK, headers)
         assert answer.status == 201 and "idempotency-replayed" not in answer.headers
     anonymous = Api(service.url)
     ids = set()
     for address in ("100.64.1.1", "100.64.2.1"):
-        answer = anonymous.call("POST", "/api/links/public", WISH, {**headers, "X-Forwarded-For": address})
+        answer = anonymous.call("POST", "/api/links/public", LINK, {**headers, "X-Forwarded-For": address})
         ids.add(answer.json["link"]["id"])
-    again = anonymous.call("POST", "/api/links/public", WISH, {**headers, "X-Forwarded-For": "100.64.1.77"})
+    again = anonymous.call("POST", "/api/links/public", LINK, {**headers, "X-Forwarded-For": "100.64.1.77"})
     assert len(ids) == 2 and again.json["link"]["id"] in ids and again.headers["idempotency-replayed"] == "true"
 
 
-def test_what_was_refused_may_be_tried_again(ann, expect):
+def test_a_refused_request_may_be_retried(ann, expect):
     headers = key()
     taken = ann.create(slug="idem-" + secrets.token_hex(6))["slug"]
     expect(ann.call("POST", "/api/links", {"original_url": "nonsense"}, headers), 400, "/original_url")
-    expect(ann.call("POST", "/api/links", {**WISH, "slug": taken}, headers), 409, "/slug")
-    assert ann.call("POST", "/api/links", WISH, headers).status == 201
+    expect(ann.call("POST", "/api/links", {**LINK, "slug": taken}, headers), 409, "/slug")
+    assert ann.call("POST", "/api/links", LINK, headers).status == 201
 
 
-def test_a_kept_answer_is_given_even_if_its_request_is_wrong_by_now(ann, database, expect):
+def test_a_stored_response_is_replayed_even_if_the_request_has_become_invalid(ann, database, expect):
     headers = key()
-    soon = database.ask("SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 second', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
-    body = {**WISH, "expires_at": soon}
+    soon = database.value("SELECT to_char(now() AT TIME ZONE 'UTC' + interval '1 second', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
+    body = {**LINK, "expires_at": soon}
     first = ann.call("POST", "/api/links", body, headers)
     assert first.status == 201
-    wait_until(lambda: ann.call("POST", "/api/links", body).status == 400, 5, "the time to be over")
+    wait_until(lambda: ann.call("POST", "/api/links", body).status == 400, 5, "expires_at to pass")
     again = ann.call("POST", "/api/links", body, headers)
     assert again.status == 201 and again.body == first.body
 
 
 @pytest.mark.parametrize("bad", ["", "a b", "k" * 256, "ä"])
-def test_what_is_no_key_is_refused(ann, expect, bad):
-    assert expect(ann.call("POST", "/api/links", WISH, {"Idempotency-Key": bad.encode()}), 400)["type"].endswith("/idempotency-key")
+def test_a_malformed_key_is_refused(ann, expect, bad):
+    assert expect(ann.call("POST", "/api/links", LINK, {"Idempotency-Key": bad.encode()}), 400)["type"].endswith("/idempotency-key")
 
 
 def test_a_key_may_have_255_bytes(ann):
     headers = {"Idempotency-Key": (secrets.token_hex(8) + "!").ljust(255, "~")}
-    first = ann.call("POST", "/api/links", WISH, headers)
-    again = ann.call("POST", "/api/links", WISH, headers)
+    first = ann.call("POST", "/api/links", LINK, headers)
+    again = ann.call("POST", "/api/links", LINK, headers)
     assert first.status == again.status == 201 and again.headers["idempotency-replayed"] == "true"
-    other = ann.call("POST", "/api/links", WISH, {"Idempotency-Key": headers["Idempotency-Key"][:-1] + "!"})
-    assert other.status == 201 and other.json["link"]["id"] != first.json["link"]["id"], "its last byte counts"
+    other = ann.call("POST", "/api/links", LINK, {"Idempotency-Key": headers["Idempotency-Key"][:-1] + "!"})
+    assert other.status == 201 and other.json["link"]["id"] != first.json["link"]["id"], "the last byte is significant"
 
 
-def test_while_it_is_being_done_the_same_key_is_in_flight(new_user, database, expect):
+def test_the_same_key_is_refused_while_the_first_request_is_in_flight(new_user, database, expect):
     user, headers = new_user(), key()
     blocker = psycopg2.connect(database.url())
     blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")
     waiting = """SELECT count(*) FROM pg_stat_activity
                  WHERE datname = current_database() AND wait_event_type = 'Lock'"""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        first = pool.submit(user.call, "POST", "/api/links", WISH, headers)
-        wait_until(lambda: database.ask(waiting) == 1, 10, "the first to wait")
-        second = user.call("POST", "/api/links", WISH, headers)
+        first = pool.submit(user.call, "POST", "/api/links", LINK, headers)
+        wait_until(lambda: database.value(waiting) == 1, 10, "the first to wait")
+        second = user.call("POST", "/api/links", LINK, headers)
         assert expect(second, 409)["type"].endswith("/idempotency-key-in-flight")
         assert int(second.headers["retry-after"]) >= 1
         blocker.rollback()
         assert first.result().status == 201
     blocker.close()
-    assert user.call("POST", "/api/links", WISH, headers).body == first.result().body
-    assert database.ask("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
+    assert user.call("POST", "/api/links", LINK, headers).body == first.result().body
+    assert database.value("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
 
 
-def test_many_at_once_make_one_link(new_user, database):
+def test_many_concurrent_requests_create_one_link(new_user, database):
     user, headers = new_user(), key()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: user.call("POST", "/api/links", WISH, headers), range(24)))
+        answers = list(pool.map(lambda _: user.call("POST", "/api/links", LINK, headers), range(24)))
     assert {answer.status for answer in answers} <= {201, 409}
     assert len({answer.body for answer in answers if answer.status == 201}) == 1
-    assert database.ask("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
+    assert database.value("SELECT count(*) FROM links WHERE owner_id = (SELECT id FROM users WHERE email = %s)", user.email) == 1
 
 
-def test_a_key_is_forgotten_after_a_day(ann, database):
+def test_a_key_expires_after_a_day(ann, database):
     headers = key()
-    first = ann.call("POST", "/api/links", WISH, headers).json["link"]["id"]
+    first = ann.call("POST", "/api/links", LINK, headers).json["link"]["id"]
     database.run("UPDATE idempotency_keys SET created_at = created_at - interval '23 h 50 min'")
-    assert ann.call("POST", "/api/links", WISH, headers).headers["idempotency-replayed"] == "true"
+    assert ann.call("POST", "/api/links", LINK, headers).headers["idempotency-replayed"] == "true"
     database.run("UPDATE idempotency_keys SET created_at = created_at - interval '10 min'")
-    second = ann.call("POST", "/api/links", {**WISH, "title": "new"}, headers)
+    second = ann.call("POST", "/api/links", {**LINK, "title": "new"}, headers)
     assert second.status == 201 and second.json["link"]["id"] != first
-    assert ann.call("POST", "/api/links", {**WISH, "title": "new"}, headers).headers["idempotency-replayed"] == "true"
+    assert ann.call("POST", "/api/links", {**LINK, "title": "new"}, headers).headers["idempotency-replayed"] == "true"
 
 
-def repeat_after_the_death_of(service, spawn, pending, user, headers):
-    """What a client does whose server died before it answered: the same request, to another one."""
+def retry_after_killing(service, spawn, pending, user, headers):
+    """Retries at another server, like a client whose server died before it responded."""
     service.kill()
     with pytest.raises((ConnectionError, http.client.HTTPException)):
         pending.result()
@@ -156,47 +156,47 @@ def repeat_after_the_death_of(service, spawn, pending, user, headers):
         last = again.call("POST", "/api/links/bulk", BULK, headers)
         return last if last.status != 409 else None
 
-    return wait_until(answer, 20, "an answer other than that it is in flight")
+    return wait_until(answer, 20, "a response other than in-flight")
 
 
-def test_who_repeats_what_a_dead_server_had_not_committed_gets_a_link(new_user, database, spawn):
+def test_a_retry_of_an_uncommitted_request_creates_the_link(new_user, database, spawn):
     service, headers = spawn(PG_STATEMENT_TIMEOUT_MS=20000), key()
     user = new_user(service)
     blocker = psycopg2.connect(database.url())
     blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         pending = pool.submit(user.call, "POST", "/api/links/bulk", BULK, headers)
-        wait_until(lambda: database.ask(WAITING) == 1, 10, "the first to wait")
+        wait_until(lambda: database.value(WAITING) == 1, 10, "the first to wait")
         service.kill()
         blocker.close()
-        answer = repeat_after_the_death_of(service, spawn, pending, user, headers)
+        answer = retry_after_killing(service, spawn, pending, user, headers)
     assert answer.status == 200 and "idempotency-replayed" not in answer.headers
-    assert database.ask(OF_OWNER, user.email) == 1
+    assert database.value(OF_OWNER, user.email) == 1
 
 
-def test_who_repeats_what_a_dead_server_had_committed_gets_that_link(new_user, database, spawn):
-    """It dies while it tells Redis, which does not answer: after the commit, before the answer."""
+def test_a_retry_of_a_committed_request_returns_its_link(new_user, database, spawn):
+    """The server dies while it updates a frozen Redis: after the commit and before the response."""
     service, headers = spawn(), key()
     user = new_user(service)
     database.redis.freeze()
     try:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             pending = pool.submit(user.call, "POST", "/api/links/bulk", BULK, headers)
-            wait_until(lambda: database.ask(OF_OWNER, user.email) == 1, 20, "the link to be committed")
+            wait_until(lambda: database.value(OF_OWNER, user.email) == 1, 20, "the link to be committed")
             service.kill()
             database.redis.thaw()
-            answer = repeat_after_the_death_of(service, spawn, pending, user, headers)
+            answer = retry_after_killing(service, spawn, pending, user, headers)
     finally:
         database.redis.thaw()
     assert answer.status == 200 and answer.headers["idempotency-replayed"] == "true"
-    assert database.ask(OF_OWNER, user.email) == 1
+    assert database.value(OF_OWNER, user.email) == 1
 
 
-def hold_untold(database, slug):
-    """An event of the link that waits for Redis, and that no relay can take away; ends with the connection."""
+def hold_uncached_row(database, slug):
+    """Inserts an uncached outbox row and locks it against relays until the returned connection closes."""
     holder = psycopg2.connect(database.url())
     cursor = holder.cursor()
-    while True:  # until we are faster than the relay
+    while True:  # until this wins against the relay
         database.run("INSERT INTO outbox (slug, payload, published) VALUES (%s, '', true)", slug)
         cursor.execute("SELECT id FROM outbox WHERE slug = %s AND NOT cached FOR UPDATE SKIP LOCKED", [slug])
         if cursor.fetchall():
@@ -204,15 +204,15 @@ def hold_untold(database, slug):
         holder.rollback()
 
 
-def test_a_kept_answer_is_given_when_redirectors_know_of_its_links(ann, database):
-    """Perhaps the server of its first sender died after the commit, and nobody was told."""
+def test_a_stored_response_is_replayed_once_redirectors_know_its_links(ann, database):
+    """The first server may have died after the commit and before it updated Redis."""
     headers = key()
-    slug = "told-" + secrets.token_hex(6)
-    body = {**WISH, "slug": slug}
+    slug = "cached-" + secrets.token_hex(6)
+    body = {**LINK, "slug": slug}
     assert ann.call("POST", "/api/links", body, headers).status == 201
-    holder = hold_untold(database, slug)
-    database.redis.client.set(f"link:{slug}", f"? {database.redis.announced()[0]}")
-    assert database.redis.believable(slug) == "?"
+    holder = hold_uncached_row(database, slug)
+    database.redis.client.set(f"link:{slug}", f"? {database.redis.announced_generation()[0]}")
+    assert database.redis.valid_entry(slug) == "?"
     assert ann.call("POST", "/api/links", body, headers).headers["idempotency-replayed"] == "true"
-    assert database.redis.believable(slug) != "?"
+    assert database.redis.valid_entry(slug) != "?"
     holder.close()

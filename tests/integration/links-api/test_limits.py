@@ -1,4 +1,4 @@
-"""How much anybody may do: quotas of users, limits of networks."""
+"""Quotas per user and limits per network."""
 
 import concurrent.futures
 import secrets
@@ -9,9 +9,9 @@ from clients import Api, unique_email
 from service import metric
 from waiting import wait_until
 
-# A Redis that is slow limits nobody. What is tried here is one that answers, however busy the machine is.
+# A slow Redis disables the limits. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
-WISH = {"original_url": "https://example.com/"}
+LINK = {"original_url": "https://example.com/"}
 
 
 @pytest.fixture(scope="module")
@@ -20,29 +20,29 @@ def service(start):
 
 
 def create(api):
-    return api.call("POST", "/api/links", WISH)
+    return api.call("POST", "/api/links", LINK)
 
 
 def create_from(service, address):
-    return Api(service.url).call("POST", "/api/links/public", WISH, {"X-Forwarded-For": address})
+    return Api(service.url).call("POST", "/api/links/public", LINK, {"X-Forwarded-For": address})
 
 
 def unique_network():
-    """The first three numbers of an address of a documentation network that no other test has."""
+    """The first three numbers of an address in a network that no other test uses."""
     return f"100.{64 + secrets.randbelow(64)}.{secrets.randbelow(256)}"
 
 
-def test_a_user_creates_so_many_links_in_24_hours(new_user, database, expect):
+def test_a_user_may_create_a_limited_number_of_links_in_24_hours(new_user, database, expect):
     user = new_user()
     links = [create(user).json["link"] for _ in range(3)]
     user.call("DELETE", f"/api/links/{links[0]['id']}")
     answer = create(user)
     expect(answer, 429)
     assert answer.headers["ratelimit-policy"] == '"links";q=3;w=86700'
-    assert 86300 < int(answer.headers["retry-after"]) <= 86700, "no more than w: it is counted in steps of five minutes"
+    assert 86300 < int(answer.headers["retry-after"]) <= 86700, "at most w, because links are counted in steps of five minutes"
     assert answer.headers["ratelimit"] == f'"links";r=0;t={answer.headers["retry-after"]}'
-    assert create(new_user()).status == 201, "others may"
-    assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"title": "x"}).status == 200, "changes are not counted"
+    assert create(new_user()).status == 201, "other users are not limited"
+    assert user.call("PATCH", f"/api/links/{links[1]['id']}", {"title": "x"}).status == 200, "changes do not count"
     assert user.call("DELETE", f"/api/links/{links[1]['id']}?hard=true").status == 204
     expect(create(user), 429)
     owner = "user_id = (SELECT id FROM users WHERE email = %s)"
@@ -55,27 +55,27 @@ def test_a_user_creates_so_many_links_in_24_hours(new_user, database, expect):
     assert create(user).status == 429
 
 
-def test_answers_tell_what_is_left(new_user, database):
+def test_responses_show_the_remaining_quota(new_user, database):
     user = new_user()
-    answers = [create(user), user.call("POST", "/api/links/bulk", {"links": [WISH, {}]}), create(user)]
+    answers = [create(user), user.call("POST", "/api/links/bulk", {"links": [LINK, {}]}), create(user)]
     assert [answer.headers["ratelimit"].split(";")[1] for answer in answers] == ["r=2", "r=1", "r=0"]
     assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"links";q=3;w=86700'}
     assert "retry-after" not in answers[2].headers
 
 
-def test_a_bulk_makes_what_the_quota_allows_and_what_fails_is_not_counted(new_user):
+def test_a_bulk_creates_what_the_quota_allows_and_failures_do_not_count(new_user):
     user = new_user()
     taken = create(new_user()).json["link"]["slug"]
-    answer = user.call("POST", "/api/links/bulk", {"links": [{**WISH, "slug": taken}, {}, WISH, WISH, WISH, WISH]})
+    answer = user.call("POST", "/api/links/bulk", {"links": [{**LINK, "slug": taken}, {}, LINK, LINK, LINK, LINK]})
     assert [result["status"] for result in answer.json["results"]] == [409, 400, 201, 201, 201, 429]
     assert answer.json["results"][5]["problem"]["type"].endswith("/rate-limit")
     assert answer.headers["ratelimit"].startswith('"links";r=0;t=')
     assert create(user).status == 429
-    reused = user.call("POST", "/api/links", {**WISH, "reuse": True})
-    assert reused.status == 200, "what is there may be had"
+    reused = user.call("POST", "/api/links", {**LINK, "reuse": True})
+    assert reused.status == 200, "reusing a link does not count"
 
 
-def test_a_users_own_number_goes_before_the_services(new_user, database, start):
+def test_a_users_own_quota_overrides_the_default(new_user, database, start):
     user = new_user()
     database.run("UPDATE users SET links_per_day = 1 WHERE email = %s", user.email)
     assert [create(user).status for _ in range(2)] == [201, 429]
@@ -89,27 +89,27 @@ def test_a_users_own_number_goes_before_the_services(new_user, database, start):
     assert [create(unlimited).status for _ in range(2)] == [201, 429]
 
 
-def test_an_answer_that_was_kept_takes_nothing_from_the_limit(service, new_user):
+def test_a_replayed_response_does_not_count(service, new_user):
     user, key = new_user(), {"Idempotency-Key": secrets.token_hex(8)}
-    assert {user.call("POST", "/api/links", WISH, key).status for _ in range(5)} == {201}
+    assert {user.call("POST", "/api/links", LINK, key).status for _ in range(5)} == {201}
     assert [create(user).status for _ in range(3)] == [201, 201, 429]
     network = unique_network()
     headers = {**key, "X-Forwarded-For": f"{network}.1"}
-    assert {Api(service.url).call("POST", "/api/links/public", WISH, headers).status for _ in range(5)} == {201}
+    assert {Api(service.url).call("POST", "/api/links/public", LINK, headers).status for _ in range(5)} == {201}
     answer = create_from(service, f"{network}.1")
     assert answer.status == 201 and answer.headers["ratelimit"].startswith('"anonymous-links";r=0;t=')
     assert create_from(service, f"{network}.1").status == 429
 
 
-def test_refused_links_are_not_counted(new_user):
+def test_refused_links_do_not_count(new_user):
     user = new_user()
     for _ in range(5):
         assert user.call("POST", "/api/links", {"original_url": "nonsense"}).status == 400
     assert [create(user).status for _ in range(4)] == [201, 201, 201, 429]
 
 
-def test_links_made_at_once_do_not_pass_the_quota(new_user, database):
-    """All requests have come past the counting, or wait for their turn to count, before the first link can be made."""
+def test_concurrent_requests_do_not_exceed_the_quota(new_user, database):
+    """All requests have counted, or wait to count, before the first link can be created."""
     user = new_user()
     blocker = psycopg2.connect(database.url())
     blocker.cursor().execute("LOCK TABLE links IN SHARE MODE")
@@ -117,13 +117,13 @@ def test_links_made_at_once_do_not_pass_the_quota(new_user, database):
                  WHERE datname = current_database() AND wait_event_type = 'Lock'"""
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         answers = [pool.submit(create, user) for _ in range(6)]
-        wait_until(lambda: database.ask(waiting) == 6, 10, "six requests to wait")
+        wait_until(lambda: database.value(waiting) == 6, 10, "six requests to wait")
         blocker.rollback()
     assert sorted(answer.result().status for answer in answers) == [201] * 3 + [429] * 3
     blocker.close()
 
 
-def test_a_network_makes_so_many_links_without_a_login(service, expect):
+def test_a_network_may_create_a_limited_number_of_anonymous_links(service, expect):
     network = unique_network()
     assert create_from(service, f"{network}.1").status == 201
     assert create_from(service, f"{network}.2").status == 201
@@ -131,13 +131,13 @@ def test_a_network_makes_so_many_links_without_a_login(service, expect):
     expect(answer, 429)
     assert answer.headers["ratelimit-policy"] == '"anonymous-links";q=2;w=3600'
     assert 0 < int(answer.headers["retry-after"]) <= 3600
-    assert create_from(service, f"{unique_network()}.1").status == 201, "other networks may"
+    assert create_from(service, f"{unique_network()}.1").status == 201, "other networks are not limited"
 
 
-def test_refused_anonymous_links_are_not_counted(service):
+def test_refused_anonymous_links_do_not_count(service):
     network = unique_network()
     taken = "taken-" + secrets.token_hex(6)
-    with_slug = {**WISH, "slug": taken}
+    with_slug = {**LINK, "slug": taken}
     api, headers = Api(service.url), {"X-Forwarded-For": f"{network}.1"}
     assert api.call("POST", "/api/links/public", with_slug, headers).status == 201
     for _ in range(3):
@@ -158,7 +158,7 @@ def register_from(service, address, email=None, password="correct horse battery"
     return Api(service.url).call("POST", "/api/auth/register", body, {"X-Forwarded-For": address})
 
 
-def test_a_network_asks_for_so_many_accounts_in_an_hour(start, expect):
+def test_a_network_may_register_a_limited_number_of_accounts_in_an_hour(start, expect):
     service = start(ACCOUNTS_PER_HOUR=2)
     network, email = unique_network(), unique_email()
     for _ in range(3):
@@ -169,11 +169,11 @@ def test_a_network_asks_for_so_many_accounts_in_an_hour(start, expect):
     expect(answer, 429)
     assert answer.headers["ratelimit-policy"] == '"accounts";q=2;w=3600'
     assert 0 < int(answer.headers["retry-after"]) <= 3600
-    assert register_from(service, f"{unique_network()}.1").status == 201, "other networks may"
+    assert register_from(service, f"{unique_network()}.1").status == 201, "other networks are not limited"
 
 
 def test_registrations_leave_room_for_logins(start, new_user, database, expect):
-    """One registration waits for the database, so that whatever comes next waits for the one thread; half of four places are for logins."""
+    """One registration blocks the only password thread, so the others queue. Half of the four places are reserved for logins."""
     user, network = new_user(), unique_network()
     service = start(PASSWORD_THREADS=1, PASSWORD_QUEUE=4, PG_STATEMENT_TIMEOUT_MS=60000, ACCOUNTS_PER_HOUR=4)
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -188,7 +188,7 @@ def test_registrations_leave_room_for_logins(start, new_user, database, expect):
 
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
         registrations = [pool.submit(register_from, service, f"{network}.1")]
-        wait_until(lambda: database.ask(waiting) == 1, 60, "the thread to be busy")
+        wait_until(lambda: database.value(waiting) == 1, 60, "the thread to be busy")
         registrations += [pool.submit(register_from, service, f"{network}.1") for _ in range(2)]
         queue_is(2)
         assert expect(register_from(service, f"{network}.1"), 429)["type"] == "/problems/busy"
@@ -198,7 +198,7 @@ def test_registrations_leave_room_for_logins(start, new_user, database, expect):
         blocker.rollback()
     blocker.close()
     assert [answer.result().status for answer in registrations + logins] == [201] * 3 + [200] * 2
-    assert [register_from(service, f"{network}.1").status for _ in range(2)] == [201, 429], "who was sent away is not counted"
+    assert [register_from(service, f"{network}.1").status for _ in range(2)] == [201, 429], "a refused registration does not count"
 
 
 def test_zero_is_no_limit(start):

@@ -1,5 +1,5 @@
-"""Nobody learns from the time of a refused login whether the address has an account. LOGIN_TIMING_SAMPLES=2000 is the long
-form (ten minutes); the short one only tells a missing hash, or one of another cost, from an equal one."""
+"""The duration of a refused login does not reveal whether the address has an account. LOGIN_TIMING_SAMPLES=2000 is the long
+form (ten minutes); the short one only detects a missing hash or one with another cost."""
 
 import concurrent.futures
 import http.client
@@ -14,12 +14,12 @@ import urllib.parse
 from clients import unique_email
 
 SAMPLES = int(os.environ.get("LOGIN_TIMING_SAMPLES", "30"))
-CLIENTS = 2  # as many as there are threads for passwords: nobody waits for another's hash
+CLIENTS = 2  # one per password thread, so that no request waits for another one's hash
 KINDS = ("unknown user", "wrong password")
 
 
 def client(url, emails, samples, seed):
-    """kind → durations in ms, of pairs in an order drawn by lot."""
+    """kind → durations in ms; each pair is sent in random order."""
     order = random.Random(seed)
     address = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
@@ -37,18 +37,18 @@ def client(url, emails, samples, seed):
 
 
 def area_under_curve(a, b):
-    """How often a value of b is above one of a, ties counting half: 0.5 = they cannot be told apart."""
+    """Probability that a value of b exceeds one of a, ties counting half: 0.5 = indistinguishable."""
     ranked = sorted([(value, 0) for value in a] + [(value, 1) for value in b])
     rank_sum = sum(rank for rank, (_, of_b) in enumerate(ranked, 1) if of_b)
     return (rank_sum - len(b) * (len(b) + 1) / 2) / (len(a) * len(b))
 
 
 def noise_of_medians(a, b, rounds=400):
-    """What the medians of two such samples differ by, by chance: 99 of 100 times no more."""
-    lots, both = random.Random(1), a + b
+    """99th percentile of the random difference between the medians of two such samples."""
+    rng, both = random.Random(1), a + b
     differences = []
     for _ in range(rounds):
-        lots.shuffle(both)
+        rng.shuffle(both)
         differences.append(abs(statistics.median(both[: len(a)]) - statistics.median(both[len(a) :])))
     return sorted(differences)[int(rounds * 0.99)]
 
@@ -63,7 +63,7 @@ def test_an_unknown_user_and_a_wrong_password_take_the_same_time(start, anonymou
     area = area_under_curve(unknown, wrong)
     difference = statistics.median(wrong) - statistics.median(unknown)
     noise = noise_of_medians(unknown, wrong)
-    chance = 3.3 * math.sqrt(1 / (6 * len(unknown)))  # of the area, when there is no difference
+    chance = 3.3 * math.sqrt(1 / (6 * len(unknown)))  # random deviation of the area without a difference
     print(
         f"login timing: {len(unknown)} + {len(wrong)} samples, medians {statistics.median(unknown):.2f} and "
         f"{statistics.median(wrong):.2f} ms, difference {difference:+.3f} ms (noise {noise:.3f}), area {area:.4f}"
@@ -72,8 +72,8 @@ def test_an_unknown_user_and_a_wrong_password_take_the_same_time(start, anonymou
     assert abs(difference) <= 1 + noise
 
 
-def test_the_measure_tells_a_millisecond_apart():
-    lots = random.Random(2)
-    a = [200 + lots.expovariate(1) for _ in range(2000)]
+def test_the_measure_detects_a_millisecond():
+    rng = random.Random(2)
+    a = [200 + rng.expovariate(1) for _ in range(2000)]
     assert abs(area_under_curve(a, [value + 1 for value in a]) - 0.5) > 0.2
     assert abs(area_under_curve(a[:1000], a[1000:]) - 0.5) < 0.05

@@ -1,4 +1,4 @@
-"""QR codes: scanners read the short URL from each picture, and only the link's owner gets one."""
+"""QR codes: scanners read the short URL from each image, and only the link's owner gets one."""
 
 import http.client
 import io
@@ -16,7 +16,7 @@ def scan(image):
 
 
 def draw_svg(text):
-    """Only what our pictures are made of: two paths of rectangles, the second of dark modules."""
+    """Draws only what our images consist of: two paths of rectangles, the second with the dark modules."""
     size = int(re.search(r'width="(\d+)"', text).group(1))
     modules = int(re.search(r'viewBox="0 0 (\d+) (\d+)"', text).group(1))
     scale = 8
@@ -38,7 +38,7 @@ def get(api, link, query="", headers=None):
 
 
 @pytest.mark.parametrize("query", ["?format=png", "?format=png&size=64&margin=2", "?format=png&size=2048&margin=16"])
-def test_a_png_says_the_short_url(ann, link, query):
+def test_a_png_encodes_the_short_url(ann, link, query):
     answer = get(ann, link, query)
     assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
     image = Image.open(io.BytesIO(answer.body))
@@ -49,7 +49,7 @@ def test_a_png_says_the_short_url(ann, link, query):
 
 
 @pytest.mark.parametrize("query", ["", "?format=svg&size=600&margin=1"])
-def test_an_svg_says_the_short_url(ann, link, query):
+def test_an_svg_encodes_the_short_url(ann, link, query):
     answer = get(ann, link, query)
     assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
     image, size = draw_svg(answer.body.decode())
@@ -65,18 +65,18 @@ def test_an_svg_says_the_short_url(ann, link, query):
         ("text/html", None), ("application/json", None), ("image/png;q=0", None),
     ],
 )  # fmt: skip
-def test_who_names_no_format_gets_what_he_accepts(ann, link, expect, accept, drawn):
+def test_without_a_format_accept_decides(ann, link, expect, accept, drawn):
     answer = get(ann, link, "", {"Accept": accept})
     if drawn:
         assert (answer.status, answer.headers["content-type"]) == (200, drawn)
         assert "accept" in answer.headers["vary"].lower()
     else:
         expect(answer, 406)
-    assert get(ann, link, "?format=png", {"Accept": accept}).headers["content-type"] == "image/png", "who names one has chosen"
+    assert get(ann, link, "?format=png", {"Accept": accept}).headers["content-type"] == "image/png", "an explicit format wins"
 
 
-def test_no_cache_keeps_it(ann, link):
-    """Whoever is logged out, or loses the link, finds it nowhere; and no header is there twice."""
+def test_responses_are_not_cacheable(ann, link):
+    """After a logout or the loss of the link no cache returns it; and no header is duplicated."""
     url = urllib.parse.urlsplit(ann.base)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
     connection.request("GET", f"/api/links/{link['id']}/qr", headers={"Authorization": f"Bearer {ann.token}"})
@@ -88,7 +88,7 @@ def test_no_cache_keeps_it(ann, link):
     assert [value for name, value in headers if name == "x-content-type-options"] == ["nosniff"]
 
 
-def test_who_has_it_may_ask_whether_it_is_the_same(ann, link):
+def test_if_none_match_returns_304_for_the_same_image(ann, link):
     first = get(ann, link)
     again = get(ann, link, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
@@ -96,21 +96,21 @@ def test_who_has_it_may_ask_whether_it_is_the_same(ann, link):
     assert get(ann, link, "?format=png").headers["etag"] != first.headers["etag"]
 
 
-def test_a_head_has_the_length_alone(ann, link):
+def test_head_returns_the_length_without_a_body(ann, link):
     whole = get(ann, link)
     head = ann.call("HEAD", f"/api/links/{link['id']}/qr", headers={"Accept": "*/*"})
     assert (head.status, head.body) == (200, b"")
     assert int(head.headers["content-length"]) == len(whole.body)
 
 
-def test_what_cannot_be_drawn_is_refused(ann, link, expect):
+def test_invalid_parameters_are_refused(ann, link, expect):
     expect(get(ann, link, "?format=gif&size=1&margin=17&x=1"), 400, "/format", "/size", "/margin", "/x")
     too_small = get(ann, link, "?format=png&size=64&margin=16")
-    if too_small.status != 200:  # by the length of the short URL
+    if too_small.status != 200:  # depends on the length of the short URL
         expect(too_small, 400, "/size")
 
 
-def test_nobody_else_gets_one(service, bob, link, ann, expect):
+def test_only_the_owner_gets_a_qr_code(service, bob, link, ann, expect):
     expect(get(bob, link), 404)
     expect(get(bob, {"id": 999999999}), 404)
     expect(get(Api(service.url), link), 401)

@@ -1,4 +1,4 @@
-"""Lists of links by cursor, in other orders, searched and filtered."""
+"""Lists of links: cursors, orders, searches and filters."""
 
 import concurrent.futures
 import random
@@ -12,7 +12,7 @@ from waiting import wait_until
 LIMIT = 7
 
 
-def user_of(service):
+def register_user(service):
     api = Api(service.url)
     api.register_and_login(unique_email())
     api.id = api.call("GET", "/api/auth/me").json["user"]["id"]
@@ -21,12 +21,12 @@ def user_of(service):
 
 @pytest.fixture(scope="module")
 def account(service):
-    return user_of(service)
+    return register_user(service)
 
 
 @pytest.fixture
 def user(account, database):
-    """Without links; an account takes a second to make."""
+    """The shared account without links; registering one takes a second."""
     database.run("DELETE FROM links WHERE owner_id = %s", account.id)
     database.redis.client.delete(f"list_generation:{account.id}")
     return account
@@ -34,7 +34,7 @@ def user(account, database):
 
 @pytest.fixture
 def rank(database):
-    """rank(link, visits, at): the consumer counts, the janitor follows."""
+    """rank(link, visits, at): stores a count like the consumer and refreshes the ranking like the janitor."""
 
     def count(link, visits, at=None):
         database.run(
@@ -48,7 +48,7 @@ def rank(database):
 
 
 def refresh(database):
-    while database.ask("SELECT link_ranking_refresh(1000)") > 0:
+    while database.value("SELECT link_ranking_refresh(1000)") > 0:
         pass
 
 
@@ -63,7 +63,7 @@ def shown(user, **query):
 
 
 def slugs(user, **query):
-    """Of all pages, by cursor; each page is full but the last, and each says the same total."""
+    """The slugs of all pages, by cursor. All pages but the last are full, and the total stays the same."""
     found, totals, cursor = [], set(), {}
     while True:
         page = shown(user, limit=LIMIT, **query, **cursor)
@@ -80,8 +80,8 @@ def slugs(user, **query):
         cursor = {"cursor": pagination["next_cursor"]}
 
 
-def made(user, count, **members):
-    """Newest first."""
+def create_links(user, count, **members):
+    """Creates links; returns the newest first."""
     return [user.create(**members) for _ in range(count)][::-1]
 
 
@@ -92,26 +92,26 @@ def names(links):
 # --- pages and cursors ---
 
 
-def test_a_cursor_goes_through_all_links_once(user):
-    links = made(user, 3 * LIMIT + 1)
+def test_a_cursor_visits_every_link_once(user):
+    links = create_links(user, 3 * LIMIT + 1)
     assert slugs(user) == names(links)
     assert slugs(user, order="asc") == names(links[::-1])
     first = shown(user, limit=LIMIT)["pagination"]
     assert (first["page"], first["total"], first["total_pages"]) == (1, 22, 4) and first["next_cursor"]
 
 
-def test_a_last_page_that_is_full_has_no_cursor(user):
-    made(user, LIMIT)
+def test_a_full_last_page_has_no_cursor(user):
+    create_links(user, LIMIT)
     for _ in range(10):  # from PostgreSQL first, and then from Redis
         assert shown(user, limit=LIMIT)["pagination"]["next_cursor"] is None
     assert shown(user, limit=LIMIT, q="http")["pagination"]["next_cursor"] is None
 
 
-def test_no_link_comes_twice_or_is_left_out_while_others_come_and_go(user):
-    links = made(user, 3 * LIMIT)
+def test_no_link_is_repeated_or_skipped_while_others_are_created_and_deleted(user):
+    links = create_links(user, 3 * LIMIT)
     first = shown(user, limit=LIMIT)
     cursor = first["pagination"]["next_cursor"]
-    made(user, LIMIT)
+    create_links(user, LIMIT)
     for link in links[:LIMIT]:
         assert user.call("DELETE", f"/api/links/{link['id']}").status == 204
     second = shown(user, limit=LIMIT, cursor=cursor)
@@ -121,14 +121,14 @@ def test_no_link_comes_twice_or_is_left_out_while_others_come_and_go(user):
     assert third["pagination"]["next_cursor"] is None
 
 
-def test_the_next_cursor_of_a_page_from_redis_is_that_of_postgresql(user):
-    made(user, LIMIT + 1)
+def test_a_page_from_redis_has_the_same_next_cursor(user):
+    create_links(user, LIMIT + 1)
     asked = [shown(user, limit=LIMIT) for _ in range(5)]
     assert all(page == asked[0] for page in asked)
 
 
 def test_a_cursor_belongs_to_its_query_and_its_user(user, bob, expect):
-    made(user, 2)
+    create_links(user, 2)
     cursor = shown(user, limit=1)["pagination"]["next_cursor"]
     for query in ({"q": "a"}, {"order": "asc"}, {"sort": "visit_count"}, {"filter": "id:1"}, {"page": 1}):
         expect(user.call("GET", path(limit=1, cursor=cursor, **query)), 400, "/cursor")
@@ -136,7 +136,7 @@ def test_a_cursor_belongs_to_its_query_and_its_user(user, bob, expect):
     expect(user.call("GET", path(cursor=cursor[:-1] + ("0" if cursor[-1] != "0" else "1"))), 400, "/cursor")
 
 
-def test_every_wrong_parameter_is_named_at_once(user, expect):
+def test_all_invalid_parameters_are_reported_at_once(user, expect):
     answer = user.call("GET", path(page=0, limit=101, sort="x", order="x", q="", tag="", state="x", filter="x", owner="x", more="x"))
     expect(answer, 400, "/page", "/limit", "/sort", "/order", "/q", "/tag", "/state", "/filter", "/owner", "/more")
 
@@ -144,8 +144,8 @@ def test_every_wrong_parameter_is_named_at_once(user, expect):
 # --- order ---
 
 
-def test_links_stand_by_their_visits(user, rank):
-    never, few, many, new = made(user, 4)
+def test_links_are_sorted_by_visits(user, rank):
+    never, few, many, new = create_links(user, 4)
     rank(few, 3, "2026-11-02T00:00:00Z")
     rank(many, 50, "2026-11-01T00:00:00Z")
     rank(new, 1, "2026-11-03T00:00:00.000001Z")
@@ -158,17 +158,17 @@ def test_links_stand_by_their_visits(user, rank):
 
 @pytest.mark.parametrize("sort", ["visit_count", "last_visited_at"])
 @pytest.mark.parametrize("order", ["asc", "desc"])
-def test_a_cursor_goes_through_links_with_equal_visits_once(user, rank, sort, order):
-    links = made(user, 3 * LIMIT)
+def test_a_cursor_visits_links_with_equal_visits_once(user, rank, sort, order):
+    links = create_links(user, 3 * LIMIT)
     for link in links[LIMIT : 2 * LIMIT]:
         rank(link, 5, "2026-11-02T00:00:00Z")
     both = links[LIMIT : 2 * LIMIT] + links[:LIMIT] + links[2 * LIMIT :]
     assert slugs(user, sort=sort, order=order) == names(both if order == "desc" else both[::-1])
 
 
-def test_a_searched_list_has_every_order(user, rank):
-    links = made(user, LIMIT + 1, title="Advent calendar")
-    made(user, 2)
+def test_search_results_can_be_sorted(user, rank):
+    links = create_links(user, LIMIT + 1, title="Advent calendar")
+    create_links(user, 2)
     rank(links[3], 9)
     expected = names([links[3], *links[:3], *links[4:]])
     assert slugs(user, q="advent", sort="visit_count") == expected
@@ -179,7 +179,7 @@ def test_a_searched_list_has_every_order(user, rank):
 # --- search ---
 
 
-def test_q_finds_a_part_of_slug_target_or_title_in_any_case(user):
+def test_q_finds_substrings_of_slug_url_and_title_in_any_case(user):
     slug = user.create()
     target = user.create(original_url="https://Shop.example.com/Red-Shoes-42?size=8")
     title = user.create(title="Über uns: 50% auf_alles \\ heute")
@@ -190,7 +190,7 @@ def test_q_finds_a_part_of_slug_target_or_title_in_any_case(user):
         assert slugs(user, q=q) == [], q
 
 
-def test_a_search_sees_new_links_and_changed_ones_at_once(user):
+def test_a_search_finds_new_and_changed_links_at_once(user):
     link = user.create(title="before")
     assert slugs(user, q="before") == [link["slug"]]
     assert user.call("PATCH", f"/api/links/{link['id']}", {"title": "after"}).status == 200
@@ -198,8 +198,8 @@ def test_a_search_sees_new_links_and_changed_ones_at_once(user):
     assert slugs(user, q="after") == [link["slug"]]
 
 
-def test_tag_and_state_choose(user, database):
-    a, b, c, d = made(user, 4)
+def test_tag_and_state_filter_links(user, database):
+    a, b, c, d = create_links(user, 4)
     for link, tags in ((a, ["x"]), (b, ["x", "y"]), (c, ["xy"])):
         assert user.call("PATCH", f"/api/links/{link['id']}", {"tags": tags}).status == 200
     assert slugs(user, tag="x") == names([a, b])
@@ -209,24 +209,24 @@ def test_tag_and_state_choose(user, database):
     database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", c["id"])
     assert slugs(user, state="DISABLED") == names([a])
     assert slugs(user, state="DELETED") == names([b])
-    assert slugs(user, state="EXPIRED") == names([c]), "whether or not the janitor has been there"
+    assert slugs(user, state="EXPIRED") == names([c]), "even before the janitor has marked it"
     assert slugs(user, state="ACTIVE") == names([d])
     assert slugs(user) == names([a, c, d])
     assert slugs(user, tag="x", state="DISABLED", q="http", filter="id:>0") == names([a])
 
 
-def test_a_search_finds_nothing_of_others(user, bob):
+def test_a_search_finds_no_links_of_others(user, bob):
     bob.create(title="secret plan", tags=["secret"])
     for query in ({"q": "secret"}, {"tag": "secret"}, {"filter": "title:~secret,tag:secret,id:>0"}, {"state": "ACTIVE"}):
         assert slugs(user, **query) == []
 
 
-def test_beyond_ten_thousand_matches_there_is_no_total(user, database):
+def test_more_than_ten_thousand_matches_have_no_total(user, database):
     database.run(
         "INSERT INTO links (slug, link_type, original_url, owner_id, title) SELECT 'many-' || %s || '-' || i, 'PERMANENT', 'https://example.com/',"
         " %s, CASE WHEN i <= 10000 THEN 'exactly' ELSE '' END FROM generate_series(1, 10001) AS i", user.id, user.id,
     )  # fmt: skip
-    assert shown(user)["pagination"]["total"] == 10001, "without a search it is exact"
+    assert shown(user)["pagination"]["total"] == 10001, "the total is exact without a search"
     exact = shown(user, q="exactly")["pagination"]
     assert (exact["total"], exact["total_pages"]) == (10000, 500)
     many = shown(user, q="many-", limit=LIMIT)
@@ -237,8 +237,8 @@ def test_beyond_ten_thousand_matches_there_is_no_total(user, database):
 
 @pytest.fixture(scope="module")
 def crowded(service, database):
-    """An account of 11,000 links whose trigrams have been counted."""
-    user = user_of(service)
+    """An account with 11,000 links and sampled trigrams."""
+    user = register_user(service)
     database.run(
         "INSERT INTO links (slug, link_type, original_url, owner_id, title, tags)"
         " SELECT 'crowd' || %s || '-' || i, 'PERMANENT', 'https://shop' || i %% 13 || '.example/Red-Shoes?campaign=c' || i %% 500 || '&x=1', %s,"
@@ -247,14 +247,14 @@ def crowded(service, database):
         user.id, user.id,
     )  # fmt: skip
     database.run("VACUUM ANALYZE links")
-    assert database.ask("SELECT link_search_sample()")
-    assert not database.ask("SELECT link_search_sample()"), "not twice within an hour"
+    assert database.value("SELECT link_search_sample()")
+    assert not database.value("SELECT link_search_sample()"), "at most once an hour"
     return user
 
 
 @pytest.fixture
 def crowd(crowded, database):
-    """The same in a database that is told to have five times as much."""
+    """The same account in a database whose statistics claim five times as many links."""
     database.run("INSERT INTO link_counts (owner_id, links) VALUES (%s, 44000)", crowded.id)
     database.run("UPDATE link_search_trigrams SET links = links * 5")
     database.run("UPDATE link_search_count SET links = links * 5")
@@ -268,10 +268,10 @@ TEXT = "lower((slug || E'\\n' || original_url || E'\\n' || title) COLLATE \"defa
 
 
 def matches(database, user, q):
-    return database.ask(f"SELECT count(*) FROM links WHERE owner_id = %s AND position(lower(%s) IN {TEXT}) > 0", user.id, q)
+    return database.value(f"SELECT count(*) FROM links WHERE owner_id = %s AND position(lower(%s) IN {TEXT}) > 0", user.id, q)
 
 
-def test_a_search_among_very_many_finds_what_is_there(crowd, database):
+def test_a_search_in_a_large_account_finds_all_matches(crowd, database):
     dice = random.Random(7)
     texts = database.run("SELECT slug || E'\\n' || original_url || E'\\n' || title FROM links WHERE owner_id = %s AND id %% 700 = 0", crowd.id)
     asked = ["campaign=C77&", "=c7&", "shop3", "наука 1", "НАУКА 12", "中文字 3", "ünïted sale 77", "ÜNÏ", "字 sale 9", "winter sale 1234", "winter red"]
@@ -290,7 +290,7 @@ def test_a_search_among_very_many_finds_what_is_there(crowd, database):
     assert counted > len(asked) / 2
 
 
-def test_a_search_among_very_many_is_counted_where_the_index_finds_it(crowd, database):
+def test_a_search_in_a_large_account_has_a_total_if_the_index_helps(crowd, database):
     for query in ({"q": "=c7&"}, {"q": "shop3."}, {"q": "shop3.", "sort": "visit_count"}, {"q": "sale 777"}, {"q": "no such thing 7"}, {"q": "~"},
                   {"q": "winter-sale"}):  # fmt: skip
         assert shown(crowd, **query)["pagination"]["total"] == matches(database, crowd, query["q"]), query
@@ -299,23 +299,23 @@ def test_a_search_among_very_many_is_counted_where_the_index_finds_it(crowd, dat
         assert shown(crowd, **query)["pagination"]["total"] == total, query
 
 
-def test_a_page_is_not_counted_where_the_next_links_fill_it(crowd, database):
-    """A tenth of all links are told to have the rarest trigram: twenty are among the next 400, and a hundred pages are not."""
+def test_a_page_has_no_total_if_scanning_fills_it(crowd, database):
+    """Statistics claim that a tenth of all links have the rarest trigram: scanning 400 links fills a page, but not a hundred pages."""
     total = matches(database, crowd, "shop3.")
-    database.run("CREATE TABLE told AS SELECT * FROM link_search_trigrams")
+    database.run("CREATE TABLE saved AS SELECT * FROM link_search_trigrams")
     database.run("UPDATE link_search_trigrams SET links = greatest(links, (SELECT links FROM link_search_count) / 10)")
     try:
         assert shown(crowd, q="shop3.")["pagination"]["total"] is None
         assert shown(crowd, q="shop3.", page=2)["pagination"]["total"] is None
-        assert shown(crowd, q="shop3.", page=1 + total // 20)["pagination"]["total"] == total, "the last one"
-        assert shown(crowd, q="shop3.", limit=100, page=100)["pagination"]["total"] == total, "behind the end"
+        assert shown(crowd, q="shop3.", page=1 + total // 20)["pagination"]["total"] == total, "the last page"
+        assert shown(crowd, q="shop3.", limit=100, page=100)["pagination"]["total"] == total, "beyond the last page"
     finally:
-        database.run("UPDATE link_search_trigrams AS t SET links = told.links FROM told WHERE told.trigram = t.trigram")
-        database.run("DROP TABLE told")
+        database.run("UPDATE link_search_trigrams AS t SET links = saved.links FROM saved WHERE saved.trigram = t.trigram")
+        database.run("DROP TABLE saved")
 
 
 @pytest.mark.parametrize("choice", [{"q": "shop3."}, {"q": "winter"}, {"q": "e"}, {"tag": "even"}], ids=["rare", "common", "short", "tag"])
-def test_a_choice_among_very_many_has_every_order_and_all_its_pages(crowd, database, choice):
+def test_a_filter_in_a_large_account_has_every_order_and_all_pages(crowd, database, choice):
     clause = "'even' = ANY (tags)" if "tag" in choice else f"position('{choice['q']}' IN {TEXT}) > 0"
     for query in ({}, {"order": "asc"}, {"sort": "visit_count"}):
         direction = "ASC" if query.get("order") == "asc" else "DESC"
@@ -330,24 +330,24 @@ def test_a_choice_among_very_many_has_every_order_and_all_its_pages(crowd, datab
 
 
 def scans(database):
-    """PostgreSQL tells of them a second later."""
-    return database.ask("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'links_search_idx'")
+    """PostgreSQL updates this counter about a second later."""
+    return database.value("SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'links_search_idx'")
 
 
 @pytest.mark.parametrize("q", ["sale 777", "НАУКА 12", "中文字", "%"], ids=["ascii", "cyrillic", "chinese", "none"])
-def test_the_index_of_searches_is_asked_for_what_it_has(crowd, database, q):
+def test_the_search_index_is_used_where_it_helps(crowd, database, q):
     before = scans(database)
     shown(crowd, q=q)
     if q == "%":
         assert scans(database) == before
     else:
-        wait_until(lambda: shown(crowd, q=q) and scans(database) > before, 10, "the index to be asked")
+        wait_until(lambda: shown(crowd, q=q) and scans(database) > before, 10, "the index to be used")
 
 
 # --- filter ---
 
 
-def test_a_filter_is_compiled_to_what_it_says(user, rank, database):
+def test_filters_select_the_right_links(user, rank, database):
     a = user.create(title="Summer sale", tags=["sale", "eu"], original_url="https://example.com/a", redirect_status=301)
     b = user.create(title="it's 50%", tags=["us"], expires_at="2099-01-01T00:00:00.500Z")
     c = user.create(expired_url="https://example.com/over")
@@ -400,22 +400,22 @@ def test_a_filter_is_compiled_to_what_it_says(user, rank, database):
         assert slugs(user, filter=text) == names(expected), text
 
 
-def test_a_filter_that_is_wrong_says_where(user, expect):
+def test_an_invalid_filter_reports_the_position(user, expect):
     problem = expect(user.call("GET", path(filter="tag:x+owner_id:1")), 400, "/filter")
-    assert problem["errors"][0]["detail"] == "at character 7: there is no field owner_id"
+    assert problem["errors"][0]["detail"] == "at character 7: unknown field owner_id"
     for text in ("x'); DROP TABLE links; --", "title:'a' OR 1=1", "id:1) OR (1=1", "tag:'\\x'", "\U0001f517:1", "id:1\x00"):
         assert user.call("GET", path(filter=text)).status == 400, text
 
 
-def test_a_filter_of_the_greatest_length_fits_whatever_it_is_written_in(user, expect):
-    longest = "title:~'%s'" % ("ж" * 995)  # of two bytes, six when escaped
+def test_a_filter_of_the_maximum_length_fits_in_any_script(user, expect):
+    longest = "title:~'%s'" % ("ж" * 995)  # two bytes each, six when escaped
     assert len(longest.encode()) == 1999
     assert shown(user, filter=longest + " ", sort="last_visited_at", order="desc", limit=100)["links"] == []
     expect(user.call("GET", path(filter=longest + "  ")), 400, "/filter")
     assert change(user, longest, {"tags": ["x"]}).json == {"matched": 0, "changed": 0}
 
 
-def test_values_are_values_whatever_they_look_like(user):
+def test_values_are_never_interpreted_as_syntax(user):
     for value in ("'; DROP TABLE links; --", "$1", "%", "{a,b}", "NULL", '"', "\\", "a\\'b", "(x)", "[y]", "über", "\U0001f517"):
         link = user.create(title=value, tags=[value])
         quoted = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -423,7 +423,7 @@ def test_values_are_values_whatever_they_look_like(user):
             assert slugs(user, filter=text) == [link["slug"]], text
 
 
-# --- one change of all links that a filter means ---
+# --- changes by filter ---
 
 
 def change(user, text, body, **query):
@@ -436,25 +436,25 @@ def changed(user, text, body):
     return answer.json["matched"], answer.json["changed"]
 
 
-def test_a_change_by_filter_changes_what_matches_and_nothing_else(user, bob, database):
+def test_a_change_by_filter_changes_only_matching_links(user, bob, database):
     a = user.create(tags=["old", "sale"], title="kept")
     b = user.create(tags=["old"])
     c = user.create(tags=["new"])
     foreign = bob.create(tags=["old"])
     assert changed(user, "tag:old", {"tags": ["new"], "original_url": "HTTPS://Example.com/new"}) == (2, 2)
     assert changed(user, "tag:old", {"tags": ["new"]}) == (0, 0)
-    assert changed(user, "tag:new", {"tags": ["new"]}) == (3, 0), "c was so, and nothing is written that is not new"
+    assert changed(user, "tag:new", {"tags": ["new"]}) == (3, 0), "c already had this value and is not written"
     for before in (a, b):
         after = user.call("GET", f"/api/links/{before['id']}").json["link"]
         assert after == {**before, "tags": ["new"], "original_url": "https://example.com/new", "version": 2, "updated_at": after["updated_at"]}
     assert user.call("GET", f"/api/links/{c['id']}").json["link"] == c
     assert bob.call("GET", f"/api/links/{foreign['id']}").json["link"] == foreign
-    assert [link["version"] for link in shown(user)["links"]] == [1, 2, 2], "no list of before"
-    assert database.ask("SELECT count(*) FROM audit_log WHERE subject_id IN (%s, %s) AND action = 'link.update' AND actor_id = %s", a["id"], b["id"], user.id) == 2
+    assert [link["version"] for link in shown(user)["links"]] == [1, 2, 2], "the list is current"
+    assert database.value("SELECT count(*) FROM audit_log WHERE subject_id IN (%s, %s) AND action = 'link.update' AND actor_id = %s", a["id"], b["id"], user.id) == 2
 
 
-def test_a_change_by_filter_switches_links_off_and_on_but_none_back_from_its_end(user, database):
-    a, b, c = made(user, 3)
+def test_a_change_by_filter_disables_and_enables_but_does_not_revive_expired_links(user, database):
+    a, b, c = create_links(user, 3)
     assert changed(user, f"id:[{a['id']},{b['id']}]", {"state": "DISABLED"}) == (2, 2)
     database.run("UPDATE links SET expires_at = now() - interval '1 second' WHERE id = %s", b["id"])
     assert changed(user, "id:>0", {"state": "ACTIVE"}) == (3, 1)
@@ -462,16 +462,16 @@ def test_a_change_by_filter_switches_links_off_and_on_but_none_back_from_its_end
     assert states == ["ACTIVE", "DISABLED", "ACTIVE"]
 
 
-def test_each_change_by_filter_is_told_like_any_other(user, database):
-    links = made(user, 3)
+def test_each_change_by_filter_is_published(user, database):
+    links = create_links(user, 3)
     assert changed(user, "id:>0", {"state": "DISABLED"}) == (3, 3)
     for link in links:
-        seen = database.redis.believable(link["slug"])
-        assert seen is None or seen[0] == 2, "nothing older is believed"
-    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 10, "the relay to have told them")
+        seen = database.redis.valid_entry(link["slug"])
+        assert seen is None or seen[0] == 2, "no older entry is valid"
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 10, "the relay to publish them")
 
 
-def test_a_change_of_too_many_links_changes_none(user, database, expect):
+def test_a_change_of_too_many_links_changes_nothing(user, database, expect):
     database.run(
         "INSERT INTO links (slug, link_type, original_url, owner_id) SELECT 'bulk-' || %s || '-' || i, 'PERMANENT', 'https://example.com/', %s"
         " FROM generate_series(1, 1001) AS i", user.id, user.id,
@@ -481,11 +481,11 @@ def test_a_change_of_too_many_links_changes_none(user, database, expect):
     assert slugs(user, state="DISABLED") == []
     database.run("DELETE FROM links WHERE slug = %s", f"bulk-{user.id}-1")
     assert changed(user, "slug:~bulk", {"state": "DISABLED"}) == (1000, 1000)
-    assert database.ask("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
-    wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the relay to have told them")
+    assert database.value("SELECT count(*) FROM links WHERE owner_id = %s AND version = 2 AND state = 'DISABLED'", user.id) == 1000
+    wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 20, "the relay to publish them")
 
 
-def test_a_search_that_takes_too_long_is_told_so(user, start, database, expect):
+def test_a_search_that_takes_too_long_gets_422(user, start, database, expect):
     slow = Api(start(PG_STATEMENT_TIMEOUT_MS=500).url)
     slow.token = user.token
     blocker = psycopg2.connect(database.url())
@@ -495,7 +495,7 @@ def test_a_search_that_takes_too_long_is_told_so(user, start, database, expect):
     assert {expect(answer, 422)["type"] for answer in answers} == {"/problems/too-slow"}
 
 
-def test_a_change_by_filter_needs_a_filter_and_takes_three_members(user, expect):
+def test_a_change_by_filter_needs_a_filter_and_accepts_three_members(user, expect):
     user.create()
     expect(user.call("PATCH", "/api/links", {"state": "DISABLED"}), 400, "/filter")
     expect(change(user, "", {"state": "DISABLED"}), 400, "/filter")
@@ -507,8 +507,8 @@ def test_a_change_by_filter_needs_a_filter_and_takes_three_members(user, expect)
     assert slugs(user, state="DISABLED") == []
 
 
-def test_two_changes_by_filter_at_once_both_happen(user):
-    links = made(user, 20)
+def test_concurrent_changes_by_filter_all_take_effect(user):
+    links = create_links(user, 20)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda tag: change(user, "id:>0", {"tags": [tag]}), "abcd"))
     assert [answer.status for answer in answers] == [200] * 4
@@ -518,11 +518,11 @@ def test_two_changes_by_filter_at_once_both_happen(user):
     assert len(seen) == len(links)
 
 
-# --- totals and the order by visits follow ---
+# --- totals and the order by visits ---
 
 
-def test_the_total_is_exact_whatever_becomes_of_links(user, database):
-    links = made(user, 3)
+def test_the_total_stays_exact_through_all_changes(user, database):
+    links = create_links(user, 3)
     total = lambda: shown(user, limit=1)["pagination"]["total"]  # noqa: E731
     assert total() == 3
     assert user.call("DELETE", f"/api/links/{links[0]['id']}").status == 204
@@ -530,9 +530,9 @@ def test_the_total_is_exact_whatever_becomes_of_links(user, database):
     assert user.call("POST", f"/api/links/{links[0]['id']}/restore").status == 200
     assert total() == 3
     database.run("DELETE FROM links WHERE id = %s", links[1]["id"])
-    assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "tells the list"}).status == 200
+    assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "invalidates the list"}).status == 200
     assert total() == 2
-    assert database.ask("SELECT count(*) FROM link_ranking WHERE link_id = %s", links[1]["id"]) == 0
+    assert database.value("SELECT count(*) FROM link_ranking WHERE link_id = %s", links[1]["id"]) == 0
     claimed = Api(user.base).call("POST", "/api/links/public", {"original_url": "https://example.com/"}).json["link"]
     database.run("UPDATE links SET owner_id = %s, link_type = 'PERMANENT' WHERE id = %s", user.id, claimed["id"])
     assert user.call("PATCH", f"/api/links/{links[0]['id']}", {"title": "and again"}).status == 200
@@ -540,38 +540,38 @@ def test_the_total_is_exact_whatever_becomes_of_links(user, database):
     assert len(shown(user, sort="visit_count")["links"]) == 3
 
 
-def test_many_changes_of_the_count_become_one(user, database):
+def test_many_count_rows_are_merged(user, database):
     rows = "SELECT count(*) FROM link_counts WHERE owner_id = %s"
-    made(user, 70)
-    assert database.ask(rows, user.id) > 64
+    create_links(user, 70)
+    assert database.value(rows, user.id) > 64
     assert shown(user)["pagination"]["total"] == 70
-    assert database.ask(rows, user.id) == 1
-    made(user, 1)
+    assert database.value(rows, user.id) == 1
+    create_links(user, 1)
     assert shown(user)["pagination"]["total"] == 71
 
 
-def test_the_order_follows_counts_that_were_too_many_to_be_noted(user, database):
-    """The janitor was away for so long that changes are not written down any more."""
-    a, b = made(user, 2)
+def test_the_order_is_right_after_more_changes_than_the_journal_holds(user, database):
+    """The janitor was down for so long that changes are no longer recorded."""
+    a, b = create_links(user, 2)
     count = "INSERT INTO link_statistics (link_id, visit_count) VALUES (%s, %s) ON CONFLICT (link_id) DO UPDATE SET visit_count = EXCLUDED.visit_count"
     refresh(database)
     database.run(count, b["id"], 0)
     database.run("SELECT setval(pg_get_serial_sequence('link_statistics_changes', 'id'), nextval(pg_get_serial_sequence('link_statistics_changes', 'id')) + 1001)")
     database.run(count, b["id"], 1)
-    assert database.ask("SELECT is_behind FROM link_ranking_sweep")
+    assert database.value("SELECT is_behind FROM link_ranking_sweep")
     database.run(count, a["id"], 5)
     database.run(count, b["id"], 6)
-    assert database.ask("SELECT count(*) FROM link_statistics_changes") == 2, "no more"
+    assert database.value("SELECT count(*) FROM link_statistics_changes") == 2, "further changes are not recorded"
     refresh(database)
-    assert database.ask("SELECT count(*) FROM link_statistics_changes") == 0
+    assert database.value("SELECT count(*) FROM link_statistics_changes") == 0
     assert slugs(user, sort="visit_count") == names([b, a])
     database.run(count, a["id"], 7)
     refresh(database)
-    assert slugs(user, sort="visit_count") == names([a, b]), "and notes again"
+    assert slugs(user, sort="visit_count") == names([a, b]), "changes are recorded again"
 
 
-def test_the_order_waits_for_nobody_and_forgets_nothing(user, database):
-    a, b = made(user, 2)
+def test_refreshing_the_order_skips_locked_rows_and_catches_up_later(user, database):
+    a, b = create_links(user, 2)
     database.run("INSERT INTO link_statistics (link_id, visit_count) VALUES (%s, 2), (%s, 1)", b["id"], a["id"])
     other = psycopg2.connect(database.url())
     other.cursor().execute("SELECT FROM link_ranking WHERE link_id = %s FOR UPDATE", (b["id"],))
@@ -585,18 +585,18 @@ def test_the_order_waits_for_nobody_and_forgets_nothing(user, database):
     database.run("RESET statement_timeout")
 
 
-# --- for administrators ---
+# --- administrators ---
 
 
-def test_owner_is_for_administrators(service, bob, database, expect):
-    user = user_of(service)
+def test_the_owner_parameter_is_for_administrators(service, bob, database, expect):
+    user = register_user(service)
     link = bob.create()
     bob.id = bob.call("GET", "/api/auth/me").json["user"]["id"]
     for owner in (bob.id, "all"):
         problem = expect(user.call("GET", path(owner=owner)), 403)
         assert problem["type"].endswith("/problems/forbidden")
     mine = user.create()
-    assert slugs(user, owner=user.id) == [mine["slug"]], "of oneself anybody may ask so"
+    assert slugs(user, owner=user.id) == [mine["slug"]], "everyone may name their own id"
     assert change(user, f"id:{mine['id']}", {"tags": ["t"]}, owner=user.id).json == {"matched": 1, "changed": 1}
     assert user.call("DELETE", f"/api/links/{mine['id']}?hard=true").status == 204
     database.run("UPDATE users SET role = 'admin' WHERE id = %s", user.id)
@@ -608,14 +608,14 @@ def test_owner_is_for_administrators(service, bob, database, expect):
         return [] if answer.status == 403 else names(answer.json["links"])
 
     own = admin.create()
-    wait_until(lambda: link["slug"] in seen(bob.id), 5, "the role to be known")
+    wait_until(lambda: link["slug"] in seen(bob.id), 5, "the role to take effect")
     assert own["slug"] not in seen(bob.id)
     assert {own["slug"], link["slug"]} <= set(seen("all", limit=100))
     for query in ({"sort": "visit_count"}, {"q": link["slug"]}, {"state": "ACTIVE", "sort": "last_visited_at", "order": "desc"}):
         assert link["slug"] in seen(bob.id, **query)
-    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "his own"
+    assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}).json == {"matched": 0, "changed": 0}, "only the administrator's own links"
     assert change(admin, f"id:{link['id']}", {"tags": ["by-admin"]}, owner=bob.id).json == {"matched": 1, "changed": 1}
     assert bob.call("GET", "/api/links").json["links"][0]["tags"] == ["by-admin"]
-    assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is his own list"
+    assert names(shown(admin)["links"]) == [own["slug"]], "without owner= it is the administrator's own list"
     total = shown(admin, owner="all")["pagination"]["total"]
-    assert total == database.ask("SELECT count(*) FROM links WHERE state <> 'DELETED'")
+    assert total == database.value("SELECT count(*) FROM links WHERE state <> 'DELETED'")

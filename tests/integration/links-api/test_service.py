@@ -1,4 +1,4 @@
-"""links-api as operators meet it: starting, stopping, being ready, being wrong about its environment."""
+"""links-api for operators: starting, stopping, readiness and configuration errors."""
 
 import subprocess
 import threading
@@ -20,15 +20,15 @@ GOOD = {
 }  # fmt: skip
 
 
-def test_every_wrong_variable_is_named_and_the_status_is_64():
+def test_every_invalid_variable_is_named_and_the_status_is_64():
     done = run(**{**GOOD, "PG_URL": "", "JWT_SECRET": "short", "PUBLIC_BASE_URL": "wm.example", "HTTP_PORT": "x"})
     assert done.returncode == 64
     for name in ("PG_URL", "JWT_SECRET", "PUBLIC_BASE_URL", "HTTP_PORT"):
         assert f"\n{name}: " in done.stderr, done.stderr
-    assert "short" not in done.stderr, "secrets are not shown"
+    assert "short" not in done.stderr, "secrets are not printed"
 
 
-def test_a_configuration_can_be_checked_without_starting():
+def test_check_config_does_not_start_the_service():
     assert run("--check-config", **GOOD).returncode == 0
     assert run("--check-config", **{**GOOD, "JWT_SECRET": "x" * 31}).returncode == 64
     assert "JWT_SECRET" in run("--help").stdout
@@ -36,7 +36,7 @@ def test_a_configuration_can_be_checked_without_starting():
     assert run("--nonsense").returncode == 64
 
 
-def test_it_starts_before_its_backends_and_becomes_ready_with_them():
+def test_it_starts_without_backends_and_becomes_ready_with_them():
     database = Database(create=False)
     service = Service(database)
     try:
@@ -49,14 +49,14 @@ def test_it_starts_before_its_backends_and_becomes_ready_with_them():
         api = Api(service.url)
         api.register_and_login(unique_email())
         api.create()
-        wait_until(lambda: database.ask("SELECT count(*) FROM outbox") == 0, 20, "the change to be published")
+        wait_until(lambda: database.value("SELECT count(*) FROM outbox") == 0, 20, "the change to be published")
         service.stop()
     finally:
         service.process.kill()
         database.drop()
 
 
-def test_redis_and_kafka_are_no_condition(start):
+def test_readiness_does_not_depend_on_redis_or_kafka(start):
     service = start(REDIS_URL="redis://127.0.0.1:1", KAFKA_BROKERS="127.0.0.1:1")
     api = Api(service.url)
     api.register_and_login(unique_email())
@@ -65,7 +65,7 @@ def test_redis_and_kafka_are_no_condition(start):
     assert api.call("GET", "/api/links").status == 200
 
 
-def test_sigterm_ends_it_in_order_while_requests_are_under_way(start, database):
+def test_sigterm_completes_running_requests(start, database):
     service = Service(database, PASSWORD_THREADS=1)
     wait_until(lambda: ask(service.ops_url, "GET", "/readyz").status == 200, 20, "readiness")
     email = unique_email()
@@ -74,8 +74,8 @@ def test_sigterm_ends_it_in_order_while_requests_are_under_way(start, database):
 
     def log_in():
         api = Api(service.url)
-        wish = {"email": email, "password": "correct horse battery"}
-        statuses.append(api.call("POST", "/api/auth/login", wish).status)
+        body = {"email": email, "password": "correct horse battery"}
+        statuses.append(api.call("POST", "/api/auth/login", body).status)
 
     threads = [threading.Thread(target=log_in) for _ in range(5)]
     for thread in threads:
@@ -84,10 +84,10 @@ def test_sigterm_ends_it_in_order_while_requests_are_under_way(start, database):
     service.stop()
     for thread in threads:
         thread.join()
-    assert statuses == [200] * 5, "each request under way was answered"
+    assert statuses == [200] * 5, "every running request was completed"
 
 
-def test_each_answer_has_the_request_id_that_the_log_has(service):
+def test_response_and_log_have_the_same_request_id(service):
     answer = ask(service.url, "GET", "/api/stats", {"X-Request-Id": "mine-1"})
     assert answer.headers["x-request-id"] == "mine-1"
     line = wait_until(
@@ -96,7 +96,7 @@ def test_each_answer_has_the_request_id_that_the_log_has(service):
     assert (line["method"], line["route"], line["status"]) == ("GET", "/api/stats", 200)
 
 
-def test_its_role_may_do_no_more_than_it_needs(database):
+def test_its_database_role_has_minimal_permissions(database):
     import psycopg2
 
     connection = psycopg2.connect(database.url("waymark_links_api"))
@@ -109,5 +109,5 @@ def test_its_role_may_do_no_more_than_it_needs(database):
             connection.cursor().execute(statement)
         except psycopg2.errors.InsufficientPrivilege:
             continue
-        raise AssertionError(f"may do: {statement}")
+        raise AssertionError(f"the role may run: {statement}")
     connection.close()

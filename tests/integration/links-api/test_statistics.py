@@ -1,4 +1,4 @@
-"""Statistics over ranges of time: equal to plain SQL over the visit log, whatever the zone, the edges and the filter."""
+"""Statistics over time ranges equal plain SQL over the visit log, for every time zone, range and filter."""
 
 import datetime
 import os
@@ -8,10 +8,10 @@ import zoneinfo
 
 import psycopg2
 import pytest
-from visit_world import DIMENSIONS, OLD_DAYS, VALUES, VISITORS, add_visits, filters_sql, finish, roll_up
+from visit_fixture import DIMENSIONS, OLD_DAYS, VALUES, VISITORS, add_visits, filters_sql, finish, roll_up
 
 UTC = datetime.timezone.utc
-# Half and quarter hours, clocks set by half an hour, at midnight and towards winter, and none of it.
+# Offsets with half and quarter hours, clock changes by half an hour, at midnight and in both directions, and none.
 ZONES = [
     "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe", "Australia/Eucla",
     "America/St_Johns", "America/Havana", "America/Santiago", "Pacific/Chatham", "Africa/Casablanca", "Europe/Dublin",
@@ -19,7 +19,7 @@ ZONES = [
 SPRING = (datetime.datetime(2026, 3, 1, tzinfo=UTC), datetime.datetime(2026, 4, 12, tzinfo=UTC))
 AUTUMN = (datetime.datetime(2026, 10, 1, tzinfo=UTC), datetime.datetime(2026, 11, 8, tzinfo=UTC))
 SUMS = """count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"""
-QUESTIONS = int(os.environ.get("STATISTICS_QUESTIONS", "200"))
+QUERIES = int(os.environ.get("STATISTICS_QUESTIONS", "200"))
 
 
 def text(moment):
@@ -39,8 +39,8 @@ def path(link, below="", **parameters):
 
 
 @pytest.fixture(scope="module")
-def world(ann, database):
-    """Ann's links, visited across the changes of the clocks: {link: when}."""
+def visited_links(ann, database):
+    """Ann's links with visits around the clock changes: [(link, (start, end))]."""
     links = {}
     for i in range(8):
         database.run("SELECT visit_log_make_partition(%s)", (SPRING[0] + datetime.timedelta(days=i)).date())
@@ -73,13 +73,13 @@ def sorted_values(rows):
     return sorted(rows, key=lambda row: (-row[1][0], row[0].encode()))
 
 
-# --- the proof: random questions against plain SQL over the visit log ---
+# --- random queries against plain SQL over the visit log ---
 
 
 def random_range(dice, when):
     span = (when[1] - when[0]).total_seconds()
     first, last = sorted(dice.uniform(-0.05, 1.05) * span for _ in range(2))
-    grain = dice.choice([0.001, 1, 60, 900, 3600, 86400])  # edges of every kind
+    grain = dice.choice([0.001, 1, 60, 900, 3600, 86400])  # boundaries of every kind
     first, last = round(first / grain) * grain, round(last / grain) * grain
     start = when[0] + datetime.timedelta(milliseconds=round(first * 1000))
     return start, max(when[0] + datetime.timedelta(milliseconds=round(last * 1000)), start + datetime.timedelta(seconds=1))
@@ -106,7 +106,7 @@ def check_dimension(ann, database, link, start, to, filters, dimension):
 
 def check_series(ann, database, link, start, to, filters, interval, zone):
     answer = ann.call("GET", path(link, "/timeseries", start=text(start), to=text(to), tz=zone, interval=interval, filters=filters)).json
-    # An hour that comes twice is told apart by its offset.
+    # A repeated hour is distinguished by its offset.
     local = f"occurred_at AT TIME ZONE '{zone}'"
     offset = f"{local} - (occurred_at AT TIME ZONE 'UTC')" if interval == "hour" else "interval '0'"
     rows = plain(database, f"date_trunc('{interval}', {local}) AS local, {offset} AS utcoffset, ", link, start, to, filters)
@@ -122,14 +122,14 @@ def check_series(ann, database, link, start, to, filters, interval, zone):
     assert {key: sums for key, sums in found.items() if any(sums)} == wanted, answer
 
 
-def test_random_answers_equal_plain_sql_over_the_visit_log(ann, database, world):
+def test_random_answers_equal_plain_sql_over_the_visit_log(ann, database, visited_links):
     dice = random.Random(20261121)
     kinds = {"total": 0, "dimension": 0, "series": 0}
-    # Days are finished meanwhile: the first questions find hardly any, the last ones all.
+    # Days are finished meanwhile: few for the first queries, all for the last ones.
     days = (AUTUMN[1] - SPRING[0]).days
-    for n in range(QUESTIONS):
-        finish(database, (SPRING[0] + datetime.timedelta(days=OLD_DAYS + days * n // QUESTIONS)).date())
-        link, when = dice.choice(world)
+    for n in range(QUERIES):
+        finish(database, (SPRING[0] + datetime.timedelta(days=OLD_DAYS + days * n // QUERIES)).date())
+        link, when = dice.choice(visited_links)
         kind = dice.choice(["total", "dimension", "dimension", "series", "series"])
         start, to = random_range(dice, when)
         filters = random_filters(dice)
@@ -140,15 +140,15 @@ def test_random_answers_equal_plain_sql_over_the_visit_log(ann, database, world)
         else:
             check_series(ann, database, link, start, to, filters, dice.choice(["hour", "day", "week", "month"]), dice.choice(ZONES))
         kinds[kind] += 1
-    print(f"{QUESTIONS} questions, 0 differences: {kinds}")
-    assert min(kinds.values()) > QUESTIONS / 10
+    print(f"{QUERIES} questions, 0 differences: {kinds}")
+    assert min(kinds.values()) > QUERIES / 10
 
 
 # --- unique visitors ---
 
 
-def people_of_days(database, columns, link, start, to):
-    """By the visitors themselves, whatever is_unique says: each UTC day's different people, added up."""
+def visitors_by_day(database, columns, link, start, to):
+    """Counts distinct visitors per UTC day, without using is_unique, and sums them."""
     grouped = " GROUP BY " + ", ".join(str(i + 1) for i in range(columns.count(" AS "))) if columns else ""
     return database.run(
         f"""SELECT {columns}count(DISTINCT (day, visitor_hash)) FROM visit_log
@@ -161,36 +161,36 @@ def uniques(ann, link, start, to, **parameters):
     return ann.call("GET", path(link, start=text(start), to=text(to), **parameters)).json["unique_visitors"]
 
 
-def test_unique_visitors_of_ranges_that_begin_with_a_utc_day_are_all_who_came(ann, database, world):
+def test_unique_visitors_of_a_range_starting_at_a_utc_day_are_all_its_visitors(ann, database, visited_links):
     dice = random.Random(20261122)
     for _ in range(12):
-        link, when = dice.choice(world)
+        link, when = dice.choice(visited_links)
         start = when[0] + datetime.timedelta(days=dice.randrange(30))
         to = start + datetime.timedelta(seconds=dice.randrange(1, 12 * 86400))
-        assert [(uniques(ann, link, start, to),)] == people_of_days(database, "", link, start, to), (start, to)
+        assert [(uniques(ann, link, start, to),)] == visitors_by_day(database, "", link, start, to), (start, to)
     days = points(ann, link, start=text(when[0]), to=text(when[1]))
-    wanted = dict(people_of_days(database, "day AS day, ", link, *when))
+    wanted = dict(visitors_by_day(database, "day AS day, ", link, *when))
     assert {moment_of(point["start"]).date(): point["unique_visitors"] for point in days} == wanted and max(wanted.values()) < VISITORS
     visits = sum(point["visits"] for point in days)
-    assert visits > 1.2 * sum(wanted.values()), "hardly anybody comes twice on a day: nothing is shown"
+    assert visits > 1.2 * sum(wanted.values()), "too few repeated visits for a meaningful test"
 
 
-def test_who_came_before_on_the_utc_day_is_not_unique_again(ann, database, world):
-    """In a range that begins within the day, in another hour, or under another country: parts add up to the whole."""
-    link, (start, _) = world[0]
+def test_a_visitor_is_unique_once_per_utc_day(ann, database, visited_links):
+    """Within a range that begins during the day, in another hour or another country: the parts add up to the whole."""
+    link, (start, _) = visited_links[0]
     to = start + datetime.timedelta(days=2)
     noon = start + datetime.timedelta(hours=12)
-    everybody = people_of_days(database, "", link, start, to)[0][0]
-    assert uniques(ann, link, start, noon) + uniques(ann, link, noon, to) == uniques(ann, link, start, to) == everybody
-    assert uniques(ann, link, noon, to) < people_of_days(database, "", link, noon, to)[0][0]
+    all_visitors = visitors_by_day(database, "", link, start, to)[0][0]
+    assert uniques(ann, link, start, noon) + uniques(ann, link, noon, to) == uniques(ann, link, start, to) == all_visitors
+    assert uniques(ann, link, noon, to) < visitors_by_day(database, "", link, noon, to)[0][0]
     for zone in ("UTC", "Europe/Berlin"):
         by_hour = points(ann, link, start=text(start), to=text(to), interval="hour", tz=zone)
-        assert sum(point["unique_visitors"] for point in by_hour) == everybody
+        assert sum(point["unique_visitors"] for point in by_hour) == all_visitors
     countries = ann.call("GET", path(link, "/country", start=text(start), to=text(to))).json["items"]
-    assert sum(item["unique_visitors"] for item in countries) == everybody
+    assert sum(item["unique_visitors"] for item in countries) == all_visitors
     assert uniques(ann, link, start, to, filters=[("country", "=", "DE")]) == next(
         item["unique_visitors"] for item in countries if item["value"] == "DE")  # fmt: skip
-    germans = dict(people_of_days(database, "country AS country, ", link, start, to))["DE"]
+    germans = dict(visitors_by_day(database, "country AS country, ", link, start, to))["DE"]
     assert uniques(ann, link, start, to, filters=[("country", "=", "DE")]) < germans
 
 
@@ -210,19 +210,19 @@ def points(ann, link, **parameters):
         ("America/Havana", "2026-03-08", 23), ("America/Santiago", "2026-09-06", 23), ("America/Santiago", "2026-04-04", 25),
         ("Australia/Lord_Howe", "2026-04-05", 24.5), ("Australia/Lord_Howe", "2026-10-04", 23.5), ("Asia/Kathmandu", "2026-03-29", 24),
         ("Africa/Casablanca", "2026-02-15", 25), ("America/Nuuk", "2026-10-24", 25), ("UTC", "2026-03-29", 24),
-        # SQL would take these for abbreviations, without a summer.
+        # SQL would read these as abbreviations without daylight saving time.
         ("CET", "2026-03-29", 23), ("EET", "2026-10-25", 25), ("MET", "2026-03-29", 23), ("WET", "2026-10-25", 25),
         ("EST", "2026-03-08", 24), ("MST", "2026-03-08", 24), ("HST", "2026-03-08", 24), ("UCT", "2026-03-29", 24), ("Zulu", "2026-03-29", 24),
     ],
 )  # fmt: skip
-def test_days_are_as_long_as_the_clocks_make_them(ann, world, zone, day, hours):
+def test_days_have_the_length_of_the_local_day(ann, visited_links, zone, day, hours):
     date = datetime.date.fromisoformat(day)
-    link = world[0][0]
+    link = visited_links[0][0]
     days = points(ann, link, start=date - datetime.timedelta(days=1), to=date + datetime.timedelta(days=3), tz=zone)
     starts = [moment_of(point["start"]) for point in days]
     assert [start.astimezone(zoneinfo.ZoneInfo(zone)).date() for start in starts] == [date + datetime.timedelta(days=i) for i in range(-1, 3)]
     assert (starts[2] - starts[1]).total_seconds() == hours * 3600
-    # None of them began a quarter of an hour earlier.
+    # None of them starts a quarter of an hour too late.
     before = [(start - datetime.timedelta(minutes=15)).astimezone(zoneinfo.ZoneInfo(zone)).date() for start in starts]
     assert before == [date + datetime.timedelta(days=i) for i in range(-2, 2)]
     by_hour = points(ann, link, start=date, to=date + datetime.timedelta(days=1), tz=zone, interval="hour")
@@ -231,21 +231,21 @@ def test_days_are_as_long_as_the_clocks_make_them(ann, world, zone, day, hours):
     assert edges[0] == starts[1] and all(0 < (b - a).total_seconds() <= 3600 for a, b in zip(edges, edges[1:]))
 
 
-def test_weeks_begin_on_monday_and_months_on_their_first(ann, world):
+def test_weeks_begin_on_monday_and_months_on_the_first(ann, visited_links):
     zone = zoneinfo.ZoneInfo("Asia/Kolkata")
-    weeks = points(ann, world[0][0], start="2026-03-04", to="2026-03-18", tz="Asia/Kolkata", interval="week")
+    weeks = points(ann, visited_links[0][0], start="2026-03-04", to="2026-03-18", tz="Asia/Kolkata", interval="week")
     assert [str(moment_of(point["start"]).astimezone(zone)) for point in weeks] == [
         f"2026-03-{day} 00:00:00+05:30" for day in ("02", "09", "16")
     ]
-    months = points(ann, world[0][0], start="2026-02-10", to="2026-04-01", tz="Asia/Kolkata", interval="month")
+    months = points(ann, visited_links[0][0], start="2026-02-10", to="2026-04-01", tz="Asia/Kolkata", interval="month")
     assert [str(moment_of(point["start"]).astimezone(zone).date()) for point in months] == ["2026-02-01", "2026-03-01"]
 
 
-# --- shapes ---
+# --- response format ---
 
 
-def test_what_nobody_visited_is_zero_and_the_range_is_told(ann, world):
-    answer = ann.call("GET", path(world[0][0], "/timeseries", start="2025-01-01", to="2025-01-04", tz="Europe/Berlin")).json
+def test_a_range_without_visits_has_zero_counts(ann, visited_links):
+    answer = ann.call("GET", path(visited_links[0][0], "/timeseries", start="2025-01-01", to="2025-01-04", tz="Europe/Berlin")).json
     zero = {"visits": 0, "bots": 0, "unique_visitors": 0}
     as_of, lag_ms = answer.pop("as_of"), answer.pop("lag_ms")
     assert answer == {
@@ -253,7 +253,7 @@ def test_what_nobody_visited_is_zero_and_the_range_is_told(ann, world):
         "points": [{"start": f"{day}T23:00:00.000Z", **zero} for day in ("2024-12-31", "2025-01-01", "2025-01-02")],
     }  # fmt: skip
     assert moment_of(as_of) < datetime.datetime.now(UTC) and 1000 < lag_ms < 600000
-    values = ann.call("GET", path(world[0][0], "/country", start="2025-01-01", to="2025-01-04")).json
+    values = ann.call("GET", path(visited_links[0][0], "/country", start="2025-01-01", to="2025-01-04")).json
     assert (values["dimension"], values["items"], values["total"]) == ("country", [], zero)
 
 
@@ -272,8 +272,8 @@ def test_ranges_have_sensible_defaults(ann):
     ]  # fmt: skip
 
 
-def test_visits_are_those_of_people_of_everybody_or_of_bots(ann, database, world):
-    link, (start, to) = world[0]
+def test_bots_parameter_selects_humans_all_or_bots(ann, database, visited_links):
+    link, (start, to) = visited_links[0]
     (humans, bots, _), *_ = plain(database, "", link, start, to, group=False)
     for chosen, visits in (({}, humans), ({"bots": "include"}, humans + bots), ({"bots": "only"}, bots)):
         span = {"start": text(start), "to": text(to), **chosen}
@@ -287,8 +287,8 @@ def test_visits_are_those_of_people_of_everybody_or_of_bots(ann, database, world
         assert (whole_life["visit_count"], whole_life["bot_count"]) == (visits, bots)
 
 
-def test_a_dimension_shows_its_most_frequent_values(ann, world):
-    link, (start, to) = world[0]
+def test_a_dimension_shows_its_most_frequent_values(ann, visited_links):
+    link, (start, to) = visited_links[0]
     span = {"start": text(start), "to": text(to)}
     whole = ann.call("GET", path(link, "/browser", **span)).json["items"]
     assert len(whole) == 4 and whole[0]["value"] == "Chrome"
@@ -296,14 +296,14 @@ def test_a_dimension_shows_its_most_frequent_values(ann, world):
     assert {item["value"] for item in ann.call("GET", path(link, "/utm_source", **span)).json["items"]} == {"news", ""}
 
 
-def test_a_country_may_be_written_small(ann, world):
-    link, (start, to) = world[0]
+def test_a_country_may_be_lower_case(ann, visited_links):
+    link, (start, to) = visited_links[0]
     found = [ann.call("GET", path(link, start=text(start), to=text(to), filters=[("country", "=", code)])).json for code in ("US", "us")]
     assert found[0]["visit_count"] == found[1]["visit_count"] > 100
 
 
-def test_sources_and_reasons_are_read_from_the_log(ann, database, world):
-    link, (start, to) = world[0]
+def test_referrer_sources_and_bot_reasons_are_read_from_the_log(ann, database, visited_links):
+    link, (start, to) = visited_links[0]
     span = {"start": text(start), "to": text(to)}
     sources = ann.call("GET", path(link, "/referrer_source", **span)).json
     assert sources["dimension"] == "referrer_source" and {item["value"] for item in sources["items"]} == {"Google", "Twitter", ""}
@@ -314,7 +314,7 @@ def test_sources_and_reasons_are_read_from_the_log(ann, database, world):
     assert google["visit_count"] == next(item["visits"] for item in sources["items"] if item["value"] == "Google") > 1000
 
 
-# --- refusals ---
+# --- errors ---
 
 
 @pytest.mark.parametrize(
@@ -331,12 +331,12 @@ def test_sources_and_reasons_are_read_from_the_log(ann, database, world):
         ("/country", "format=csv", ["/format"]), ("/country", "referrer_host=t.co", ["/referrer_host"]),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_all_named(ann, world, expect, below, query, pointers):
-    expect(ann.call("GET", f"/api/links/{world[0][0]['id']}/stats{below}?{query}"), 400, *pointers)
+def test_all_invalid_parameters_are_reported(ann, visited_links, expect, below, query, pointers):
+    expect(ann.call("GET", f"/api/links/{visited_links[0][0]['id']}/stats{below}?{query}"), 400, *pointers)
 
 
-def test_there_are_no_other_dimensions_and_no_other_peoples_links(ann, bob, world, expect):
-    link = world[0][0]
+def test_unknown_dimensions_and_foreign_links_are_404(ann, bob, visited_links, expect):
+    link = visited_links[0][0]
     for below in ("/total", "/referrer_host", "/timeseries/x"):
         expect(ann.call("GET", f"/api/links/{link['id']}/stats{below}"), 404)
     for below in ("", "/timeseries", "/country"):
@@ -344,21 +344,21 @@ def test_there_are_no_other_dimensions_and_no_other_peoples_links(ann, bob, worl
         expect(ann.call("GET", path({"id": 999999}, below)), 404)
 
 
-# --- behind the log ---
+# --- before the visit log begins ---
 
 
-def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, database, world, expect):
-    link, (start, _) = world[0]
+def test_before_the_log_ranges_are_whole_buckets_and_filters_are_refused(ann, database, visited_links, expect):
+    link, (start, _) = visited_links[0]
     kept_since = start + datetime.timedelta(days=3)
     inside, outside = kept_since + datetime.timedelta(minutes=7), start + datetime.timedelta(hours=5, minutes=7)
     to = start + datetime.timedelta(days=9)
     before = {
         hour: plain(database, "browser AS value, ", link, start + datetime.timedelta(hours=hour), to) for hour in (5, 6)
     }  # fmt: skip
-    while database.ask("SELECT visit_log_drop_partition(%s)", kept_since.date()):
+    while database.value("SELECT visit_log_drop_partition(%s)", kept_since.date()):
         pass
     try:
-        assert database.ask("SELECT since FROM visit_log_reach") == kept_since.date()
+        assert database.value("SELECT since FROM visit_log_reach") == kept_since.date()
         answer = ann.call("GET", path(link, "/browser", start=text(outside), to=text(to))).json
         assert answer["from"] == text(start + datetime.timedelta(hours=5))
         assert [(item["value"], sums_of(item)) for item in answer["items"]] == sorted_values((v, tuple(s)) for v, *s in before[5])
@@ -366,24 +366,24 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
         assert series["from"] == text(start + datetime.timedelta(hours=5))
         problem = expect(ann.call("GET", path(link, start=text(outside), to=text(to), filters=[("os", "=", "iOS")])), 422, "/from")
         assert problem["type"] == "/problems/beyond-log" and text(kept_since) in problem["errors"][0]["detail"]
-        # Both ends in one bucket: nothing is left of the range.
+        # Both ends in one bucket: the range is empty.
         for below, minutes in (("", 1), ("/timeseries", 1), ("/browser", 1), ("/browser", 37)):
             answer = ann.call("GET", path(link, below, start=text(outside), to=text(outside + datetime.timedelta(minutes=minutes))))
             assert answer.status == 200, answer
             assert answer.json["from"] == answer.json["to"] == text(start + datetime.timedelta(hours=5)), answer
             counted = answer.json.get("visit_count", answer.json.get("total", {}).get("visits", 0))
             assert counted == sum(point["visits"] for point in answer.json.get("points", [])) == 0, answer
-        # Who gave no start is not told that it is too early: the log's own is taken.
+        # Without from, the start of the log is used instead of an error.
         began = ann.call("GET", path(link, to=text(to), filters=[("country", "=", "DE")])).json
         assert began["from"] == text(kept_since)
         assert [(began["visit_count"], began["bot_count"])] == [
             row[:2] for row in plain(database, "", link, kept_since, to, [("country", "=", "DE")], group=False)]  # fmt: skip
         assert ann.call("GET", path(link, to=text(to))).json["from"] < text(kept_since)
         expect(ann.call("GET", path(link, "/os", to=text(outside), filters=[("os", "=", "iOS")])), 422, "/to")
-        # So it is with dimensions that are in the log alone.
+        # The same holds for dimensions that exist only in the log.
         expect(ann.call("GET", path(link, "/referrer_source", start=text(outside), to=text(to))), 422, "/from")
         assert ann.call("GET", path(link, "/referrer_source", to=text(to))).json["from"] == text(kept_since)
-        # What the log has is as exact as ever.
+        # Within the log, results are exact.
         check_total(ann, database, link, inside, to, [("os", "=", "iOS")])
         check_dimension(ann, database, link, inside, to, [], "browser")
         listed = ann.call("GET", f"/api/links/{link['id']}/visits?limit=1").json
@@ -392,35 +392,35 @@ def test_behind_the_log_edges_are_whole_buckets_and_filters_are_refused(ann, dat
         database.run("UPDATE visit_log_reach SET since = NULL")
 
 
-# --- too much to be looked at ---
+# --- too many visits ---
 
 
-def test_a_filter_over_too_many_visits_is_refused_and_the_rest_is_answered(new_user, database, start, expect):
-    """Somebody who keeps the log to himself makes each look at it last longer than the service's patience, as very many visits would."""
-    hasty = start(PG_STATEMENT_TIMEOUT_MS="300")
-    eve = new_user(hasty)
+def test_a_filter_over_too_many_visits_is_refused_and_other_queries_work(new_user, database, start, expect):
+    """A lock on the log makes every query on it time out, as too many visits would."""
+    impatient = start(PG_STATEMENT_TIMEOUT_MS="300")
+    eve = new_user(impatient)
     link = eve.create()
     last = datetime.datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     whole_hours = {"start": text(last - datetime.timedelta(days=3)), "to": text(last)}
-    keeper = psycopg2.connect(database.url())
+    blocker = psycopg2.connect(database.url())
     try:
-        keeper.cursor().execute("LOCK TABLE visit_log IN ACCESS EXCLUSIVE MODE")
+        blocker.cursor().execute("LOCK TABLE visit_log IN ACCESS EXCLUSIVE MODE")
         for below in ("", "/timeseries", "/country"):
             problem = expect(eve.call("GET", path(link, below, **whole_hours, filters=[("os", "=", "iOS")])), 422)
             assert problem["type"] == "/problems/too-many-visits", problem
-            # Without a filter nobody needs the log.
+            # Queries without a filter do not need the log.
             assert eve.call("GET", path(link, below, **whole_hours)).status == 200
         problem = expect(eve.call("GET", path(link, "/bot_reason", **whole_hours)), 422)
         assert problem["type"] == "/problems/too-many-visits", problem
     finally:
-        keeper.close()
+        blocker.close()
     assert eve.call("GET", path(link, "/country", **whole_hours, filters=[("os", "=", "iOS")])).status == 200
 
 
-# --- the most visited ---
+# --- most visited links ---
 
 
-def test_top_shows_the_callers_links_of_the_last_day(new_user, database):
+def test_top_lists_the_callers_most_visited_links_of_the_last_day(new_user, database):
     carol, dave = new_user(), new_user()
     now = datetime.datetime.now(UTC)
     links = [carol.create(title=f"link {i}") for i in range(4)]
@@ -448,12 +448,12 @@ def test_top_shows_the_callers_links_of_the_last_day(new_user, database):
     assert dave.call("GET", "/api/stats/top?bots=only").json["links"][0]["visits"] == 90
 
 
-def test_top_takes_no_filter(ann, expect):
+def test_top_accepts_no_filter(ann, expect):
     expect(ann.call("GET", "/api/stats/top?country=DE&tz=UTC"), 400, "/country")
 
 
-def test_every_answer_says_how_fresh_it_is(ann, world, anonymous):
-    link = world[0][0]
+def test_every_response_shows_its_freshness(ann, visited_links, anonymous):
+    link = visited_links[0][0]
     for where in (path(link), path(link, "/timeseries"), path(link, "/os"), path(link, to="2026-03-05"), f"/api/links/{link['id']}/visits", "/api/stats/top"):
         answer = ann.call("GET", where).json
         assert answer["as_of"].endswith("Z") and answer["lag_ms"] >= 1000, where

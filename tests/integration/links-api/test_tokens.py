@@ -1,4 +1,4 @@
-"""Access tokens that nobody issued: not one of them opens a door."""
+"""Forged access tokens: none is accepted."""
 
 import base64
 import hashlib
@@ -9,12 +9,12 @@ import time
 import urllib.parse
 
 import pytest
-from people import Person, b64, claims_of, insert_key, sign, token_of
+from users import User, b64, make_claims, insert_api_key, sign, make_token
 from service import SECRET
 
 HEADER = {"alg": "HS256", "typ": "JWT"}
 ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
-# What a public key looks like whose owner's tokens a careless service would check by HMAC.
+# A public key, which a careless service would use as an HMAC secret.
 PEM = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----\n"
 ALGORITHMS = (
     "none", "None", "NONE", "nOnE", "", "HS384", "HS512", "hs256", "Hs256", "HS256 ", "RS256", "RS384", "RS512", "PS256",
@@ -65,28 +65,28 @@ def other_claims(user):
     for name in ("sub", "iat", "exp", "jti"):
         for value in (None, [], {}, True, "", 1.5, "x", -1, 0, [str(user)], str(now), 1e300, "9" * 40):
             if (name, value) not in (("exp", str(now)),):
-                yield token_of(user, **{name: value})
+                yield make_token(user, **{name: value})
     for sub in (user, f"{user} ", f" {user}", f"+{user}", f"0{user}", f"{user}.0", f"{user}e0", f"-{user}", f"{user}\0", "٣"):
-        yield token_of(user, sub=sub)
+        yield make_token(user, sub=sub)
     for sub in (2**63 - 1, 2**63, 2**64 + user, f"{user}' OR '1'='1", f"{user}; DROP TABLE users", "admin"):
-        yield token_of(user, sub=str(sub))
+        yield make_token(user, sub=str(sub))
     for iat, exp in (
         (now, now), (now - 100, now - 1), (now - 90000, now - 3600), (now, now + 86401), (now, now + 10**9), (now, 2**62),
         (now - 1, 2**63 - 1), (now + 120, now + 3600), (now + 86400, now + 90000), (now + 50, now + 40), (-1, now + 60),
         (0, now + 60), (now - 86400, now + 60), (now, -now), (2**63 - 1, 2**63 - 1), (now, now + 0.5), (float(now), now + 60),
     ):  # fmt: skip
-        yield token_of(user, iat=iat, exp=exp)
+        yield make_token(user, iat=iat, exp=exp)
     for nbf in (now + 60, now + 10**6, "x", 2**62, True, now + 0.5):
-        yield token_of(user, nbf=nbf)
+        yield make_token(user, nbf=nbf)
     for gen in (1, 2, -1, 0, 2**63 - 1, "0", "1", True, False, [], 1.0):
-        yield token_of(user, gen=gen)
-    for raw in (b"", b"null", b"[]", b"1", b'"x"', b"{", b"{}", b"\xff", b"\0", json.dumps([claims_of(user)]).encode()):
+        yield make_token(user, gen=gen)
+    for raw in (b"", b"null", b"[]", b"1", b'"x"', b"{", b"{}", b"\xff", b"\0", json.dumps([make_claims(user)]).encode()):
         yield sign(HEADER, raw)
-        yield sign(raw, claims_of(user))
+        yield sign(raw, make_claims(user))
 
 
-def malleated(token):
-    """The token with one character changed, lost or moved, and in other clothes."""
+def malformed(token):
+    """Variants of a token: one character changed, removed or moved, and other encodings."""
     head, body, signature = token.split(".")
     for i, character in enumerate(token):
         replaced = "A" if character != "A" else "B"
@@ -94,7 +94,7 @@ def malleated(token):
         if i % 4 == 0:
             yield token[:i]
             yield token[:i] + token[i + 1 :]
-    # The last character holds two bits that say nothing: the same signature, written otherwise.
+    # The last character has two unused bits: another spelling of the same signature.
     last = ALPHABET.index(signature[-1])
     for bits in (1, 2, 3):
         yield token[:-1] + ALPHABET[last ^ bits]
@@ -108,26 +108,26 @@ def malleated(token):
 
 def oversized(user):
     for size in (4096, 5000, 6000):
-        yield token_of(user, more="x" * size)
+        yield make_token(user, more="x" * size)
         yield "x" * size
     yield ".".join(["A" * 2000] * 3)
     yield "." * 4000
 
 
 def hostile(user, key):
-    claims = claims_of(user)
+    claims = make_claims(user)
     yield from other_algorithms(claims)
     yield from other_keys(claims)
     yield from unknown_headers(claims)
     yield from other_claims(user)
-    yield from malleated(sign(HEADER, claims))
+    yield from malformed(sign(HEADER, claims))
     yield from oversized(user)
     yield from ("", ".", "..", "...", "null", "undefined", "wm_", "wm_" + "A" * 43, key[:-1], key + "A", key.swapcase())
 
 
 @pytest.fixture(scope="module")
-def person(service, database):
-    return Person(service, database, "admin")
+def user(service, database):
+    return User(service, database, "admin")
 
 
 def status_of(connection, token):
@@ -137,38 +137,38 @@ def status_of(connection, token):
     return response.status
 
 
-def test_no_hostile_token_is_accepted(service, database, person):
+def test_no_hostile_token_is_accepted(service, database, user):
     url = urllib.parse.urlsplit(service.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
-    key = insert_key(database, person.id, ["links:read"])
-    good = sign(HEADER, claims_of(person.id))
-    tokens = sorted(set(hostile(person.id, key)) - {good})
+    key = insert_api_key(database, user.id, ["links:read"])
+    good = sign(HEADER, make_claims(user.id))
+    tokens = sorted(set(hostile(user.id, key)) - {good})
     answers = {}
     for token in tokens:
         if any(ord(character) < 32 and character != "\t" for character in token):
-            continue  # no header can carry it
+            continue  # not valid in a header
         answers[token] = status_of(connection, token)
     accepted = [token for token, status in answers.items() if status not in (400, 401, 431)]
     print(f"tokens: {len(answers)} hostile ones, {len(accepted)} accepted")
     assert not accepted, accepted
     assert len(answers) >= 500
     assert sum(status == 401 for status in answers.values()) >= 500
-    assert status_of(connection, good) == 200, "the one that they all are made from"
+    assert status_of(connection, good) == 200, "the template of all of them"
 
 
-def test_two_credentials_in_one_request_are_none(service, person):
+def test_two_credentials_in_one_request_are_refused(service, user):
     url = urllib.parse.urlsplit(service.url)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
     connection.putrequest("GET", "/api/auth/me")
-    for token in (person.token, token_of(person.id)):
+    for token in (user.token, make_token(user.id)):
         connection.putheader("Authorization", f"Bearer {token}")
     connection.endheaders()
     assert connection.getresponse().status == 401
 
 
-def test_the_token_of_an_account_that_never_was_is_refused(person, expect):
-    for user_id in (2**62, person.id + 10**6):
-        person_token, person.token = person.token, token_of(user_id)
-        expect(person.call("GET", "/api/auth/me"), 401)
-        expect(person.call("GET", "/api/admin/users"), 401)
-        person.token = person_token
+def test_a_token_of_a_missing_account_is_refused(user, expect):
+    for user_id in (2**62, user.id + 10**6):
+        user_token, user.token = user.token, make_token(user_id)
+        expect(user.call("GET", "/api/auth/me"), 401)
+        expect(user.call("GET", "/api/admin/users"), 401)
+        user.token = user_token

@@ -1,4 +1,4 @@
-"""Single visits: pages by cursor, and exports that need no memory and wait for nobody."""
+"""Single visits: pages by cursor, and exports with constant memory that do not block other requests."""
 
 import csv
 import datetime
@@ -14,7 +14,7 @@ import urllib.parse
 import pytest
 from clients import Api
 from waiting import wait_until
-from visit_world import add_visits
+from visit_fixture import add_visits
 
 UTC = datetime.timezone.utc
 LAST = datetime.datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
@@ -31,14 +31,14 @@ CSV, NDJSON = "text/csv", "application/x-ndjson"
 def link(ann, database):
     link = ann.create()
     add_visits(database, link["id"], 1500, FIRST, LAST)
-    # Many at one moment: only ids tell them apart.
+    # Many at the same time: only ids distinguish them.
     add_visits(database, link["id"], 300, LAST - datetime.timedelta(days=5), LAST - datetime.timedelta(days=5, milliseconds=-1))
     return link
 
 
 @pytest.fixture(scope="module")
 def big(ann, database):
-    """A link whose export is far larger than what sockets take: about 10 MB."""
+    """A link whose export (about 10 MB) is far larger than socket buffers."""
     link = ann.create()
     add_visits(database, link["id"], BIG, FIRST, LAST, bots=0.0)
     return link
@@ -76,7 +76,7 @@ def export(ann, link, form, **parameters):
 
 @pytest.mark.parametrize("limit", [7, 100, 1000])
 def test_pages_show_each_visit_once_the_newest_first(ann, database, link, limit):
-    if limit == 7:  # the crowded moment is enough
+    if limit == 7:  # the busy moment is enough
         span = {"from": (LAST - datetime.timedelta(days=5)).isoformat(), "to": (LAST - datetime.timedelta(days=5, seconds=-1)).isoformat()}
         wanted = ids_of(database, link, f"AND NOT is_bot AND occurred_at >= '{span['from']}' AND occurred_at < '{span['to']}'")
         assert len(wanted) > 200
@@ -95,7 +95,7 @@ def test_a_visit_is_shown_without_its_visitor(ann, database, link):
     }
 
 
-def test_bots_ranges_and_filters_choose_the_visits(ann, database, link):
+def test_bots_ranges_and_filters_select_visits(ann, database, link):
     assert [v["id"] for v in all_pages(ann, link, limit=1000, bots="include")] == ids_of(database, link)
     assert [v["id"] for v in all_pages(ann, link, limit=1000, bots="only")] == ids_of(database, link, "AND is_bot")
     filtered = all_pages(ann, link, **{"limit": 1000, "country": "DE", "browser!": "Chrome", "from": "2026-01-01", "tz": "Asia/Kolkata"})
@@ -107,7 +107,7 @@ def test_a_link_without_visits_has_an_empty_list(ann):
     assert (answer["visits"], answer["pagination"], answer["log_since"]) == ([], {"limit": 100, "next_cursor": None}, None)
 
 
-def test_what_is_no_cursor_is_refused(ann, bob, link, expect):
+def test_a_malformed_cursor_is_refused(ann, bob, link, expect):
     for cursor in ("x", "1_", "_" + "0" * 36, "1_0190a0b0-0000-7000-8000-00000000000", "99999999999999999999_0190a0b0-0000-7000-8000-000000000000"):
         expect(ann.call("GET", path(link, cursor=cursor)), 400, "/cursor")
     expect(bob.call("GET", path(link)), 404)
@@ -116,7 +116,7 @@ def test_what_is_no_cursor_is_refused(ann, bob, link, expect):
 # --- exports ---
 
 
-def test_exports_have_all_that_pages_have(ann, link):
+def test_exports_contain_the_same_visits_as_pages(ann, link):
     visits = all_pages(ann, link, limit=1000)
     answer = export(ann, link, NDJSON)
     assert answer.headers["content-type"] == NDJSON and answer.headers["transfer-encoding"] == "chunked"
@@ -125,7 +125,7 @@ def test_exports_have_all_that_pages_have(ann, link):
     assert [json.loads(line)["id"] for line in export(ann, link, NDJSON, limit=601).body.splitlines()] == [v["id"] for v in visits[:601]]
 
 
-def test_a_plain_link_can_name_the_form(ann, link, expect):
+def test_the_format_parameter_overrides_accept(ann, link, expect):
     accepts_pages = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     for form, media, headers in (
         ("csv", CSV, accepts_pages), ("ndjson", NDJSON, {"Accept": "text/html"}), ("json", "application/json", {"Accept": f"{CSV}, */*;q=0.1"}),
@@ -135,20 +135,20 @@ def test_a_plain_link_can_name_the_form(ann, link, expect):
     expect(ann.call("GET", path(link, format="xml")), 400, "/format")
 
 
-def test_csv_can_be_read_and_starts_no_formula(ann, link):
+def test_csv_is_readable_and_contains_no_formula(ann, link):
     answer = export(ann, link, CSV, limit=1000)
     assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
     assert answer.body.count(b"\r\n") == 1001
     rows = list(csv.reader(io.StringIO(answer.body.decode(), newline="")))
     visits = all_pages(ann, link, limit=1000)[:1000]
-    told = {True: "true", False: "false"}
-    wanted = [[str(told.get(value, value)) if isinstance(value, bool) else str(value) for value in v.values()] for v in visits]
+    json_words = {True: "true", False: "false"}
+    wanted = [[str(json_words.get(value, value)) if isinstance(value, bool) else str(value) for value in v.values()] for v in visits]
     assert rows[0] == MEMBERS
     assert rows[1:] == [["'" + field if field.startswith("=") else field for field in row] for row in wanted]
     assert any("'=cmd()" in row for row in rows) and any('spring, "2026"' in row for row in rows)
 
 
-def test_freshness_goes_along_in_headers(ann, database, link):
+def test_exports_show_freshness_in_headers(ann, database, link):
     database.run("INSERT INTO consumer_offsets (topic, partition, next_offset, as_of) VALUES ('waymark.redirects.v1', 0, 9, now() - interval '2 s')")
     headers = export(ann, link, CSV, limit=1).headers
     assert headers["x-as-of"].endswith("Z") and int(headers["x-lag-ms"]) >= 1000 and headers["vary"] == "Accept"
@@ -158,17 +158,17 @@ def test_freshness_goes_along_in_headers(ann, database, link):
     "accept, form",
     [("*/*", "application/json"), ("text/*", CSV), ("text/html, application/x-ndjson;q=0.5, application/json;q=0.4", NDJSON), ("", "application/json")],
 )
-def test_the_form_is_the_one_that_the_client_likes_best(ann, link, accept, form):
+def test_accept_selects_the_preferred_format(ann, link, accept, form):
     answer = ann.call("GET", path(link, limit=1), headers={"Accept": accept})
     assert answer.headers["content-type"].split(";")[0] == form
 
 
-def test_other_forms_there_are_not(ann, link, expect):
+def test_unsupported_formats_get_406(ann, link, expect):
     expect(ann.call("GET", path(link), headers={"Accept": "text/html, text/csv;q=0"}), 406)
     assert ann.call("HEAD", path(link), headers={"Accept": CSV}).status == 200
 
 
-# --- clients that are slow, gone, or many ---
+# --- slow, disconnected and many clients ---
 
 
 def memory_of(service):
@@ -177,7 +177,7 @@ def memory_of(service):
 
 
 class Reader:
-    """A connection that has asked for an export and reads as much as it is told to."""
+    """A connection that has requested an export and reads on demand."""
 
     def __init__(self, service, api, link, version="HTTP/1.1"):
         url = urllib.parse.urlsplit(service.url)
@@ -213,10 +213,10 @@ class Reader:
 
 
 def busy_connections(database):
-    return database.ask("SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND application_name = 'links-api' AND state <> 'idle'", database.name)
+    return database.value("SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND application_name = 'links-api' AND state <> 'idle'", database.name)
 
 
-def quick(api, link):
+def request_duration(api, link):
     begun = time.monotonic()
     assert api.call("GET", path(link, limit=1)).status == 200
     return time.monotonic() - begun
@@ -241,24 +241,24 @@ def test_memory_does_not_grow_with_the_export(spawn, database, ann, big):
     assert most - before < 5
 
 
-def test_slow_clients_hold_neither_workers_nor_connections(start, database, ann, big, link):
+def test_slow_clients_occupy_no_workers_or_database_connections(start, database, ann, big, link):
     service = start(HTTP_WORKERS=2, PG_CONNECTIONS=2)
     api = Api(service.url)
     api.token = ann.token
     readers = [Reader(service, api, big) for _ in range(4)]
-    wait_until(lambda: busy_connections(database) == 0, 10, "every reader to be waited for, and nothing else")
-    assert quick(api, link) < 5
+    wait_until(lambda: busy_connections(database) == 0, 10, "all exports to wait for their clients")
+    assert request_duration(api, link) < 5
     refused = api.call("GET", path(big), headers={"Accept": CSV})
     assert refused.status == 429 and refused.headers["retry-after"] == "10"
     readers[0].hang_up()
     readers[1].hang_up()
-    # Two places are free again, and the others go on where they stood.
-    wait_until(lambda: api.call("GET", path(link), headers={"Accept": CSV}).status == 200, 10, "a place for another export")
+    # Two slots are free again, and the other exports continue.
+    wait_until(lambda: api.call("GET", path(link), headers={"Accept": CSV}).status == 200, 10, "a slot for another export")
     assert readers[2].lines_to_end() == BIG
     readers[3].hang_up()
 
 
-def test_an_export_that_breaks_does_not_look_whole(spawn, database, ann, big):
+def test_an_interrupted_export_does_not_look_complete(spawn, database, ann, big):
     service = spawn(PG_STATEMENT_TIMEOUT_MS=500)
     api = Api(service.url)
     api.token = ann.token
@@ -275,13 +275,13 @@ def test_an_export_that_breaks_does_not_look_whole(spawn, database, ann, big):
     wait_until(lambda: service.events("export_broken"), 10, "the broken export in the log")
 
 
-def test_old_clients_get_it_until_the_connection_ends(service, ann, link):
+def test_http_1_0_clients_read_until_the_connection_closes(service, ann, link):
     reader = Reader(service, ann, link, "HTTP/1.0")
     parts = reader.to_end()
     assert b"chunked" not in parts and parts.count(b'"id":') == len(all_pages(ann, link, limit=1000))
 
 
-def test_it_drains_while_exports_are_under_way(spawn, ann, big):
+def test_the_service_drains_while_exports_are_running(spawn, ann, big):
     service = spawn(DRAIN_MS=200)
     api = Api(service.url)
     api.token = ann.token
@@ -293,17 +293,17 @@ def test_it_drains_while_exports_are_under_way(spawn, ann, big):
         reader.hang_up()
 
 
-def test_many_exports_at_once_are_all_whole(service, new_user, database):
-    people = [new_user() for _ in range(3)]
-    links = [person.create() for person in people]
+def test_many_concurrent_exports_are_all_complete(service, new_user, database):
+    users = [new_user() for _ in range(3)]
+    links = [user.create() for user in users]
     for link in links:
         add_visits(database, link["id"], 1000, FIRST, LAST, bots=0.0)
     counts = []
 
-    def read(person, link):
-        counts.append(len(export(person, link, NDJSON).body.splitlines()))
+    def read(user, link):
+        counts.append(len(export(user, link, NDJSON).body.splitlines()))
 
-    threads = [threading.Thread(target=read, args=pair) for pair in zip(people * 3, links * 3)]
+    threads = [threading.Thread(target=read, args=pair) for pair in zip(users * 3, links * 3)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,11 +1,11 @@
-"""What a description in OpenAPI cannot say about valid requests; invalid ones go as they were made."""
+"""Adjusts generated valid requests where OpenAPI cannot express a rule. Invalid requests are sent unchanged."""
 
 import os
 import urllib.parse
 
 import schemathesis
 
-# Beyond 16 KiB libmicrohttpd itself answers 414, as HTML.
+# Beyond 16 KiB libmicrohttpd itself responds 414 with HTML.
 TARGET_BYTES_MAX = 8000
 FILTER = "title:~'walk'+state:[ACTIVE,DISABLED]"
 LATER = "2031-01-01T00:00:00Z"
@@ -25,24 +25,23 @@ def filter_query(ctx, query):
 def before_call(ctx, case, kwargs):
     keep_administrator(case)
     if is_positive(case):
-        say_what_is_meant(case.query or {})
-        keep_few_filters(case.query or {})
+        fix_query(case.query or {})
+        limit_filters(case.query or {})
         if isinstance(case.body, dict):
-            case.body = readable(case.body)
+            case.body = parseable(case.body)
             expire_later(case.body)
             shorten_passwords(case.body)
-            block_nobody(case.body)
+            block_unused_host(case.body)
 
 
 def keep_administrator(case):
-    """The caller blocks and demotes others, but not itself: everything that follows would be 403."""
+    """Keeps the caller from blocking or demoting itself: all later requests would get 403."""
     if case.path.startswith("/api/admin/users/") and str((case.path_parameters or {}).get("id")) == SELF:
         case.path_parameters["id"] = 1
 
 
-def say_what_is_meant(query):
-    """from is earlier than to and than now; zones are those of the world; a filter is NQL; a cursor comes from the page before; texts
-    are measured in bytes."""
+def fix_query(query):
+    """Sets parameters with rules of their own: from before to and now, real time zones, NQL filters, no cursor, texts limited in bytes."""
     for name, value in (("from", "2026-11-01"), ("to", "2026-11-20T09:00:00Z"), ("tz", "Europe/Berlin"), ("filter", FILTER)):
         if name in query:
             query[name] = value
@@ -52,8 +51,8 @@ def say_what_is_meant(query):
             query[name] = query[name][:15]
 
 
-def keep_few_filters(query):
-    """16 in all."""
+def limit_filters(query):
+    """At most 16 filters in total."""
     for name in ("country", "browser!"):
         if isinstance(query.get(name), list):
             query[name] = query[name][:8]
@@ -71,18 +70,18 @@ def shorten_passwords(body):
             body[name] = body[name][:18]
 
 
-def block_nobody(body):
-    """A block of a host makes links of other requests invalid."""
+def block_unused_host(body):
+    """Blocking a host in use would make links of other requests invalid."""
     if isinstance(body.get("host"), str):
         body["host"] = f"h{abs(hash(body['host']))}.blocked.example"
 
 
-def readable(value):
-    """Where any JSON is taken, it is read strictly all the same: no NUL, no number beyond 64 bits."""
+def parseable(value):
+    """JSON is parsed strictly even where any value is allowed: no NUL, no number beyond 64 bits."""
     if isinstance(value, str):
         return value.replace("\0", "")
     if isinstance(value, list):
-        return [readable(each) for each in value]
+        return [parseable(each) for each in value]
     if isinstance(value, dict):
-        return {readable(name): readable(each) for name, each in value.items()}
+        return {parseable(name): parseable(each) for name, each in value.items()}
     return max(-(2**63), min(value, 2**63 - 1)) if type(value) is int else value

@@ -40,7 +40,7 @@ static enum err verify(const char *token)
 	return access_token_verify(SECRET, token, NOW_US, &claims);
 }
 
-static void accepts_what_it_issued_and_tells_whose_it_is(void **state)
+static void accepts_its_own_tokens_and_returns_their_claims(void **state)
 {
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
@@ -49,11 +49,11 @@ static void accepts_what_it_issued_and_tells_whose_it_is(void **state)
 	assert_int_equal(access_token_verify(SECRET, token, NOW_US, &claims), OK);
 	assert_int_equal(claims.user_id, INT64_MAX);
 	assert_int_equal(claims.issued_at_s, NOW_S);
-	assert_int_equal(claims.expires_at_s, NOW_S + ACCESS_TOKEN_LIFE_S);
+	assert_int_equal(claims.expires_at_s, NOW_S + ACCESS_TOKEN_LIFETIME_S);
 	assert_int_equal(strlen(claims.id), 36);
 }
 
-static void keeps_the_generation_and_takes_none_for_the_first(void **state)
+static void keeps_the_generation_and_treats_a_missing_one_as_0(void **state)
 {
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
@@ -66,7 +66,7 @@ static void keeps_the_generation_and_takes_none_for_the_first(void **state)
 	assert_int_equal(claims.generation, INT64_MAX);
 }
 
-static void gives_each_token_an_id_of_its_own(void **state)
+static void gives_each_token_a_unique_id(void **state)
 {
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
@@ -78,18 +78,18 @@ static void gives_each_token_an_id_of_its_own(void **state)
 	assert_string_not_equal(first.id, second.id);
 }
 
-static void accepts_a_token_until_the_second_it_expires_in(void **state)
+static void accepts_a_token_until_it_expires(void **state)
 {
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
 	struct access_token_claims claims;
-	const int64_t end_us = (NOW_S + ACCESS_TOKEN_LIFE_S) * CLOCK_US_PER_S;
+	const int64_t end_us = (NOW_S + ACCESS_TOKEN_LIFETIME_S) * CLOCK_US_PER_S;
 	assert_int_equal(access_token_issue(SECRET, 1, 0, NOW_US, token), OK);
 	assert_int_equal(access_token_verify(SECRET, token, end_us - 1, &claims), OK);
 	assert_int_equal(access_token_verify(SECRET, token, end_us, &claims), ERR_INVALID);
 }
 
-static void the_hand_made_token_that_the_hostile_ones_vary_is_good(void **state)
+static void the_template_of_the_hostile_tokens_is_valid(void **state)
 {
 	(void)state;
 	char token[TOKEN_MAX];
@@ -97,7 +97,7 @@ static void the_hand_made_token_that_the_hostile_ones_vary_is_good(void **state)
 	assert_int_equal(verify(token), OK);
 }
 
-static void accepts_another_instances_clock_being_a_little_ahead(void **state)
+static void accepts_a_clock_skew_of_60_seconds(void **state)
 {
 	(void)state;
 	char token[TOKEN_MAX];
@@ -107,7 +107,7 @@ static void accepts_another_instances_clock_being_a_little_ahead(void **state)
 	assert_int_equal(verify(token), ERR_INVALID);
 }
 
-static void refuses_signed_tokens_that_we_would_not_issue(void **state)
+static void refuses_signed_tokens_that_the_service_never_issues(void **state)
 {
 	(void)state;
 	static const struct {
@@ -184,8 +184,8 @@ static void refuses_signed_tokens_that_we_would_not_issue(void **state)
 	}
 }
 
-/* Made with our secret by another implementation. */
-static void refuses_other_algorithms_with_their_right_signature(void **state)
+/* Signed with our secret by another implementation. */
+static void refuses_other_algorithms_with_a_correct_signature(void **state)
 {
 	(void)state;
 	assert_int_equal(
@@ -235,20 +235,20 @@ static void refuses_every_changed_character(void **state)
 	const size_t len = strlen(token);
 	static const char others[] = "A-_./+= \n\t\"\\\x7f\xff";
 	for (size_t i = 0; i < len; i++) {
-		const char right = token[i];
-		for (size_t j = 0; j < sizeof(others); j++) { /* with the NUL: cut short */
+		const char original = token[i];
+		for (size_t j = 0; j < sizeof(others); j++) { /* including the NUL, which truncates */
 			token[i] = others[j];
-			if (others[j] != right && verify(token) != ERR_INVALID)
+			if (others[j] != original && verify(token) != ERR_INVALID)
 				fail_msg("accepted with byte %zu as 0x%02x", i, (unsigned char)others[j]);
 		}
-		token[i] = (char)(right ^ 1);
+		token[i] = (char)(original ^ 1);
 		assert_int_equal(verify(token), ERR_INVALID);
-		token[i] = right;
+		token[i] = original;
 	}
 	assert_int_equal(verify(token), OK);
 }
 
-static void refuses_every_form_that_is_not_canonical(void **state)
+static void refuses_non_canonical_forms(void **state)
 {
 	(void)state;
 	char good[TOKEN_MAX];
@@ -259,9 +259,9 @@ static void refuses_every_form_that_is_not_canonical(void **state)
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 		char token[TOKEN_MAX] = "";
 		for (const char *c = patterns[i]; *c; c++) {
-			bool is_hole = c[0] == '%' && c[1] == 's';
-			memcpy(token + strlen(token), is_hole ? good : c, is_hole ? strlen(good) + 1 : 1);
-			c += is_hole;
+			bool is_placeholder = c[0] == '%' && c[1] == 's';
+			memcpy(token + strlen(token), is_placeholder ? good : c, is_placeholder ? strlen(good) + 1 : 1);
+			c += is_placeholder;
 		}
 		if (verify(token) != ERR_INVALID)
 			fail_msg("accepted: %s", patterns[i]);
@@ -271,13 +271,16 @@ static void refuses_every_form_that_is_not_canonical(void **state)
 		assert_int_equal(verify(plain[i]), ERR_INVALID);
 }
 
-static void refuses_spare_bits_at_the_end_of_the_signature(void **state)
+static void refuses_unused_bits_at_the_end_of_the_signature(void **state)
 {
 	(void)state;
 	char token[TOKEN_MAX];
 	sign(HEADER, CLAIMS, SECRET, token);
 	char *last = &token[strlen(token) - 1];
-	/* 32 bytes end in a character of 4 significant bits: its neighbours decode to the same bytes. */
+	/*
+	 * 32 bytes end in a character with 4 significant bits: its neighbours decode to the same
+	 * bytes.
+	 */
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 	size_t at = (size_t)(strchr(alphabet, *last) - alphabet);
 	for (size_t i = at + 1; i < at + 4; i++) {
@@ -286,7 +289,7 @@ static void refuses_spare_bits_at_the_end_of_the_signature(void **state)
 	}
 }
 
-static void refuses_tokens_that_are_too_long_without_reading_them(void **state)
+static void refuses_overlong_tokens_without_decoding_them(void **state)
 {
 	(void)state;
 	const size_t sizes[] = { ACCESS_TOKEN_BYTES_MAX + 1, 65536, 9 * 1000 * 1000 };
@@ -297,7 +300,7 @@ static void refuses_tokens_that_are_too_long_without_reading_them(void **state)
 		assert_int_equal(verify(token), ERR_INVALID);
 		free(token);
 	}
-	/* A right signature over too much is too long all the same. */
+	/* A correct signature does not make a long token acceptable. */
 	char claims[TOKEN_MAX / 2] = "{" SUB "," IAT "," EXP "," JTI ",\"x\":\"";
 	memset(claims + strlen(claims), 'x', 3100);
 	memcpy(claims + strlen(claims), "\"}", 3);
@@ -307,7 +310,7 @@ static void refuses_tokens_that_are_too_long_without_reading_them(void **state)
 	assert_int_equal(verify(token), ERR_INVALID);
 }
 
-static void works_with_no_secret_that_is_too_short(void **state)
+static void refuses_a_secret_that_is_too_short(void **state)
 {
 	(void)state;
 	char token[ACCESS_TOKEN_SIZE];
@@ -321,21 +324,21 @@ static void works_with_no_secret_that_is_too_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_what_it_issued_and_tells_whose_it_is),
-		cmocka_unit_test(keeps_the_generation_and_takes_none_for_the_first),
-		cmocka_unit_test(gives_each_token_an_id_of_its_own),
-		cmocka_unit_test(accepts_a_token_until_the_second_it_expires_in),
-		cmocka_unit_test(the_hand_made_token_that_the_hostile_ones_vary_is_good),
-		cmocka_unit_test(accepts_another_instances_clock_being_a_little_ahead),
-		cmocka_unit_test(refuses_signed_tokens_that_we_would_not_issue),
-		cmocka_unit_test(refuses_other_algorithms_with_their_right_signature),
+		cmocka_unit_test(accepts_its_own_tokens_and_returns_their_claims),
+		cmocka_unit_test(keeps_the_generation_and_treats_a_missing_one_as_0),
+		cmocka_unit_test(gives_each_token_a_unique_id),
+		cmocka_unit_test(accepts_a_token_until_it_expires),
+		cmocka_unit_test(the_template_of_the_hostile_tokens_is_valid),
+		cmocka_unit_test(accepts_a_clock_skew_of_60_seconds),
+		cmocka_unit_test(refuses_signed_tokens_that_the_service_never_issues),
+		cmocka_unit_test(refuses_other_algorithms_with_a_correct_signature),
 		cmocka_unit_test(refuses_unsigned_tokens),
 		cmocka_unit_test(refuses_other_secrets),
 		cmocka_unit_test(refuses_every_changed_character),
-		cmocka_unit_test(refuses_every_form_that_is_not_canonical),
-		cmocka_unit_test(refuses_spare_bits_at_the_end_of_the_signature),
-		cmocka_unit_test(refuses_tokens_that_are_too_long_without_reading_them),
-		cmocka_unit_test(works_with_no_secret_that_is_too_short),
+		cmocka_unit_test(refuses_non_canonical_forms),
+		cmocka_unit_test(refuses_unused_bits_at_the_end_of_the_signature),
+		cmocka_unit_test(refuses_overlong_tokens_without_decoding_them),
+		cmocka_unit_test(refuses_a_secret_that_is_too_short),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

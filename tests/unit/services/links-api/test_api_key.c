@@ -10,13 +10,13 @@
 #include "services/links-api/access/api_key.h"
 #include "services/links-api/access/scope.h"
 
-static void makes_secrets_that_it_knows_again_and_no_two_alike(void **state)
+static void generates_unique_secrets_that_it_recognizes(void **state)
 {
 	(void)state;
 	struct api_key_secret first, second;
 	uint8_t hash[DIGEST_SIZE];
-	api_key_make(&first);
-	api_key_make(&second);
+	api_key_generate(&first);
+	api_key_generate(&second);
 	assert_int_equal(strlen(first.text), 46);
 	assert_memory_equal(first.text, "wm_", 3);
 	assert_memory_equal(first.hint, first.text, 7);
@@ -27,31 +27,31 @@ static void makes_secrets_that_it_knows_again_and_no_two_alike(void **state)
 	assert_memory_not_equal(first.hash, second.hash, DIGEST_SIZE);
 }
 
-static void takes_nothing_for_a_key_that_has_not_its_form(void **state)
+static void rejects_malformed_keys(void **state)
 {
 	(void)state;
 	struct api_key_secret key;
 	uint8_t hash[DIGEST_SIZE];
 	char longer[API_KEY_SECRET_SIZE + 1] = "";
-	api_key_make(&key);
+	api_key_generate(&key);
 	memcpy(longer, key.text, sizeof(key.text) - 1);
 	longer[sizeof(key.text) - 1] = 'A';
 	assert_false(api_key_hash(longer, hash));
 	for (size_t i = 0; i < strlen(key.text); i++) {
-		char kept = key.text[i];
+		char original = key.text[i];
 		key.text[i] = '.';
 		assert_false(api_key_hash(key.text, hash));
 		key.text[i] = '\0';
 		assert_false(api_key_hash(key.text, hash));
-		key.text[i] = kept;
+		key.text[i] = original;
 	}
 	assert_true(api_key_hash(key.text, hash));
-	assert_true(api_key_is_meant("wm_"));
-	assert_false(api_key_is_meant("wmc_x"));
-	assert_false(api_key_is_meant("eyJhbGciOiJIUzI1NiJ9.e30.x"));
+	assert_true(api_key_has_prefix("wm_"));
+	assert_false(api_key_has_prefix("wmc_x"));
+	assert_false(api_key_has_prefix("eyJhbGciOiJIUzI1NiJ9.e30.x"));
 }
 
-static void writes_sets_of_scopes_and_reads_them(void **state)
+static void formats_and_parses_scope_sets(void **state)
 {
 	(void)state;
 	char list[SCOPE_LIST_SIZE];
@@ -74,9 +74,9 @@ static void writes_sets_of_scopes_and_reads_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(makes_secrets_that_it_knows_again_and_no_two_alike),
-		cmocka_unit_test(takes_nothing_for_a_key_that_has_not_its_form),
-		cmocka_unit_test(writes_sets_of_scopes_and_reads_them),
+		cmocka_unit_test(generates_unique_secrets_that_it_recognizes),
+		cmocka_unit_test(rejects_malformed_keys),
+		cmocka_unit_test(formats_and_parses_scope_sets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static void assert_refuses(const char *name, const char *value)
 	strbuf_clear(&problems);
 }
 
-static void needs_the_stores_the_brokers_its_address_and_its_secret_only(void **state)
+static void requires_only_stores_brokers_base_url_and_secret(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -51,7 +51,7 @@ static void needs_the_stores_the_brokers_its_address_and_its_secret_only(void **
 	strbuf_clear(&problems);
 }
 
-static void refuses_a_secret_of_less_than_32_bytes_without_showing_it(void **state)
+static void refuses_a_secret_under_32_bytes_without_printing_it(void **state)
 {
 	(void)state;
 	struct strbuf problems;
@@ -64,7 +64,7 @@ static void refuses_a_secret_of_less_than_32_bytes_without_showing_it(void **sta
 	strbuf_clear(&problems);
 }
 
-static void refuses_values_of_the_wrong_form(void **state)
+static void refuses_malformed_values(void **state)
 {
 	(void)state;
 	assert_refuses("PG_URL", "postgresql://[");
@@ -82,9 +82,9 @@ static void refuses_values_of_the_wrong_form(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(needs_the_stores_the_brokers_its_address_and_its_secret_only),
-		cmocka_unit_test(refuses_a_secret_of_less_than_32_bytes_without_showing_it),
-		cmocka_unit_test(refuses_values_of_the_wrong_form),
+		cmocka_unit_test(requires_only_stores_brokers_base_url_and_secret),
+		cmocka_unit_test(refuses_a_secret_under_32_bytes_without_printing_it),
+		cmocka_unit_test(refuses_malformed_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

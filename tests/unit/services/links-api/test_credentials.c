@@ -30,7 +30,7 @@ static enum err read_password(const char *password)
 	return read_json(text, false);
 }
 
-static void reads_what_register_and_login_send(void **state)
+static void parses_register_and_login(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json("{\"email\":\"A@b.example\",\"password\":\"12345678\",\"name\":\"Änn\"}", true), OK);
@@ -41,7 +41,7 @@ static void reads_what_register_and_login_send(void **state)
 	assert_string_equal(credentials.name, "");
 }
 
-static void counts_the_bytes_of_passwords_not_their_characters(void **state)
+static void limits_passwords_by_bytes_not_characters(void **state)
 {
 	(void)state;
 	char password[PASSWORD_SIZE + 1] = "";
@@ -55,7 +55,7 @@ static void counts_the_bytes_of_passwords_not_their_characters(void **state)
 	assert_true(json_fixture_names(&wrong, "/password"));
 }
 
-static void refuses_addresses_that_are_none(void **state)
+static void refuses_malformed_addresses(void **state)
 {
 	(void)state;
 	static const char *const refused[] = {
@@ -86,7 +86,7 @@ static void refuses_addresses_that_are_too_long(void **state)
 	assert_int_equal(read_json(text, false), ERR_INVALID);
 }
 
-static void names_all_wrong_fields_at_once(void **state)
+static void reports_all_invalid_fields_at_once(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json("{}", true), ERR_INVALID);
@@ -102,14 +102,14 @@ static void names_all_wrong_fields_at_once(void **state)
 	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
-static void a_login_has_no_name(void **state)
+static void a_login_must_not_contain_a_name(void **state)
 {
 	(void)state;
 	assert_int_equal(read_json("{\"email\":\"a@b\",\"password\":\"12345678\",\"name\":\"x\"}", false), ERR_INVALID);
 	assert_true(json_fixture_names(&wrong, "/name"));
 }
 
-static void keeps_nothing_after_wiping(void **state)
+static void wiping_clears_all_bytes(void **state)
 {
 	(void)state;
 	static const struct credentials none;
@@ -121,13 +121,13 @@ static void keeps_nothing_after_wiping(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_what_register_and_login_send),
-		cmocka_unit_test(counts_the_bytes_of_passwords_not_their_characters),
-		cmocka_unit_test(refuses_addresses_that_are_none),
+		cmocka_unit_test(parses_register_and_login),
+		cmocka_unit_test(limits_passwords_by_bytes_not_characters),
+		cmocka_unit_test(refuses_malformed_addresses),
 		cmocka_unit_test(refuses_addresses_that_are_too_long),
-		cmocka_unit_test(names_all_wrong_fields_at_once),
-		cmocka_unit_test(a_login_has_no_name),
-		cmocka_unit_test(keeps_nothing_after_wiping),
+		cmocka_unit_test(reports_all_invalid_fields_at_once),
+		cmocka_unit_test(a_login_must_not_contain_a_name),
+		cmocka_unit_test(wiping_clears_all_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,33 +13,33 @@
 
 struct example {
 	const char *input;
-	const char *normal; /* NULL: refused */
+	const char *normal; /* NULL: rejected */
 };
 
 static void check(const struct example *examples, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct destination read = { 0 };
+		struct destination parsed = { 0 };
 		const char *reason = NULL;
-		/* Without the NUL, so that AddressSanitizer sees the first byte read too far. */
+		/* A copy without the NUL lets AddressSanitizer detect reading too far. */
 		size_t len = strlen(examples[i].input);
 		char *exact = mem_copy(examples[i].input, len);
-		enum err err = destination_parse(exact, len, &read, &reason);
+		enum err err = destination_parse(exact, len, &parsed, &reason);
 		free(exact);
 		if (err == OK && !examples[i].normal)
-			fail_msg("%s was accepted as %s", examples[i].input, read.url);
+			fail_msg("%s was accepted as %s", examples[i].input, parsed.url);
 		if (err != OK && examples[i].normal)
-			fail_msg("%s was refused: %s", examples[i].input, reason);
+			fail_msg("%s was rejected: %s", examples[i].input, reason);
 		if (err == OK)
-			assert_string_equal(read.url, examples[i].normal);
+			assert_string_equal(parsed.url, examples[i].normal);
 		else
 			assert_non_null(reason);
 	}
 }
 #define CHECK(examples) check((examples), sizeof(examples) / sizeof((examples)[0]))
 
-/* What browsers (the WHATWG URL standard, by Node.js 20) make of the same input. */
-static void writes_the_form_that_browsers_write(void **state)
+/* Expected values come from browsers' algorithm (WHATWG URL standard, Node.js 20). */
+static void writes_the_same_form_as_browsers(void **state)
 {
 	(void)state;
 	static const struct example examples[] = {
@@ -77,7 +77,7 @@ static void writes_the_form_that_browsers_write(void **state)
 	CHECK(examples);
 }
 
-static void normalises_escapes_as_rfc_3986_says(void **state)
+static void normalizes_escapes_as_rfc_3986_says(void **state)
 {
 	(void)state;
 	static const struct example examples[] = {
@@ -126,7 +126,7 @@ static void reads_hosts_as_browsers_do(void **state)
 	CHECK(examples);
 }
 
-static void refuses_what_parsers_disagree_about(void **state)
+static void refuses_urls_that_parsers_disagree_about(void **state)
 {
 	(void)state;
 	static const struct example examples[] = {
@@ -227,26 +227,26 @@ static char *url_of_length(size_t path_len, char filler)
 	return url;
 }
 
-static void measures_the_normal_form_not_the_input(void **state)
+static void limits_the_length_of_the_normal_form_not_of_the_input(void **state)
 {
 	(void)state;
 	const size_t base = strlen("http://example.com/");
-	struct destination read;
+	struct destination parsed;
 	const char *reason;
 
 	char *longest = url_of_length(LINK_URL_MAX - base, 'a');
-	assert_int_equal(destination_parse(longest, strlen(longest), &read, &reason), OK);
+	assert_int_equal(destination_parse(longest, strlen(longest), &parsed, &reason), OK);
 	char *too_long = url_of_length(LINK_URL_MAX - base + 1, 'a');
-	assert_int_equal(destination_parse(too_long, strlen(too_long), &read, &reason), ERR_INVALID);
-	assert_string_equal(reason, "is longer than 2048 bytes");
+	assert_int_equal(destination_parse(too_long, strlen(too_long), &parsed, &reason), ERR_INVALID);
+	assert_string_equal(reason, "must have at most 2048 bytes");
 	char *grows = url_of_length(LINK_URL_MAX / 2, '"');
-	assert_int_equal(destination_parse(grows, strlen(grows), &read, &reason), ERR_INVALID);
+	assert_int_equal(destination_parse(grows, strlen(grows), &parsed, &reason), ERR_INVALID);
 
 	char shrinks[3 * LINK_URL_MAX] = "http://example.com";
 	while (strlen(shrinks) < LINK_URL_MAX + 100)
 		memcpy(shrinks + strlen(shrinks), "/a/..", sizeof("/a/.."));
-	assert_int_equal(destination_parse(shrinks, strlen(shrinks), &read, &reason), OK);
-	assert_string_equal(read.url, "http://example.com/");
+	assert_int_equal(destination_parse(shrinks, strlen(shrinks), &parsed, &reason), OK);
+	assert_string_equal(parsed.url, "http://example.com/");
 	free(longest);
 	free(too_long);
 	free(grows);
@@ -260,12 +260,12 @@ static enum err parse_host_of_labels(size_t count, size_t len)
 		memset(url + at, 'a', len);
 		url[at + len] = i + 1 < count ? '.' : '\0';
 	}
-	struct destination read;
+	struct destination parsed;
 	const char *reason;
-	return destination_parse(url, strlen(url), &read, &reason);
+	return destination_parse(url, strlen(url), &parsed, &reason);
 }
 
-static void refuses_names_that_are_longer_than_dns_knows(void **state)
+static void refuses_names_longer_than_dns_allows(void **state)
 {
 	(void)state;
 	assert_int_equal(parse_host_of_labels(2, 63), OK);
@@ -274,22 +274,22 @@ static void refuses_names_that_are_longer_than_dns_knows(void **state)
 	assert_int_equal(parse_host_of_labels(128, 1), ERR_INVALID);
 }
 
-static void says_where_its_parts_are(void **state)
+static void reports_the_offsets_of_its_parts(void **state)
 {
 	(void)state;
 	static const char url[] = "https://Example.com:8443/a?b=c#d";
-	struct destination read;
+	struct destination parsed;
 	const char *reason;
-	assert_int_equal(destination_parse(url, strlen(url), &read, &reason), OK);
-	assert_string_equal(read.host.text, "example.com");
-	assert_false(read.host.is_address);
-	assert_int_equal(read.port, 8443);
-	assert_string_equal(read.url + read.path, "/a?b=c#d");
-	assert_string_equal(read.url + read.query, "?b=c#d");
-	assert_string_equal(read.url + read.fragment, "#d");
+	assert_int_equal(destination_parse(url, strlen(url), &parsed, &reason), OK);
+	assert_string_equal(parsed.host.text, "example.com");
+	assert_false(parsed.host.is_address);
+	assert_int_equal(parsed.port, 8443);
+	assert_string_equal(parsed.url + parsed.path, "/a?b=c#d");
+	assert_string_equal(parsed.url + parsed.query, "?b=c#d");
+	assert_string_equal(parsed.url + parsed.fragment, "#d");
 }
 
-static void a_normal_form_is_its_own_normal_form(void **state)
+static void normalizing_a_normal_form_changes_nothing(void **state)
 {
 	(void)state;
 	static const char *const urls[] = {
@@ -307,8 +307,8 @@ static void a_normal_form_is_its_own_normal_form(void **state)
 	}
 }
 
-/* RFC 5893. libidn2 lets some of them pass, browsers do not. */
-static void refuses_names_that_mix_directions(void **state)
+/* RFC 5893. libidn2 accepts some of these names, browsers do not. */
+static void refuses_names_that_mix_writing_directions(void **state)
 {
 	(void)state;
 	static const struct example examples[] = {
@@ -332,16 +332,16 @@ static void refuses_names_that_mix_directions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_the_form_that_browsers_write),
-		cmocka_unit_test(refuses_names_that_mix_directions),
-		cmocka_unit_test(normalises_escapes_as_rfc_3986_says),
+		cmocka_unit_test(writes_the_same_form_as_browsers),
+		cmocka_unit_test(refuses_names_that_mix_writing_directions),
+		cmocka_unit_test(normalizes_escapes_as_rfc_3986_says),
 		cmocka_unit_test(reads_hosts_as_browsers_do),
-		cmocka_unit_test(refuses_what_parsers_disagree_about),
+		cmocka_unit_test(refuses_urls_that_parsers_disagree_about),
 		cmocka_unit_test(refuses_hosts_that_browsers_refuse),
-		cmocka_unit_test(measures_the_normal_form_not_the_input),
-		cmocka_unit_test(refuses_names_that_are_longer_than_dns_knows),
-		cmocka_unit_test(says_where_its_parts_are),
-		cmocka_unit_test(a_normal_form_is_its_own_normal_form),
+		cmocka_unit_test(limits_the_length_of_the_normal_form_not_of_the_input),
+		cmocka_unit_test(refuses_names_longer_than_dns_allows),
+		cmocka_unit_test(reports_the_offsets_of_its_parts),
+		cmocka_unit_test(normalizing_a_normal_form_changes_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 static const char *const offered[] = { "application/json", "text/csv", "application/x-ndjson" };
 #define NONE 9
 
-static void chooses_what_the_client_likes_best(void **state)
+static void chooses_the_type_the_client_prefers(void **state)
 {
 	(void)state;
 	static const struct {
@@ -55,7 +55,7 @@ static void chooses_what_the_client_likes_best(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chooses_what_the_client_likes_best),
+		cmocka_unit_test(chooses_the_type_the_client_prefers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

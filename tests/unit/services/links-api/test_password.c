@@ -10,7 +10,7 @@
 #include "lib/base/clock.h"
 #include "services/links-api/accounts/password.h"
 
-static void hashes_with_bcrypt_of_cost_12_and_a_salt_of_its_own(void **state)
+static void hashes_with_bcrypt_cost_12_and_a_random_salt(void **state)
 {
 	(void)state;
 	char first[PASSWORD_HASH_SIZE];
@@ -24,7 +24,7 @@ static void hashes_with_bcrypt_of_cost_12_and_a_salt_of_its_own(void **state)
 	assert_false(password_matches("correct horsf", first));
 }
 
-static void tells_the_72nd_byte_apart(void **state)
+static void distinguishes_the_72nd_byte(void **state)
 {
 	(void)state;
 	static const char hash[] = "$2b$04$abcdefghijklmnopqrstuuBzzIgyKkz7xMWYSzkIjUSnxEQFQ0WNe";
@@ -36,8 +36,8 @@ static void tells_the_72nd_byte_apart(void **state)
 	assert_false(password_matches(password, hash));
 }
 
-/* Hashes of other systems: the test vectors that bcrypt's authors publish. */
-static void knows_the_hashes_of_other_implementations(void **state)
+/* The published test vectors of bcrypt's authors. */
+static void accepts_hashes_of_other_implementations(void **state)
 {
 	(void)state;
 	assert_true(password_matches("U*U*U", "$2b$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a"));
@@ -51,18 +51,21 @@ static int64_t duration_us(const char *hash)
 	return clock_steady_us(clock_system()) - begin_us;
 }
 
-static void works_as_hard_for_an_unknown_user(void **state)
+static void takes_as_long_for_an_unknown_user(void **state)
 {
 	(void)state;
 	char hash[PASSWORD_HASH_SIZE];
 	assert_int_equal(password_hash("correct horse", hash), OK);
 	int64_t known_us = duration_us(hash);
 	int64_t unknown_us = duration_us(NULL);
-	/* Half or double would be noise on a busy machine; a missing hash is a thousandth. */
+	/*
+	 * A factor of two would be noise on a busy machine; skipping the hash would be a factor of
+	 * a thousand.
+	 */
 	assert_true(unknown_us > known_us / 4 && unknown_us < known_us * 4);
 }
 
-static void nothing_matches_no_user_or_a_broken_hash(void **state)
+static void no_password_matches_a_missing_or_malformed_hash(void **state)
 {
 	(void)state;
 	assert_false(password_matches("", NULL));
@@ -75,11 +78,11 @@ static void nothing_matches_no_user_or_a_broken_hash(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_with_bcrypt_of_cost_12_and_a_salt_of_its_own),
-		cmocka_unit_test(tells_the_72nd_byte_apart),
-		cmocka_unit_test(knows_the_hashes_of_other_implementations),
-		cmocka_unit_test(works_as_hard_for_an_unknown_user),
-		cmocka_unit_test(nothing_matches_no_user_or_a_broken_hash),
+		cmocka_unit_test(hashes_with_bcrypt_cost_12_and_a_random_salt),
+		cmocka_unit_test(distinguishes_the_72nd_byte),
+		cmocka_unit_test(accepts_hashes_of_other_implementations),
+		cmocka_unit_test(takes_as_long_for_an_unknown_user),
+		cmocka_unit_test(no_password_matches_a_missing_or_malformed_hash),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

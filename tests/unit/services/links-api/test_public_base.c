@@ -16,19 +16,19 @@ static struct public_base base_of(const char *url)
 	struct public_base base;
 	const char *reason = NULL;
 	if (public_base_init(&base, url, &reason) != OK)
-		fail_msg("%s was refused: %s", url, reason);
+		fail_msg("%s was rejected: %s", url, reason);
 	return base;
 }
 
 static bool owns(const struct public_base *base, const char *url)
 {
-	struct destination read;
+	struct destination parsed;
 	const char *reason = NULL;
-	assert_int_equal(destination_parse(url, strlen(url), &read, &reason), OK);
-	return public_base_owns(base, &read.host, read.port);
+	assert_int_equal(destination_parse(url, strlen(url), &parsed, &reason), OK);
+	return public_base_owns(base, &parsed.host, parsed.port);
 }
 
-static void makes_short_urls(void **state)
+static void builds_short_urls(void **state)
 {
 	(void)state;
 	static const struct {
@@ -47,7 +47,7 @@ static void makes_short_urls(void **state)
 	}
 }
 
-static void refuses_what_no_slug_can_follow(void **state)
+static void refuses_urls_that_a_slug_cannot_follow(void **state)
 {
 	(void)state;
 	static const char *const refused[] = {
@@ -66,7 +66,7 @@ static void refuses_what_no_slug_can_follow(void **state)
 	}
 }
 
-static void owns_its_name_however_it_is_written(void **state)
+static void owns_its_name_in_every_spelling(void **state)
 {
 	(void)state;
 	struct public_base base = base_of("https://wm.example");
@@ -88,7 +88,7 @@ static void owns_an_address_on_its_own_port_only(void **state)
 	assert_false(owns(&base, "http://127.0.0.1:3000/"));
 }
 
-static void owns_an_address_whatever_it_is_dressed_in(void **state)
+static void owns_an_ipv4_address_wrapped_in_ipv6(void **state)
 {
 	(void)state;
 	struct public_base base = base_of("http://127.0.0.1:8080");
@@ -97,12 +97,12 @@ static void owns_an_address_whatever_it_is_dressed_in(void **state)
 	assert_true(owns(&base, "http://[64:ff9b::7f00:1]:8080/"));
 	assert_false(owns(&base, "http://[::ffff:127.0.0.2]:8080/"));
 	assert_false(owns(&base, "http://[::ffff:127.0.0.1]:3000/"));
-	struct public_base dressed = base_of("http://[::ffff:127.0.0.1]:8080");
-	assert_true(owns(&dressed, "http://127.0.0.1:8080/abc"));
+	struct public_base wrapped = base_of("http://[::ffff:127.0.0.1]:8080");
+	assert_true(owns(&wrapped, "http://127.0.0.1:8080/abc"));
 
 	struct host_policy *aliases = NULL;
 	struct public_base named = base_of("https://wm.example");
-	assert_int_equal(public_base_read_aliases("203.0.113.7", &aliases), OK);
+	assert_int_equal(public_base_parse_aliases("203.0.113.7", &aliases), OK);
 	named.aliases = aliases;
 	assert_true(owns(&named, "http://[::ffff:203.0.113.7]/"));
 	assert_false(owns(&named, "http://[::ffff:203.0.113.8]/"));
@@ -112,11 +112,11 @@ static void owns_an_address_whatever_it_is_dressed_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(makes_short_urls),
-		cmocka_unit_test(refuses_what_no_slug_can_follow),
-		cmocka_unit_test(owns_its_name_however_it_is_written),
+		cmocka_unit_test(builds_short_urls),
+		cmocka_unit_test(refuses_urls_that_a_slug_cannot_follow),
+		cmocka_unit_test(owns_its_name_in_every_spelling),
 		cmocka_unit_test(owns_an_address_on_its_own_port_only),
-		cmocka_unit_test(owns_an_address_whatever_it_is_dressed_in),
+		cmocka_unit_test(owns_an_ipv4_address_wrapped_in_ipv6),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,10 @@
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 
-/* The whole API behind a real server, its stores away: what a request gets that never should reach them. */
+/*
+ * The whole API behind a real server without its stores: for requests that must not reach the
+ * stores.
+ */
 struct fixture {
 	struct config config;
 	struct metrics *metrics;
@@ -55,10 +58,12 @@ static int set_up(void **state)
 	struct fixture *f = mem_zero(sizeof(*f));
 	f->config = make_config();
 	f->metrics = metrics_new();
-	assert_int_equal(api_new(&f->config, NULL, f->metrics, &f->api), OK);
+	size_t count;
+	const struct http_route *table = routes_table(&count);
+	assert_int_equal(api_new(&f->config, table, count, NULL, f->metrics, &f->api), OK);
 	struct http_server_config http = http_fixture_config();
 	http.handler = routes_handle;
-	http.refusal = routes_refuse;
+	http.refusal = routes_send_error;
 	http.observer = routes_log;
 	http.ctx = f->api;
 	http.metrics = f->metrics;
@@ -78,14 +83,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A pattern as a path: "/api/links/{id}" → "/api/links/7". */
-static void path_of(const char *pattern, char out[static 128])
+/* A path that matches a pattern: "/api/links/{id}" → "/api/links/7". */
+static void make_path(const char *pattern, char out[static 128])
 {
-	const char *hole = strchr(pattern, '{');
-	if (!hole)
+	const char *placeholder = strchr(pattern, '{');
+	if (!placeholder)
 		snprintf(out, 128, "%s", pattern);
 	else
-		snprintf(out, 128, "%.*s7%s", (int)(hole - pattern), pattern, strchr(hole, '}') + 1);
+		snprintf(out, 128, "%.*s7%s", (int)(placeholder - pattern), pattern, strchr(placeholder, '}') + 1);
 }
 
 static const char *method_of(const struct http_route *route)
@@ -94,8 +99,8 @@ static const char *method_of(const struct http_route *route)
 	return names[route->method];
 }
 
-static const struct http_fixture_answer *ask(struct fixture *f, const char *method, const char *path,
-                                             const char *headers)
+static const struct http_fixture_answer *send_request(struct fixture *f, const char *method, const char *path,
+                                                      const char *headers)
 {
 	char request[8192];
 	snprintf(request, sizeof(request),
@@ -112,7 +117,7 @@ static void assert_header(const struct fixture *f, const char *name, const char 
 	assert_string_equal(found, value);
 }
 
-/* As if PUBLIC_BASE_URL were another one; nobody is asking at the moment. */
+/* Changes PUBLIC_BASE_URL; no request is running. */
 static void set_base(struct fixture *f, const char *url)
 {
 	const char *reason;
@@ -134,7 +139,7 @@ static bool is_public(const struct http_route *route)
 	return false;
 }
 
-static void only_the_public_routes_answer_without_a_token(void **state)
+static void only_public_routes_work_without_a_token(void **state)
 {
 	struct fixture *f = *state;
 	size_t count;
@@ -142,10 +147,10 @@ static void only_the_public_routes_answer_without_a_token(void **state)
 	size_t open = 0;
 	for (size_t i = 0; i < count; i++) {
 		char path[128];
-		path_of(routes[i].pattern, path);
-		unsigned status = ask(f, method_of(&routes[i]), path, "If-None-Match: *\r\n")->status;
+		make_path(routes[i].pattern, path);
+		unsigned status = send_request(f, method_of(&routes[i]), path, "If-None-Match: *\r\n")->status;
 		if ((status == 401) == is_public(&routes[i]))
-			fail_msg("%s %s answers %u", method_of(&routes[i]), path, status);
+			fail_msg("%s %s returned %u", method_of(&routes[i]), path, status);
 		assert_header(f, "Cache-Control", status == 304 ? "public, no-cache" : "no-store");
 		if (status == 401)
 			assert_header(f, "WWW-Authenticate", "Bearer realm=\"waymark\"");
@@ -154,17 +159,17 @@ static void only_the_public_routes_answer_without_a_token(void **state)
 	assert_int_equal(open, 8);
 }
 
-static void the_other_name_of_links_is_shut_as_well(void **state)
+static void the_alias_of_links_needs_a_token_too(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(ask(f, "GET", "/api/urls", "")->status, 401);
-	assert_int_equal(ask(f, "GET", "/api/urls/7", "")->status, 401);
-	assert_int_equal(ask(f, "POST", "/api/urls/7/restore", "")->status, 401);
-	assert_int_equal(ask(f, "POST", "/api/urls/public", "")->status, 415);
-	assert_int_equal(ask(f, "GET", "/api/urlsx", "")->status, 404);
+	assert_int_equal(send_request(f, "GET", "/api/urls", "")->status, 401);
+	assert_int_equal(send_request(f, "GET", "/api/urls/7", "")->status, 401);
+	assert_int_equal(send_request(f, "POST", "/api/urls/7/restore", "")->status, 401);
+	assert_int_equal(send_request(f, "POST", "/api/urls/public", "")->status, 415);
+	assert_int_equal(send_request(f, "GET", "/api/urlsx", "")->status, 404);
 }
 
-static void bad_tokens_are_refused_and_good_ones_reach_the_handler(void **state)
+static void invalid_tokens_are_refused_and_valid_ones_reach_the_handler(void **state)
 {
 	struct fixture *f = *state;
 	char token[ACCESS_TOKEN_SIZE];
@@ -173,44 +178,45 @@ static void bad_tokens_are_refused_and_good_ones_reach_the_handler(void **state)
 	static const char *const good[] = { "Bearer", "bearer", "BEARER" };
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(header, sizeof(header), "Authorization: %s %s\r\n", good[i], token);
-		assert_int_equal(ask(f, "GET", "/api/auth/me", header)->status, 503);
+		assert_int_equal(send_request(f, "GET", "/api/auth/me", header)->status, 503);
 		assert_header(f, "Retry-After", "1");
 	}
 	static const char *const bad[] = { "Bearer %sx", "Bearer x%s", "Bearer",      "Basic %s",
 		                           "Bearer,%s",  "%s",         "Bearer a.b.c" };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		char value[ACCESS_TOKEN_SIZE + 32] = "";
-		const char *hole = strstr(bad[i], "%s");
-		if (hole)
-			snprintf(value, sizeof(value), "%.*s%s%s", (int)(hole - bad[i]), bad[i], token, hole + 2);
+		const char *placeholder = strstr(bad[i], "%s");
+		if (placeholder)
+			snprintf(value, sizeof(value), "%.*s%s%s", (int)(placeholder - bad[i]), bad[i], token,
+			         placeholder + 2);
 		else
 			snprintf(value, sizeof(value), "%s", bad[i]);
 		snprintf(header, sizeof(header), "Authorization: %s\r\n", value);
-		if (ask(f, "GET", "/api/auth/me", header)->status != 401)
-			fail_msg("%s answers %u", bad[i], f->answer.status);
+		if (send_request(f, "GET", "/api/auth/me", header)->status != 401)
+			fail_msg("%s returned %u", bad[i], f->answer.status);
 	}
 }
 
-static void unknown_paths_are_404_and_unknown_methods_405_with_the_known_ones(void **state)
+static void unknown_paths_are_404_and_unknown_methods_are_405_with_allow(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const unknown[] = {
 		"/", "/api", "/api/", "/api/links/", "/api/links//stats", "/api/links/7/x", "/API/links", "/api/%6cinks"
 	};
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
-		assert_int_equal(ask(f, "GET", unknown[i], "")->status, 404);
+		assert_int_equal(send_request(f, "GET", unknown[i], "")->status, 404);
 		assert_header(f, "Content-Type", "application/problem+json");
 	}
-	assert_int_equal(ask(f, "PUT", "/api/links/7", "")->status, 405);
+	assert_int_equal(send_request(f, "PUT", "/api/links/7", "")->status, 405);
 	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
-	assert_int_equal(ask(f, "DELETE", "/api/links", "")->status, 405);
+	assert_int_equal(send_request(f, "DELETE", "/api/links", "")->status, 405);
 	assert_header(f, "Allow", "GET, HEAD, POST, PATCH, OPTIONS");
-	assert_int_equal(ask(f, "BREW", "/api/stats", "")->status, 405);
-	assert_int_equal(ask(f, "PATCH", "/api/links/public", "")->status, 405);
+	assert_int_equal(send_request(f, "BREW", "/api/stats", "")->status, 405);
+	assert_int_equal(send_request(f, "PATCH", "/api/links/public", "")->status, 405);
 	assert_header(f, "Allow", "POST, OPTIONS");
 }
 
-static void bodies_must_be_json_objects_and_say_so(void **state)
+static void bodies_must_be_json_objects_with_the_right_content_type(void **state)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -236,17 +242,17 @@ static void bodies_must_be_json_objects_and_say_so(void **state)
 		         examples[i].content_type, strlen(examples[i].body), examples[i].body);
 		http_fixture_ask(&f->client, request, &f->answer);
 		if (f->answer.status != examples[i].status)
-			fail_msg("%s %s answers %u", examples[i].content_type, examples[i].body, f->answer.status);
+			fail_msg("%s %s returned %u", examples[i].content_type, examples[i].body, f->answer.status);
 		assert_header(f, "Content-Type", "application/problem+json");
 	}
 }
 
-static void each_answer_says_that_it_is_private_and_comes_by_tls_only(void **state)
+static void every_response_forbids_caching_and_requires_tls(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing", "/api/links/7", "/%" };
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		ask(f, i == 3 ? "PUT" : "GET", paths[i], "");
+		send_request(f, i == 3 ? "PUT" : "GET", paths[i], "");
 		assert_header(f, "Cache-Control", "no-store");
 		assert_header(f, "X-Content-Type-Options", "nosniff");
 		assert_header(f, "Strict-Transport-Security", "max-age=31536000");
@@ -256,24 +262,24 @@ static void each_answer_says_that_it_is_private_and_comes_by_tls_only(void **sta
 	assert_int_equal(f->answer.status, 400);
 	assert_header(f, "Strict-Transport-Security", "max-age=31536000");
 	set_base(f, "http://wm.example");
-	ask(f, "GET", "/api/stats", "");
+	send_request(f, "GET", "/api/stats", "");
 	assert_header(f, "Strict-Transport-Security", "");
 	set_base(f, "https://wm.example");
 }
 
-static void only_pages_of_listed_origins_may_read_answers_and_refusals(void **state)
+static void only_listed_origins_may_read_responses_and_errors(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const paths[] = { "/api/stats", "/api/auth/me", "/nothing" };
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		ask(f, "GET", paths[i], "Origin: https://app.example\r\n");
+		send_request(f, "GET", paths[i], "Origin: https://app.example\r\n");
 		assert_header(f, "Access-Control-Allow-Origin", "https://app.example");
 		assert_non_null(strstr(f->answer.head, "Access-Control-Expose-Headers: Content-Disposition, ETag"));
 		assert_header(f, "Vary", "Origin");
-		ask(f, "GET", paths[i], "Origin: https://app.example.evil\r\n");
+		send_request(f, "GET", paths[i], "Origin: https://app.example.evil\r\n");
 		assert_header(f, "Access-Control-Allow-Origin", "");
 		assert_header(f, "Vary", "Origin");
-		ask(f, "GET", paths[i], "");
+		send_request(f, "GET", paths[i], "");
 		assert_header(f, "Access-Control-Allow-Origin", "");
 		assert_header(f, "Vary", "Origin");
 	}
@@ -282,40 +288,43 @@ static void only_pages_of_listed_origins_may_read_answers_and_refusals(void **st
 
 #define PREFLIGHT "Access-Control-Request-Method: PATCH\r\nAccess-Control-Request-Headers: authorization\r\n"
 
-static void a_preflight_is_told_methods_and_headers_if_its_origin_is_listed(void **state)
+static void a_preflight_from_a_listed_origin_gets_methods_and_headers(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(ask(f, "OPTIONS", "/api/links/7", "Origin: https://app.example\r\n" PREFLIGHT)->status, 204);
+	assert_int_equal(
+		send_request(f, "OPTIONS", "/api/links/7", "Origin: https://app.example\r\n" PREFLIGHT)->status, 204);
 	assert_header(f, "Access-Control-Allow-Origin", "https://app.example");
 	assert_header(f, "Access-Control-Allow-Methods", "GET, HEAD, PATCH, DELETE, OPTIONS");
 	assert_header(f, "Access-Control-Max-Age", "600");
 	assert_non_null(strstr(f->answer.head, "Access-Control-Allow-Headers: Authorization, Content-Type"));
-	assert_int_equal(ask(f, "OPTIONS", "/api/links/7", "Origin: https://evil.example\r\n" PREFLIGHT)->status, 204);
+	assert_int_equal(
+		send_request(f, "OPTIONS", "/api/links/7", "Origin: https://evil.example\r\n" PREFLIGHT)->status, 204);
 	assert_header(f, "Access-Control-Allow-Origin", "");
 	assert_header(f, "Access-Control-Allow-Methods", "");
 	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
-	assert_int_equal(ask(f, "OPTIONS", "/api/links/7", "")->status, 204);
+	assert_int_equal(send_request(f, "OPTIONS", "/api/links/7", "")->status, 204);
 	assert_header(f, "Allow", "GET, HEAD, PATCH, DELETE, OPTIONS");
-	assert_int_equal(ask(f, "OPTIONS", "/nothing", "Origin: https://app.example\r\n" PREFLIGHT)->status, 404);
+	assert_int_equal(send_request(f, "OPTIONS", "/nothing", "Origin: https://app.example\r\n" PREFLIGHT)->status,
+	                 404);
 }
 
-static void who_does_not_take_json_is_told_before_anything_is_done(void **state)
+static void a_client_that_excludes_json_is_refused_before_any_change(void **state)
 {
 	struct fixture *f = *state;
 	static const char json[] = "Content-Type: application/json\r\nAccept: ";
-	static const char *const unwilling[] = { "text/html", "application/json;q=0", "application/xml, text/*" };
-	static const char *const willing[] = { "*/*", "application/*", "text/html, application/json;q=0.1" };
+	static const char *const excluding_json[] = { "text/html", "application/json;q=0", "application/xml, text/*" };
+	static const char *const allowing_json[] = { "*/*", "application/*", "text/html, application/json;q=0.1" };
 	char headers[256];
 	for (size_t i = 0; i < 3; i++) {
-		snprintf(headers, sizeof(headers), "%s%s\r\n", json, unwilling[i]);
-		assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 406);
+		snprintf(headers, sizeof(headers), "%s%s\r\n", json, excluding_json[i]);
+		assert_int_equal(send_request(f, "POST", "/api/auth/login", headers)->status, 406);
 		assert_header(f, "Content-Type", "application/problem+json");
-		snprintf(headers, sizeof(headers), "%s%s\r\n", json, willing[i]);
-		assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 400);
+		snprintf(headers, sizeof(headers), "%s%s\r\n", json, allowing_json[i]);
+		assert_int_equal(send_request(f, "POST", "/api/auth/login", headers)->status, 400);
 	}
 }
 
-static void a_body_needs_a_length_and_must_come_as_it_is(void **state)
+static void a_body_needs_a_length_and_no_content_encoding(void **state)
 {
 	struct fixture *f = *state;
 	http_fixture_ask(&f->client,
@@ -326,11 +335,11 @@ static void a_body_needs_a_length_and_must_come_as_it_is(void **state)
 	static const char json[] = "Content-Type: application/json\r\nContent-Encoding: ";
 	char headers[256];
 	snprintf(headers, sizeof(headers), "%sgzip\r\n", json);
-	assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 415);
+	assert_int_equal(send_request(f, "POST", "/api/auth/login", headers)->status, 415);
 	assert_header(f, "Accept-Encoding", "identity");
 	snprintf(headers, sizeof(headers), "%sidentity\r\n", json);
-	assert_int_equal(ask(f, "POST", "/api/auth/login", headers)->status, 400);
-	assert_int_equal(ask(f, "POST", "/api/auth/login", "Content-Type: text/plain\r\n")->status, 415);
+	assert_int_equal(send_request(f, "POST", "/api/auth/login", headers)->status, 400);
+	assert_int_equal(send_request(f, "POST", "/api/auth/login", "Content-Type: text/plain\r\n")->status, 415);
 	assert_header(f, "Accept", "application/json");
 }
 
@@ -338,32 +347,32 @@ static void assert_document(struct fixture *f, const char *path, const char *typ
 {
 	char tag[64];
 	char header[128];
-	assert_int_equal(ask(f, "GET", path, "")->status, 200);
+	assert_int_equal(send_request(f, "GET", path, "")->status, 200);
 	assert_header(f, "Content-Type", type);
 	assert_header(f, "Cache-Control", "public, no-cache");
 	assert_non_null(strstr(f->answer.body, content));
 	http_fixture_header(&f->answer, "ETag", tag, sizeof(tag));
 	assert_int_equal(tag[0], '"');
 	snprintf(header, sizeof(header), "If-None-Match: \"other\", %s\r\n", tag);
-	assert_int_equal(ask(f, "GET", path, header)->status, 304);
-	assert_int_equal(ask(f, "GET", path, "If-None-Match: \"other\"\r\n")->status, 200);
+	assert_int_equal(send_request(f, "GET", path, header)->status, 304);
+	assert_int_equal(send_request(f, "GET", path, "If-None-Match: \"other\"\r\n")->status, 200);
 }
 
-static void the_description_and_its_page_are_part_of_the_program(void **state)
+static void the_openapi_document_and_its_page_are_embedded(void **state)
 {
 	struct fixture *f = *state;
 	assert_document(f, "/docs", "text/html; charset=utf-8", "<title>Waymark links API</title>");
 	char policy[512];
-	ask(f, "GET", "/docs", "");
+	send_request(f, "GET", "/docs", "");
 	http_fixture_header(&f->answer, "Content-Security-Policy", policy, sizeof(policy));
 	assert_non_null(strstr(policy, "default-src 'none'; script-src 'self'"));
 	assert_null(strstr(f->answer.body, "//"));
-	assert_int_equal(ask(f, "GET", "/docs/reader", "")->status, 404);
-	assert_int_equal(ask(f, "GET", "/docs/openapi.json", "")->status, 404);
-	assert_int_equal(ask(f, "GET", "/docs/../docs/start.js", "")->status, 404);
+	assert_int_equal(send_request(f, "GET", "/docs/reader", "")->status, 404);
+	assert_int_equal(send_request(f, "GET", "/docs/openapi.json", "")->status, 404);
+	assert_int_equal(send_request(f, "GET", "/docs/../docs/start.js", "")->status, 404);
 }
 
-static void a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else(void **state)
+static void a_problem_type_links_to_its_own_section_only(void **state)
 {
 	struct fixture *f = *state;
 	assert_document(f, "/problems/json", "text/plain; charset=utf-8", "## json\n\n400 · ");
@@ -373,19 +382,19 @@ static void a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else(void *
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
 		char path[64];
 		snprintf(path, sizeof(path), "/problems/%s", unknown[i]);
-		assert_int_equal(ask(f, "GET", path, "")->status, 404);
+		assert_int_equal(send_request(f, "GET", path, "")->status, 404);
 	}
 }
 
-static void without_postgresql_the_answer_is_503_and_not_an_error_of_ours(void **state)
+static void without_postgresql_the_response_is_503(void **state)
 {
 	struct fixture *f = *state;
-	assert_int_equal(ask(f, "GET", "/api/stats", "")->status, 503);
+	assert_int_equal(send_request(f, "GET", "/api/stats", "")->status, 503);
 	assert_header(f, "Retry-After", "1");
 }
 
-/* One name may serve visitors and callers of the API, and a proxy then tells them by the path. */
-static long counted(const struct fixture *f, const char *series)
+/* The current value of a counter; -1 = no such series. */
+static long counter_value(const struct fixture *f, const char *series)
 {
 	struct strbuf text;
 	char line[256];
@@ -398,26 +407,28 @@ static long counted(const struct fixture *f, const char *series)
 	return count;
 }
 
-/* What is counted stands there after the answer. The pattern counts, never the path, of which there is no end. */
+/*
+ * Counters are updated after the response, so this waits. The pattern is counted, never the path.
+ */
 static void assert_counts(struct fixture *f, const char *method, const char *path, const char *labels)
 {
-	char answers[160];
+	char requests[160];
 	char seconds[160];
-	snprintf(answers, sizeof(answers), "waymark_api_requests_total{%s}", labels);
+	snprintf(requests, sizeof(requests), "waymark_api_requests_total{%s}", labels);
 	snprintf(seconds, sizeof(seconds), "waymark_api_request_seconds_count{%.*s}",
 	         (int)(strstr(labels, ",code") - labels), labels);
-	long before = counted(f, answers);
-	long timed_before = counted(f, seconds);
+	long before = counter_value(f, requests);
+	long timed_before = counter_value(f, seconds);
 	assert_true(before >= 0);
 	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
-	ask(f, method, path, "");
-	while (counted(f, seconds) == timed_before && http_fixture_now_ms() < until_ms)
+	send_request(f, method, path, "");
+	while (counter_value(f, seconds) == timed_before && http_fixture_now_ms() < until_ms)
 		usleep(1000);
-	assert_int_equal(counted(f, answers), before + 1);
-	assert_int_equal(counted(f, seconds), timed_before + 1);
+	assert_int_equal(counter_value(f, requests), before + 1);
+	assert_int_equal(counter_value(f, seconds), timed_before + 1);
 }
 
-static void each_request_counts_for_its_route(void **state)
+static void each_request_is_counted_for_its_route(void **state)
 {
 	struct fixture *f = *state;
 	assert_counts(f, "GET", "/api/links/7", "method=\"GET\",route=\"/api/links/{id}\",code=\"4xx\"");
@@ -427,7 +438,7 @@ static void each_request_counts_for_its_route(void **state)
 	assert_counts(f, "GET", "/docs", "method=\"GET\",route=\"/docs\",code=\"2xx\"");
 }
 
-static void the_first_word_of_each_path_is_no_slug(void **state)
+static void the_first_word_of_each_path_is_a_reserved_slug(void **state)
 {
 	(void)state;
 	size_t count;
@@ -436,28 +447,28 @@ static void the_first_word_of_each_path_is_no_slug(void **state)
 		char word[SLUG_SIZE];
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(table[i].pattern + 1, "/.{"), table[i].pattern + 1);
 		if (!slug_is_reserved(word))
-			fail_msg("%s is not reserved, although there is %s", word, table[i].pattern);
+			fail_msg("%s is not reserved, but %s begins with it", word, table[i].pattern);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_public_routes_answer_without_a_token),
-		cmocka_unit_test(each_request_counts_for_its_route),
-		cmocka_unit_test(the_first_word_of_each_path_is_no_slug),
-		cmocka_unit_test(the_other_name_of_links_is_shut_as_well),
-		cmocka_unit_test(bad_tokens_are_refused_and_good_ones_reach_the_handler),
-		cmocka_unit_test(unknown_paths_are_404_and_unknown_methods_405_with_the_known_ones),
-		cmocka_unit_test(bodies_must_be_json_objects_and_say_so),
-		cmocka_unit_test(each_answer_says_that_it_is_private_and_comes_by_tls_only),
-		cmocka_unit_test(only_pages_of_listed_origins_may_read_answers_and_refusals),
-		cmocka_unit_test(a_preflight_is_told_methods_and_headers_if_its_origin_is_listed),
-		cmocka_unit_test(who_does_not_take_json_is_told_before_anything_is_done),
-		cmocka_unit_test(a_body_needs_a_length_and_must_come_as_it_is),
-		cmocka_unit_test(the_description_and_its_page_are_part_of_the_program),
-		cmocka_unit_test(a_problem_s_type_leads_to_what_is_said_of_it_and_nothing_else),
-		cmocka_unit_test(without_postgresql_the_answer_is_503_and_not_an_error_of_ours),
+		cmocka_unit_test(only_public_routes_work_without_a_token),
+		cmocka_unit_test(each_request_is_counted_for_its_route),
+		cmocka_unit_test(the_first_word_of_each_path_is_a_reserved_slug),
+		cmocka_unit_test(the_alias_of_links_needs_a_token_too),
+		cmocka_unit_test(invalid_tokens_are_refused_and_valid_ones_reach_the_handler),
+		cmocka_unit_test(unknown_paths_are_404_and_unknown_methods_are_405_with_allow),
+		cmocka_unit_test(bodies_must_be_json_objects_with_the_right_content_type),
+		cmocka_unit_test(every_response_forbids_caching_and_requires_tls),
+		cmocka_unit_test(only_listed_origins_may_read_responses_and_errors),
+		cmocka_unit_test(a_preflight_from_a_listed_origin_gets_methods_and_headers),
+		cmocka_unit_test(a_client_that_excludes_json_is_refused_before_any_change),
+		cmocka_unit_test(a_body_needs_a_length_and_no_content_encoding),
+		cmocka_unit_test(the_openapi_document_and_its_page_are_embedded),
+		cmocka_unit_test(a_problem_type_links_to_its_own_section_only),
+		cmocka_unit_test(without_postgresql_the_response_is_503),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,4 +1,4 @@
-#include "services/links-api/qr/qr_picture.h"
+#include "services/links-api/qr/qr_image.h"
 
 #include <png.h>
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 #include "lib/base/mem.h"
 
-size_t qr_picture_modules(const struct qr_code *code, const struct qr_picture *picture)
+size_t qr_image_modules(const struct qr_code *code, const struct qr_image *image)
 {
-	return code->width + 2 * picture->margin;
+	return code->width + 2 * image->margin;
 }
 
-/* Dark modules that lie side by side are one rectangle. */
+/* One rectangle per run of dark modules. */
 static void add_row(const struct qr_code *code, size_t margin, size_t y, struct strbuf *out)
 {
 	for (size_t x = 0; x < code->width;) {
@@ -24,24 +24,24 @@ static void add_row(const struct qr_code *code, size_t margin, size_t y, struct 
 	}
 }
 
-void qr_picture_write_svg(const struct qr_code *code, const struct qr_picture *picture, struct strbuf *out)
+void qr_image_write_svg(const struct qr_code *code, const struct qr_image *image, struct strbuf *out)
 {
-	size_t modules = qr_picture_modules(code, picture);
+	size_t modules = qr_image_modules(code, image);
 	strbuf_add_format(out,
 	                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "
 	                  "viewBox=\"0 0 %zu %zu\" shape-rendering=\"crispEdges\">"
 	                  "<path fill=\"#fff\" d=\"M0 0h%zuv%zuH0z\"/><path d=\"",
-	                  picture->size, picture->size, modules, modules, modules, modules);
+	                  image->size, image->size, modules, modules, modules, modules);
 	for (size_t y = 0; y < code->width; y++)
-		add_row(code, picture->margin, y, out);
+		add_row(code, image->margin, y, out);
 	strbuf_add_text(out, "\"/></svg>\n");
 }
 
-/* One byte a pixel, 1 = dark: libpng packs them. */
-static uint8_t *draw(const struct qr_code *code, const struct qr_picture *picture)
+/* One byte per pixel, 1 = dark; libpng packs them. */
+static uint8_t *draw(const struct qr_code *code, const struct qr_image *image)
 {
-	size_t size = picture->size;
-	size_t scale = size / qr_picture_modules(code, picture);
+	size_t size = image->size;
+	size_t scale = size / qr_image_modules(code, image);
 	size_t begin = (size - scale * code->width) / 2;
 	uint8_t *pixels = mem_zero(size * size);
 	for (size_t y = 0; y < code->width * scale; y++) {
@@ -54,29 +54,29 @@ static uint8_t *draw(const struct qr_code *code, const struct qr_picture *pictur
 
 static enum err compress(const uint8_t *pixels, size_t size, struct strbuf *out)
 {
-	static const uint8_t colours[] = { 255, 255, 255, 0, 0, 0 };
-	png_image image = {
+	static const uint8_t palette[] = { 255, 255, 255, 0, 0, 0 };
+	png_image png = {
 		.version = PNG_IMAGE_VERSION,
 		.width = (png_uint_32)size,
 		.height = (png_uint_32)size,
 		.format = PNG_FORMAT_RGB_COLORMAP,
 		.colormap_entries = 2,
 	};
-	png_alloc_size_t len = PNG_IMAGE_PNG_SIZE_MAX(image);
+	png_alloc_size_t len = PNG_IMAGE_PNG_SIZE_MAX(png);
 	uint8_t *bytes = mem_zero(len);
-	bool written = png_image_write_to_memory(&image, bytes, &len, 0, pixels, 0, colours) != 0;
+	bool written = png_image_write_to_memory(&png, bytes, &len, 0, pixels, 0, palette) != 0;
 	if (written)
 		strbuf_add(out, bytes, len);
 	free(bytes);
 	return written ? OK : ERR_INTERNAL;
 }
 
-enum err qr_picture_write_png(const struct qr_code *code, const struct qr_picture *picture, struct strbuf *out)
+enum err qr_image_write_png(const struct qr_code *code, const struct qr_image *image, struct strbuf *out)
 {
-	if (picture->size < qr_picture_modules(code, picture))
+	if (image->size < qr_image_modules(code, image))
 		return ERR_INVALID;
-	uint8_t *pixels = draw(code, picture);
-	enum err err = compress(pixels, picture->size, out);
+	uint8_t *pixels = draw(code, image);
+	enum err err = compress(pixels, image->size, out);
 	free(pixels);
 	return err;
 }

@@ -1,4 +1,4 @@
-#include "services/links-api/accounts/admin_query.h"
+#include "services/links-api/accounts/admin_params.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #define NAME_SIZE 64
 
-/* Where the value of one parameter goes: a number from 1 to max, or else a text. */
+/* The destination of one parameter: a number from 1 to max, or a text. */
 struct parameter {
 	const char *name;
 	int64_t *number;
@@ -33,7 +33,7 @@ static void read_value(struct parameter *p, const char *value, const char *point
 {
 	size_t len = strlen(value);
 	if (p->seen)
-		http_problem_add_field(wrong, pointer, "is there twice");
+		http_problem_add_field(wrong, pointer, "duplicate");
 	else if (p->number && number_parse(value, 1, p->max, p->number) != OK)
 		http_problem_add_field(wrong, pointer, "must be a number from 1 to %" PRId64, p->max);
 	else if (p->text && len >= p->text_size)
@@ -46,7 +46,7 @@ static void read_value(struct parameter *p, const char *value, const char *point
 static enum err read_all(const char *query, struct parameter *parameters, size_t count,
                          struct http_problem_fields *wrong)
 {
-	char name[NAME_SIZE], value[ADMIN_QUERY_TEXT_SIZE], pointer[HTTP_PROBLEM_POINTER_SIZE];
+	char name[NAME_SIZE], value[ADMIN_PARAMS_TEXT_SIZE], pointer[HTTP_PROBLEM_POINTER_SIZE];
 	enum err err;
 	while ((err = http_query_next(&query, name, sizeof(name), value, sizeof(value))) != ERR_NOT_FOUND) {
 		struct parameter *p = err == OK ? find(parameters, count, name) : NULL;
@@ -55,30 +55,30 @@ static enum err read_all(const char *query, struct parameter *parameters, size_t
 		if (p)
 			read_value(p, value, pointer, wrong);
 		else if (err == OK)
-			http_problem_add_field(wrong, pointer, "is no query parameter here");
+			http_problem_add_field(wrong, pointer, "unknown query parameter");
 		else
-			http_problem_add_field(wrong, "", "holds a parameter that is too long, or no UTF-8");
+			http_problem_add_field(wrong, "", "contains a parameter that is too long or not valid UTF-8");
 	}
 	return wrong->count == 0 ? OK : ERR_INVALID;
 }
 
-enum err admin_query_read_users(const char *query, struct admin_query_users *out, struct http_problem_fields *wrong)
+enum err admin_params_parse_users(const char *query, struct admin_params_users *out, struct http_problem_fields *wrong)
 {
-	*out = (struct admin_query_users){ .page = 1, .limit = ADMIN_QUERY_LIMIT_DEFAULT };
+	*out = (struct admin_params_users){ .page = 1, .limit = ADMIN_PARAMS_LIMIT_DEFAULT };
 	struct parameter parameters[] = {
 		{ .name = "q", .text = out->q, .text_size = sizeof(out->q) },
-		{ .name = "page", .number = &out->page, .max = ADMIN_QUERY_PAGE_MAX },
-		{ .name = "limit", .number = &out->limit, .max = ADMIN_QUERY_LIMIT_MAX },
+		{ .name = "page", .number = &out->page, .max = ADMIN_PARAMS_PAGE_MAX },
+		{ .name = "limit", .number = &out->limit, .max = ADMIN_PARAMS_LIMIT_MAX },
 	};
 	return read_all(query, parameters, sizeof(parameters) / sizeof(parameters[0]), wrong);
 }
 
-enum err admin_query_read_audit(const char *query, struct audit_query *out, struct http_problem_fields *wrong)
+enum err admin_params_parse_audit(const char *query, struct audit_query *out, struct http_problem_fields *wrong)
 {
-	*out = (struct audit_query){ .limit = ADMIN_QUERY_LIMIT_DEFAULT };
+	*out = (struct audit_query){ .limit = ADMIN_PARAMS_LIMIT_DEFAULT };
 	struct parameter parameters[] = {
 		{ .name = "cursor", .number = &out->before, .max = INT64_MAX },
-		{ .name = "limit", .number = &out->limit, .max = ADMIN_QUERY_LIMIT_MAX },
+		{ .name = "limit", .number = &out->limit, .max = ADMIN_PARAMS_LIMIT_MAX },
 		{ .name = "actor_id", .number = &out->actor_id, .max = INT64_MAX },
 		{ .name = "action", .text = out->action, .text_size = sizeof(out->action) },
 		{ .name = "subject_type", .text = out->subject_type, .text_size = sizeof(out->subject_type) },

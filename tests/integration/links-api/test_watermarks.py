@@ -1,4 +1,4 @@
-"""Progress marks: what a mark says is true in its partition, and only the relay that works sends them."""
+"""Watermarks: each one is true for its partition, and only the active relay sends them."""
 
 import datetime
 import random
@@ -11,9 +11,9 @@ from clients import unique_email
 from service import is_active, metric
 from waiting import wait_until
 
-MARK = b"~"
+WATERMARK_KEY = b"~"
 WRITERS = 16
-CHANGES, MARKS_EACH = 2000, 20  # of each partition
+CHANGES, WATERMARKS_EACH = 2000, 20  # per partition
 
 
 def headers_of(message):
@@ -24,23 +24,23 @@ def as_of(message):
     return datetime.datetime.fromisoformat(headers_of(message)["ce_time"].replace("Z", "+00:00"))
 
 
-def is_mark(message):
-    return message.key() == MARK
+def is_watermark(message):
+    return message.key() == WATERMARK_KEY
 
 
-def next_marks(topic, count):
-    return topic.wait_for(is_mark, count=count)
+def next_watermarks(topic, count):
+    return topic.wait_for(is_watermark, count=count)
 
 
 class Writer(threading.Thread):
-    """Writes rows of the outbox as changes of links do, in transactions of 0 to 20 ms."""
+    """Writes outbox rows like link changes do, in transactions of 0 to 20 ms."""
 
     def __init__(self, number, database, event_bytes, is_enough):
         super().__init__(daemon=True)
         self.slugs = f"w{number}-{unique_email()[5:15]}-"
         self.connection = psycopg2.connect(database.url())
         self.event_bytes, self.is_enough = event_bytes, is_enough
-        self.committed = {}  # slug → PostgreSQL's clock after the commit
+        self.committed = {}  # slug → PostgreSQL's time after the commit
 
     def run(self):
         draw = random.Random(self.slugs)
@@ -56,9 +56,9 @@ class Writer(threading.Thread):
         self.connection.close()
 
 
-def test_after_a_mark_comes_nothing_that_was_committed_before_it(spawn, topic, LinkEvent, database):
+def test_no_event_committed_before_a_watermark_follows_it(spawn, topic, LinkEvent, database):
     spawn()
-    next_marks(topic, topic.partition_count)
+    next_watermarks(topic, topic.partition_count)
 
     def event_bytes(slug):
         event = LinkEvent(event_id=bytes(range(16)), occurred_at_us=1, change="LINK_CHANGE_CREATED")
@@ -72,73 +72,73 @@ def test_after_a_mark_comes_nothing_that_was_committed_before_it(spawn, topic, L
     writers = [Writer(i, database, event_bytes, is_enough) for i in range(WRITERS)]
     for writer in writers:
         writer.start()
-    missing, newest_mark, seen, marks = None, {}, [], 0
+    missing, newest_watermark, seen, watermarks = None, {}, [], 0
     while missing is None or missing:
-        assert time.monotonic() < deadline, f"{len(seen)} events, {marks} marks, did not come: {missing}"
+        assert time.monotonic() < deadline, f"{len(seen)} events, {watermarks} watermarks, missing: {missing}"
         message = topic.consumer.poll(0.2)
         if message is not None and message.error() is None:
-            if is_mark(message):
-                newest_mark[message.partition()] = max(as_of(message), newest_mark.get(message.partition(), as_of(message)))
-                marks += 1
+            if is_watermark(message):
+                newest_watermark[message.partition()] = max(as_of(message), newest_watermark.get(message.partition(), as_of(message)))
+                watermarks += 1
             else:
                 slug = message.key().decode()
-                seen.append((slug, newest_mark.get(message.partition())))
+                seen.append((slug, newest_watermark.get(message.partition())))
                 if missing:
                     missing.discard(slug)
-        if len(seen) > CHANGES and marks > MARKS_EACH * topic.partition_count:
+        if len(seen) > CHANGES and watermarks > WATERMARKS_EACH * topic.partition_count:
             is_enough.set()
         if missing is None and not any(writer.is_alive() for writer in writers):
             committed = {slug: at for writer in writers for slug, at in writer.committed.items()}
             missing = set(committed) - {slug for slug, _ in seen}
-    ahead = [(slug, mark - committed[slug]) for slug, mark in seen if mark and committed[slug] < mark]
-    print(f"{len(committed)} changes of {WRITERS} writers, {marks} marks on {topic.partition_count} partitions")
-    assert not ahead, f"{len(ahead)} events came after a mark that was newer: {ahead[:3]}"
+    ahead = [(slug, watermark - committed[slug]) for slug, watermark in seen if watermark and committed[slug] < watermark]
+    print(f"{len(committed)} changes of {WRITERS} writers, {watermarks} watermarks on {topic.partition_count} partitions")
+    assert not ahead, f"{len(ahead)} events followed a newer watermark: {ahead[:3]}"
 
 
-def test_each_partition_is_marked_several_times_a_second(spawn, topic, database):
+def test_each_partition_gets_several_watermarks_a_second(spawn, topic, database):
     spawn()
-    began = database.ask("SELECT clock_timestamp()")
-    next_marks(topic, topic.partition_count)
-    marks = next_marks(topic, 10 * topic.partition_count)
-    assert {m.partition() for m in marks} == set(range(topic.partition_count))
-    assert all(m.value() is None for m in marks)
-    headers = headers_of(marks[-1])
+    began = database.value("SELECT clock_timestamp()")
+    next_watermarks(topic, topic.partition_count)
+    watermarks = next_watermarks(topic, 10 * topic.partition_count)
+    assert {m.partition() for m in watermarks} == set(range(topic.partition_count))
+    assert all(m.value() is None for m in watermarks)
+    headers = headers_of(watermarks[-1])
     assert headers == {
         "ce_specversion": "1.0", "ce_type": "waymark.v1.LinkFeedProgress", "ce_source": "/waymark/links-api",
-        "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": str(database.ask("SELECT generation FROM link_cache_generation")),
+        "ce_subject": "~", "content-type": "application/protobuf", "waymark_generation": str(database.value("SELECT generation FROM link_cache_generation")),
         "waymark_partitions": str(topic.partition_count),
         "ce_id": headers["ce_id"], "ce_time": headers["ce_time"],
     }  # fmt: skip
-    of_one = [as_of(m) for m in marks if m.partition() == 0]
-    assert began - datetime.timedelta(seconds=5) < of_one[0] < database.ask("SELECT clock_timestamp()")
+    of_one = [as_of(m) for m in watermarks if m.partition() == 0]
+    assert began - datetime.timedelta(seconds=5) < of_one[0] < database.value("SELECT clock_timestamp()")
     assert of_one == sorted(of_one)
-    # The usual gap: what one hiccup of a busy machine does not move.
+    # The median ignores single hiccups of a busy machine.
     gaps = [after - before for before, after in zip(of_one, of_one[1:])]
     assert statistics.median(gaps) < datetime.timedelta(milliseconds=300)
 
 
-def test_an_open_transaction_holds_no_mark_back(spawn, topic, database):
+def test_an_open_transaction_does_not_delay_watermarks(spawn, topic, database):
     spawn()
     open_one = psycopg2.connect(database.url())
     open_one.cursor().execute("INSERT INTO outbox (slug, payload) VALUES ('held', '')")
-    began = database.ask("SELECT clock_timestamp()")
-    topic.wait_for(lambda m: is_mark(m) and as_of(m) > began + datetime.timedelta(seconds=1), seconds=10)
+    began = database.value("SELECT clock_timestamp()")
+    topic.wait_for(lambda m: is_watermark(m) and as_of(m) > began + datetime.timedelta(seconds=1), seconds=10)
     open_one.close()
 
 
-def test_only_the_relay_that_works_sends_marks(spawn, topic, database):
+def test_only_the_active_relay_sends_watermarks(spawn, topic, database):
     spawn()
-    next_marks(topic, topic.partition_count)
+    next_watermarks(topic, topic.partition_count)
     database.run("UPDATE shedlock SET lock_until = clock_timestamp() + interval '4 s', fence = fence + 1, "
                  "locked_by = 'somebody else' WHERE name = 'waymark_outbox_relay'")  # fmt: skip
-    taken = database.ask("SELECT clock_timestamp()")
+    taken = database.value("SELECT clock_timestamp()")
     late = datetime.timedelta(seconds=1)
-    first = topic.wait_for(lambda m: is_mark(m) and as_of(m) > taken + late, seconds=20)[0]
-    assert as_of(first) > taken + datetime.timedelta(seconds=3.5), "a mark while another held the lock"
+    first = topic.wait_for(lambda m: is_watermark(m) and as_of(m) > taken + late, seconds=20)[0]
+    assert as_of(first) > taken + datetime.timedelta(seconds=3.5), "a watermark was sent while another relay held the lock"
 
 
-def test_without_waiting_events_a_dead_kafka_fails_nothing(spawn, database):
+def test_without_waiting_events_an_unreachable_kafka_is_no_failure(spawn, database):
     service = spawn(KAFKA_BROKERS="127.0.0.1:1")
-    wait_until(lambda: is_active(service), 15, "it to work")
-    assert metric(service, "waymark_outbox_progress_marks_total") == 0
+    wait_until(lambda: is_active(service), 15, "the relay to become active")
+    assert metric(service, "waymark_outbox_watermarks_total") == 0
     assert metric(service, "waymark_outbox_publish_failures_total") == 0

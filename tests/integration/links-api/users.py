@@ -1,4 +1,4 @@
-"""People without the cost of bcrypt: accounts put into the database, and access tokens signed by the test itself."""
+"""Users without the cost of bcrypt: accounts inserted into the database, and tokens signed by the test."""
 
 import base64
 import hashlib
@@ -17,24 +17,24 @@ def b64(data):
 
 
 def sign(header, claims, secret=SECRET, digest=hashlib.sha256):
-    """Of dicts, or of raw bytes."""
+    """header and claims: dicts, or raw bytes."""
     parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, claims)]
     text = ".".join(b64(part) for part in parts)
     return f"{text}.{b64(hmac.new(secret.encode(), text.encode(), digest).digest())}"
 
 
-def claims_of(user_id, **changes):
+def make_claims(user_id, **changes):
     now = int(time.time())
     claims = {"sub": str(user_id), "iat": now, "exp": now + 3600, "jti": str(uuid.uuid4()), **changes}
     return {name: value for name, value in claims.items() if value is not None}
 
 
-def token_of(user_id, secret=SECRET, **changes):
-    return sign({"alg": "HS256", "typ": "JWT"}, claims_of(user_id, **changes), secret)
+def make_token(user_id, secret=SECRET, **changes):
+    return sign({"alg": "HS256", "typ": "JWT"}, make_claims(user_id, **changes), secret)
 
 
-class Person(Api):
-    """An account of the given role, logged in."""
+class User(Api):
+    """An account with the given role and an access token."""
 
     def __init__(self, service, database, role="user"):
         super().__init__(service.url)
@@ -42,10 +42,10 @@ class Person(Api):
         self.id = database.run(
             "INSERT INTO users (email, password_hash, role) VALUES (%s, 'none', %s) RETURNING id", self.email, role
         )[0][0]
-        self.token = token_of(self.id)
+        self.token = make_token(self.id)
 
     def with_key(self, *scopes, **fields):
-        """The same person with an API key: (Api, the key as it was shown)."""
+        """Creates an API key: (Api that uses it, the key as the API returned it)."""
         answer = self.call("POST", "/api/keys", {"name": "test", "scopes": list(scopes), **fields})
         assert answer.status == 201, answer
         api = Api(self.base)
@@ -53,8 +53,8 @@ class Person(Api):
         return api, answer.json["key"]
 
 
-def insert_key(database, user_id, scopes, expires="1 hour"):
-    """An API key past the API, perhaps one that has expired."""
+def insert_api_key(database, user_id, scopes, expires="1 hour"):
+    """Inserts an API key directly into the database, so that it may already be expired."""
     secret = "wm_" + secrets.token_urlsafe(32)
     database.run(
         "INSERT INTO api_keys (user_id, name, scopes, hint, secret_hash, expires_at) "

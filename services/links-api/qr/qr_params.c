@@ -1,4 +1,4 @@
-#include "services/links-api/qr/qr_query.h"
+#include "services/links-api/qr/qr_params.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static void read_number(const char *value, const char *pointer, int64_t min, int
 		http_problem_add_field(wrong, pointer, "must be a number from %" PRId64 " to %" PRId64, min, max);
 }
 
-static void read_value(enum parameter parameter, const char *value, struct qr_query *out,
+static void read_value(enum parameter parameter, const char *value, struct qr_params *out,
                        struct http_problem_fields *wrong)
 {
 	switch (parameter) {
@@ -43,10 +43,10 @@ static void read_value(enum parameter parameter, const char *value, struct qr_qu
 		read_format(value, &out->format, wrong);
 		break;
 	case SIZE:
-		read_number(value, "/size", QR_PICTURE_SIZE_MIN, QR_PICTURE_SIZE_MAX, &out->picture.size, wrong);
+		read_number(value, "/size", QR_IMAGE_SIZE_MIN, QR_IMAGE_SIZE_MAX, &out->image.size, wrong);
 		break;
 	case MARGIN:
-		read_number(value, "/margin", 0, QR_PICTURE_MARGIN_MAX, &out->picture.margin, wrong);
+		read_number(value, "/margin", 0, QR_IMAGE_MARGIN_MAX, &out->image.margin, wrong);
 		break;
 	case PARAMETERS:
 		break;
@@ -61,26 +61,26 @@ static enum parameter parameter_of(const char *name)
 	return (enum parameter)i;
 }
 
-/* A pair that cannot be decoded still has its name, as far as that could be. */
-static void read_pair(enum err err, const char *name, const char *value, unsigned *seen, struct qr_query *out,
+/* A value that cannot be decoded is reported under its parameter's name. */
+static void read_pair(enum err err, const char *name, const char *value, unsigned *seen, struct qr_params *out,
                       struct http_problem_fields *wrong)
 {
 	char pointer[HTTP_PROBLEM_POINTER_SIZE];
 	enum parameter parameter = parameter_of(name);
 	member_pointer(name, pointer);
 	if (parameter == PARAMETERS)
-		http_problem_add_field(wrong, pointer, "is no query parameter here");
+		http_problem_add_field(wrong, pointer, "unknown query parameter");
 	else if (*seen & 1U << parameter)
-		http_problem_add_field(wrong, pointer, "is there twice");
+		http_problem_add_field(wrong, pointer, "duplicate");
 	else
 		read_value(parameter, err == OK ? value : "", out, wrong);
 	if (parameter != PARAMETERS)
 		*seen |= 1U << parameter;
 }
 
-enum err qr_query_read(const char *query, struct qr_query *out, struct http_problem_fields *wrong)
+enum err qr_params_parse(const char *query, struct qr_params *out, struct http_problem_fields *wrong)
 {
-	struct qr_query read = { .format = QR_FORMAT_ANY, .picture = { SIZE_DEFAULT, MARGIN_DEFAULT } };
+	struct qr_params read = { .format = QR_FORMAT_ANY, .image = { SIZE_DEFAULT, MARGIN_DEFAULT } };
 	unsigned seen = 0;
 	for (;;) {
 		char name[NAME_SIZE] = "";

@@ -1,4 +1,4 @@
-"""Visits made by SQL, straight into the visit log, and the roll-ups that belong to them."""
+"""Inserts visits into the visit log by SQL, with the matching roll-ups."""
 
 import itertools
 
@@ -10,7 +10,7 @@ DIMENSIONS = {
 
 NOT_ROLLED_UP = ["referrer_source", "bot_reason"]
 
-# Few values each, some much more frequent than others, the unknown among them.
+# A few values per dimension, some far more frequent; "" = unknown.
 VALUES = {
     "country": ["DE", "DE", "DE", "US", "US", "IN", "AU", ""],
     "city": ["Berlin", "Zürich", "Mumbai", "Adelaide", ""],
@@ -28,12 +28,12 @@ VALUES = {
 }  # fmt: skip
 
 
-# So few that most come several times a day where days are crowded, at all hours and with all kinds of facts.
+# Few enough that most of them visit several times on busy days.
 VISITORS = 150
 
 
 def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
-    """count visits of a crowd at random times of [first, last), every tenth at a whole quarter of an hour. Hashes are of a day."""
+    """Adds count visits at random times in [first, last), every tenth one at a full quarter of an hour. Visitor hashes change daily."""
     columns, choices = [], []
     for column, values in VALUES.items():
         columns.append(column)
@@ -56,7 +56,7 @@ def add_visits(database, link_id, count, first, last, seed=0.5, bots=0.2):
 
 
 def mark_uniques(database, link_id):
-    """As the consumer does it when clicks come in order: the first visit of each visitor on each UTC day."""
+    """Marks the first visit of each visitor per UTC day, as the consumer does when clicks arrive in order."""
     database.run("UPDATE visit_log SET is_unique = false WHERE link_id = %s AND is_unique", link_id)
     database.run(
         """UPDATE visit_log SET is_unique = true FROM (
@@ -67,12 +67,12 @@ def mark_uniques(database, link_id):
     )
 
 
-# Days that were counted before days were finished: they have values, and no totals.
+# Days from before the daily totals existed: they have values, but no totals.
 OLD_DAYS = 3
 
 
 def roll_up(database, dimensions=True):
-    """What the consumer would have stored with the visits. No day is finished but the oldest ones: finish() does that."""
+    """Stores the roll-ups that the consumer would store. Only the oldest days are finished; finish() does the others."""
     sums = "count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"
     database.run("TRUNCATE visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day")
     database.run(
@@ -106,20 +106,20 @@ def roll_up(database, dimensions=True):
 
 
 def finish(database, before):
-    """All days before that one, and of it three steps of the janitor's, as small as can be."""
+    """Finishes all days before that one, and runs three minimal steps of the janitor on it."""
     database.run("SET synchronous_commit = off")
-    while database.ask("SELECT next_day FROM finished_days") < before:
-        database.ask("SELECT finished_days_advance(%s::date - 1, 1000)", before)
+    while database.value("SELECT next_day FROM finished_days") < before:
+        database.value("SELECT finished_days_advance(%s::date - 1, 1000)", before)
     for _ in range(3):
-        database.ask("SELECT finished_days_advance(%s, 0, 100, 3)", before)
+        database.value("SELECT finished_days_advance(%s, 0, 100, 3)", before)
 
 
 def filters_sql(filters):
-    """[("country", "=", "DE"), …] as the API reads them: equalities about one dimension are alternatives."""
+    """SQL for [("country", "=", "DE"), …] with the API's semantics: several values of one dimension are alternatives."""
     terms, values = [], []
     for dimension, group in itertools.groupby(sorted(filters), key=lambda term: term[:2]):
         operator, column = dimension[1], DIMENSIONS[dimension[0]]
-        wanted = [value for _, _, value in group]
+        chosen = [value for _, _, value in group]
         terms.append(f"{column} {'= ANY' if operator == '=' else '<> ALL'} (%s)")
-        values.append(wanted)
+        values.append(chosen)
     return "".join(f" AND {term}" for term in terms), values

@@ -1,12 +1,12 @@
-#include "services/links-api/access/secret_list.h"
+#include "services/links-api/access/jwt_secrets.h"
 
 #include <string.h>
 
 #define SEPARATORS ",\r\n"
 
-enum err secret_list_parse(const char *text, struct secret_list *out)
+enum err jwt_secrets_parse(const char *text, struct jwt_secrets *out)
 {
-	struct secret_list list = { 0 };
+	struct jwt_secrets list = { 0 };
 	size_t len = strnlen(text, sizeof(list.text));
 	if (len == sizeof(list.text))
 		return ERR_INVALID;
@@ -14,7 +14,7 @@ enum err secret_list_parse(const char *text, struct secret_list *out)
 	for (size_t i = strspn(list.text, SEPARATORS); list.text[i];) {
 		size_t each = strcspn(list.text + i, SEPARATORS);
 		size_t gap = strspn(list.text + i + each, SEPARATORS);
-		if (each < SECRET_LIST_EACH_BYTES_MIN || list.count == SECRET_LIST_MAX)
+		if (each < JWT_SECRETS_EACH_BYTES_MIN || list.count == JWT_SECRETS_MAX)
 			return ERR_INVALID;
 		list.at[list.count++] = i;
 		list.text[i + each] = '\0';
@@ -28,7 +28,7 @@ enum err secret_list_parse(const char *text, struct secret_list *out)
 	return OK;
 }
 
-const char *secret_list_get(const struct secret_list *list, size_t index)
+const char *jwt_secrets_get(const struct jwt_secrets *list, size_t index)
 {
 	return list->text + list->at[index];
 }

@@ -1,0 +1,223 @@
+#include "services/links-api/accounts/account_deletion.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/background.h"
+#include "lib/base/mem.h"
+#include "lib/links/link_cache_trust.h"
+#include "lib/links/link_closing_store.h"
+#include "lib/links/outbox.h"
+#include "lib/net/pg_transaction.h"
+#include "services/links-api/access/api_key_store.h"
+#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/accounts/user_store.h"
+#include "services/links-api/links/link_audit.h"
+
+#define POLL_MS 5000
+#define CACHE_POLL_US (20 * CLOCK_US_PER_MS)
+#define CACHE_TIMEOUT_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
+
+/* Progress within one account. A batch takes 4 KB. */
+struct progress {
+	const struct api *api;
+	const char *request_id; /* NULL in the background thread */
+	struct link_closing_walk walk;
+	struct link_closing_step step;
+	bool is_grace_over;
+};
+
+static enum err audit_step(const struct progress *p, struct pg_conn *conn)
+{
+	struct json *details = json_new_object();
+	json_set_text(details, "because", "user.delete");
+	const struct audit_entry entry = {
+		.actor_id = p->walk.owner_id,
+		.action = link_audit_action(LINK_CHANGE_DELETED),
+		.subject_type = LINK_AUDIT_SUBJECT,
+		.request_id = p->request_id,
+		.details = details,
+	};
+	enum err err = audit_store_add_many(conn, &entry, p->step.ids, p->step.count);
+	json_free(details);
+	return err;
+}
+
+/* ERR_NOT_FOUND: another instance holds this account, or has finished it. */
+static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
+{
+	struct progress *p = ctx;
+	int64_t id = 0;
+	int64_t owner_id = p->walk.owner_id;
+	enum err err = user_store_lock_closing(conn, owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &p->is_grace_over);
+	if (err == OK && id != owner_id)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		err = link_closing_store_step(conn, &p->walk, &p->step);
+	return err == OK ? audit_step(p, conn) : err;
+}
+
+static enum err delete_batch(struct progress *p)
+{
+	return pg_transaction_run(p->api->pg, delete_batch_on, p);
+}
+
+static bool is_batch_cached(const struct progress *p)
+{
+	struct pg_conn *conn = NULL;
+	bool is_cached = false;
+	if (pg_pool_take(p->api->pg, &conn) != OK)
+		return false;
+	enum err err = outbox_is_told(conn, p->step.last_slug, &is_cached);
+	pg_pool_give(p->api->pg, conn);
+	return err == OK && is_cached;
+}
+
+/*
+ * The relay works in order: once the last link of a batch is in the cache, all of them are. Does
+ * not wait longer than a request waits for the cache after one change.
+ */
+static void wait_until_cached(const struct progress *p)
+{
+	int64_t until_us = clock_steady_us(p->api->clock) + CACHE_TIMEOUT_US;
+	while (p->step.count > 0 && !is_batch_cached(p) && clock_steady_us(p->api->clock) < until_us)
+		usleep(CACHE_POLL_US);
+}
+
+struct deletion {
+	const struct request *request;
+	const char *hash;
+};
+
+/*
+ * An administrator may only leave if another one stays. If the caller became one after
+ * authentication, the request must be repeated.
+ */
+static enum err erase(const struct deletion *deletion, struct pg_conn *conn)
+{
+	const struct request *r = deletion->request;
+	bool is_admin = r->role == USER_ROLE_ADMIN;
+	bool another_stays = false;
+	bool was_admin = false;
+	enum err err = is_admin ? user_store_lock_admins(conn, r->user_id, &another_stays) : OK;
+	if (err == OK)
+		err = user_store_erase(conn, r->user_id, deletion->hash, &was_admin);
+	if (err == OK && was_admin && !another_stays)
+		err = is_admin ? ERR_CONFLICT : ERR_UNAVAILABLE;
+	return err;
+}
+
+static enum err delete_account_on(void *ctx, struct pg_conn *conn)
+{
+	const struct deletion *deletion = ctx;
+	const struct request *r = deletion->request;
+	enum err err = erase(deletion, conn);
+	if (err == OK)
+		err = api_key_store_delete_all(conn, r->user_id);
+	if (err == OK)
+		err = request_audit(r, conn, "user.delete", AUDIT_STORE_USER, r->user_id, NULL);
+	return err;
+}
+
+enum err account_deletion_run(const struct request *r, const char *hash)
+{
+	struct deletion deletion = { r, hash };
+	enum err err = pg_transaction_run(r->api->pg, delete_account_on, &deletion);
+	if (err != OK)
+		return err;
+	struct progress *p = mem_zero(sizeof(*p));
+	*p = (struct progress){ .api = r->api, .request_id = http_exchange_request_id(r->exchange) };
+	p->walk.owner_id = r->user_id;
+	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over; done += LINK_CLOSING_STORE_STEP) {
+		if (delete_batch(p) != OK)
+			break; /* the background thread continues */
+		wait_until_cached(p);
+	}
+	free(p);
+	return OK;
+}
+
+struct account_deletion {
+	const struct api *api;
+	struct background *background;
+};
+
+static enum err finish_on(void *ctx, struct pg_conn *conn)
+{
+	const struct progress *p = ctx;
+	int64_t id = 0;
+	bool is_grace_over = false;
+	enum err err =
+		user_store_lock_closing(conn, p->walk.owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
+	return err == OK && id == p->walk.owner_id ? user_store_set_closed(conn, id) : err;
+}
+
+static void finish_account(struct progress *p)
+{
+	if (pg_transaction_run(p->api->pg, finish_on, p) == OK)
+		log_info(p->api->log, "account_closed", LOG_INT("user_id", p->walk.owner_id));
+}
+
+/*
+ * Passes over all links of the account. If the pass began after the grace period, no more links can
+ * appear.
+ */
+static void delete_links(struct account_deletion *deletion, struct progress *p)
+{
+	bool was_grace_over = true;
+	enum err err = OK;
+	while (err == OK && !p->walk.is_over && !background_is_ending(deletion->background)) {
+		err = delete_batch(p);
+		was_grace_over = was_grace_over && p->is_grace_over;
+		if (err == OK)
+			wait_until_cached(p);
+	}
+	if (err == OK && p->walk.is_over && was_grace_over)
+		finish_account(p);
+}
+
+/* id: in, an account id; out, the next account that is being deleted. */
+static enum err find_next_on(void *id, struct pg_conn *conn)
+{
+	int64_t after = *(const int64_t *)id;
+	bool is_grace_over;
+	return user_store_lock_closing(conn, after, ACCOUNT_DELETION_GRACE_S, id, &is_grace_over);
+}
+
+/* Returns the next account after the given id that is being deleted; 0 = none. */
+static int64_t next_account(const struct account_deletion *deletion, int64_t after)
+{
+	int64_t id = after;
+	return pg_transaction_run(deletion->api->pg, find_next_on, &id) == OK ? id : 0;
+}
+
+static void run(void *ctx)
+{
+	struct account_deletion *deletion = ctx;
+	struct progress *p = mem_zero(sizeof(*p));
+	while (!background_wait_ms(deletion->background, POLL_MS)) {
+		for (int64_t id = 0;
+		     (id = next_account(deletion, id)) && !background_is_ending(deletion->background);) {
+			*p = (struct progress){ .api = deletion->api, .walk = { .owner_id = id } };
+			delete_links(deletion, p);
+		}
+	}
+	free(p);
+}
+
+struct account_deletion *account_deletion_start(const struct api *api)
+{
+	struct account_deletion *deletion = mem_zero(sizeof(*deletion));
+	deletion->api = api;
+	deletion->background = background_new();
+	background_start(deletion->background, "accounts", run, deletion);
+	return deletion;
+}
+
+void account_deletion_stop(struct account_deletion *deletion)
+{
+	if (!deletion)
+		return;
+	background_free(deletion->background);
+	free(deletion);
+}

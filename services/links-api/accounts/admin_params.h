@@ -1,0 +1,33 @@
+/*
+ * Parses the query strings of the administrators' lists. Reports all invalid parameters at once.
+ * Unknown and repeated parameters are invalid, because an ignored filter could be one that the
+ * caller relies on. Pure.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_PARAMS_H
+#define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_PARAMS_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/net/http_problem.h"
+#include "services/links-api/accounts/audit_store.h"
+
+#define ADMIN_PARAMS_LIMIT_DEFAULT 20
+#define ADMIN_PARAMS_LIMIT_MAX 100
+#define ADMIN_PARAMS_PAGE_MAX INT64_C(1000000)
+#define ADMIN_PARAMS_TEXT_SIZE 256
+
+/* ?q=&page=&limit= */
+struct admin_params_users {
+	char q[ADMIN_PARAMS_TEXT_SIZE]; /* "" = all */
+	int64_t page, limit;
+};
+
+enum err admin_params_parse_users(const char *query, struct admin_params_users *out,
+                                  struct http_problem_fields *wrong) MUST_CHECK;
+
+/* ?cursor=&limit=&actor_id=&action=&subject_type=&subject_id= */
+enum err admin_params_parse_audit(const char *query, struct audit_query *out,
+                                  struct http_problem_fields *wrong) MUST_CHECK;
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * Reads the JSON body of a request. Not thread-safe: one thread at a time per exchange.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_REQUEST_BODY_H
+#define WAYMARK_SERVICES_LINKS_API_REQUEST_BODY_H
+
+#include "lib/net/json.h"
+
+struct request;
+
+/*
+ * Parses the body, which must be a JSON object. Release it with json_free. NULL: the request is
+ * invalid and the response is already complete (400, 411 or 415).
+ */
+struct json *request_read_body(struct request *r);
+
+#endif

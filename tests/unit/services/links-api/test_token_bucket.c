@@ -1,0 +1,62 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "lib/base/clock.h"
+#include "services/links-api/outbox/token_bucket.h"
+
+#define BATCH_MAX 256
+
+static void keeps_the_rate_however_often_it_is_called(void **state)
+{
+	(void)state;
+	struct token_bucket bucket;
+	int64_t taken = 0, now_us = 7;
+	token_bucket_init(&bucket, 2000, BATCH_MAX, now_us);
+	for (int ms = 0; ms < 10000; ms++) {
+		now_us += CLOCK_US_PER_MS;
+		int64_t rows = token_bucket_available(&bucket, now_us);
+		assert_true(rows == 0 || rows >= 100);
+		token_bucket_spend(&bucket, rows);
+		taken += rows;
+	}
+	assert_in_range(taken, 19900, 20000);
+}
+
+static void accumulates_at_most_one_batch(void **state)
+{
+	(void)state;
+	struct token_bucket bucket;
+	token_bucket_init(&bucket, 1000000, BATCH_MAX, 0);
+	assert_int_equal(token_bucket_available(&bucket, 0), 0);
+	assert_int_equal(token_bucket_available(&bucket, 60 * CLOCK_US_PER_S), BATCH_MAX);
+	token_bucket_spend(&bucket, BATCH_MAX);
+	assert_int_equal(token_bucket_available(&bucket, 60 * CLOCK_US_PER_S), 0);
+}
+
+static void reports_when_the_next_portion_is_available(void **state)
+{
+	(void)state;
+	struct token_bucket bucket;
+	token_bucket_init(&bucket, 2000, BATCH_MAX, 0);
+	int64_t wait_ms = token_bucket_wait_ms(&bucket, 0);
+	assert_in_range(wait_ms, 50, 51);
+	assert_true(token_bucket_available(&bucket, wait_ms * CLOCK_US_PER_MS) >= 100);
+	assert_int_equal(token_bucket_wait_ms(&bucket, wait_ms * CLOCK_US_PER_MS), 1);
+	/* A rate of one per second allows one row each second. */
+	token_bucket_init(&bucket, 1, BATCH_MAX, 0);
+	assert_int_equal(token_bucket_available(&bucket, CLOCK_US_PER_S), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_the_rate_however_often_it_is_called),
+		cmocka_unit_test(accumulates_at_most_one_batch),
+		cmocka_unit_test(reports_when_the_next_portion_is_available),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
