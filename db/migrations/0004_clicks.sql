@@ -70,11 +70,11 @@ CREATE TABLE consumer_offsets (
     -- the topic was recreated (docs/decisions/0039-at-the-edges-of-counting.md). Valid only if
     -- record_offset = next_offset - 1, because next_offset may be moved without it.
     record_offset    bigint,
-    record_print     bigint,
+    record_fingerprint     bigint,
     -- Since when the partition is halted until an operator decides, and why. It is not counted
     -- meanwhile.
-    stranded_at      timestamptz,
-    stranded_why     text,
+    halted_at      timestamptz,
+    halt_reason     text,
     PRIMARY KEY (topic, partition)
 );
 
@@ -90,13 +90,13 @@ BEGIN
         RAISE EXCEPTION 'resume_at must not be negative';
     END IF;
     SELECT next_offset INTO old_offset FROM consumer_offsets
-        WHERE topic = halted_topic AND partition = halted_partition AND stranded_at IS NOT NULL FOR UPDATE;
+        WHERE topic = halted_topic AND partition = halted_partition AND halted_at IS NOT NULL FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'partition % of % is not halted', halted_partition, halted_topic;
     END IF;
     UPDATE consumer_offsets
-        SET next_offset = resume_at, published_offset = resume_at, record_offset = NULL, record_print = NULL,
-            stranded_at = NULL, stranded_why = NULL, updated_at = clock_timestamp()
+        SET next_offset = resume_at, published_offset = resume_at, record_offset = NULL, record_fingerprint = NULL,
+            halted_at = NULL, halt_reason = NULL, updated_at = clock_timestamp()
         WHERE topic = halted_topic AND partition = halted_partition;
     RETURN old_offset;
 END
@@ -135,7 +135,7 @@ $$;
 
 -- Days with rows in the default partition. One probe of its primary key per day, however many rows
 -- it has.
-CREATE FUNCTION visit_log_days_astray() RETURNS SETOF date LANGUAGE plpgsql STABLE
+CREATE FUNCTION visit_log_stray_days() RETURNS SETOF date LANGUAGE plpgsql STABLE
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     next_day date := (SELECT min(day) FROM visit_log_default);
@@ -153,7 +153,7 @@ CREATE FUNCTION visit_log_missing_days(oldest date, today date, newest date) RET
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT day FROM (
         SELECT day::date FROM generate_series(today, newest, interval '1 day') AS day
-        UNION SELECT day FROM visit_log_days_astray() AS day WHERE day BETWEEN oldest AND newest) AS wanted
+        UNION SELECT day FROM visit_log_stray_days() AS day WHERE day BETWEEN oldest AND newest) AS wanted
     WHERE to_regclass(visit_log_partition_name(day)) IS NULL ORDER BY day
 $$;
 
@@ -194,7 +194,7 @@ END
 $$;
 
 -- Deletes at most so many strays that are older than the retention; returns how many.
-CREATE FUNCTION visit_log_forget_astray(oldest date, at_most integer) RETURNS bigint LANGUAGE sql
+CREATE FUNCTION visit_log_delete_expired_strays(oldest date, at_most integer) RETURNS bigint LANGUAGE sql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
     WITH gone AS (
         DELETE FROM visit_log_default WHERE (day, event_id) IN (
@@ -350,11 +350,11 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION visit_log_partition_days(), visit_log_days_astray(), visit_log_missing_days(date, date, date),
-    visit_log_make_partition(date), visit_log_forget_astray(date, integer), visit_log_drop_partition(date),
+REVOKE EXECUTE ON FUNCTION visit_log_partition_days(), visit_log_stray_days(), visit_log_missing_days(date, date, date),
+    visit_log_make_partition(date), visit_log_delete_expired_strays(date, integer), visit_log_drop_partition(date),
     visit_log_note_unsorted(), visit_log_sort_begin(date, date, date), visit_log_sort_copy(integer),
     visit_log_sort_catch_up(integer), visit_log_sort_finish(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION visit_log_days_astray(), visit_log_missing_days(date, date, date), visit_log_make_partition(date),
-    visit_log_forget_astray(date, integer), visit_log_drop_partition(date), visit_log_sort_begin(date, date, date),
+GRANT EXECUTE ON FUNCTION visit_log_stray_days(), visit_log_missing_days(date, date, date), visit_log_make_partition(date),
+    visit_log_delete_expired_strays(date, integer), visit_log_drop_partition(date), visit_log_sort_begin(date, date, date),
     visit_log_sort_copy(integer), visit_log_sort_catch_up(integer), visit_log_sort_finish(integer) TO waymark_janitor;
 GRANT SELECT ON visit_log_sorting TO waymark_janitor;

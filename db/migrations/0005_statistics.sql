@@ -90,7 +90,7 @@ CREATE TABLE visit_total_day (
 
 -- How far the daily roll-ups are complete. It only ever moves forward, so a session that has read
 -- it may rely on it for any time.
-CREATE TABLE finished_days (
+CREATE TABLE daily_rollup_progress (
     only_row       boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     totals_since   date NOT NULL, -- the first day of visit_total_day
     next_day       date NOT NULL, -- all earlier days are complete
@@ -98,48 +98,48 @@ CREATE TABLE finished_days (
     done_dimension visit_dimension, -- of next_link, all (dimension, value) up to these are complete; NULL: none
     done_value     text COLLATE "C"
 );
-INSERT INTO finished_days (totals_since, next_day)
+INSERT INTO daily_rollup_progress (totals_since, next_day)
     SELECT today, today FROM (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS today) AS now;
 
 -- Whether a value's row of visit_rollup_day, or a total's row of visit_total_day, must be kept up
 -- to date.
-CREATE FUNCTION finished_days_have(f finished_days, link bigint, day date, dimension visit_dimension, value text)
+CREATE FUNCTION daily_rollup_has_value(f daily_rollup_progress, link bigint, day date, dimension visit_dimension, value text)
     RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT day < f.next_day OR (day = f.next_day AND (link < f.next_link OR
         (link = f.next_link AND f.done_dimension IS NOT NULL AND (dimension, value COLLATE "C") <= (f.done_dimension, f.done_value))))
 $$;
-CREATE FUNCTION finished_days_have_total(f finished_days, link bigint, day date) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION daily_rollup_has_total(f daily_rollup_progress, link bigint, day date) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
     SELECT day >= f.totals_since AND (day < f.next_day OR (day = f.next_day AND link < f.next_link))
 $$;
 
 -- Advisory locks order counting and rolling up: a transaction that counts clicks of an incomplete
 -- day holds the day's lock shared, and the roll-up of the day holds it exclusively. Days 64 apart
 -- share a lock, so that no batch needs more than 64.
-CREATE FUNCTION finished_days_lock_of(day date) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION daily_rollup_lock_key(day date) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
     SELECT (day - date '1970-01-01') & 63
 $$;
--- The first half of the locks' keys: "days" as a number. The second half is finished_days_lock_of,
+-- The first half of the locks' keys: "days" as a number. The second half is daily_rollup_lock_key,
 -- or 64 for the lock of the roll-up itself: held exclusively by the roll-up, and shared by a
 -- session that keeps it from running.
-CREATE FUNCTION finished_days_locks() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1684109683';
+CREATE FUNCTION daily_rollup_lock_class() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1684109683';
 
 -- Keeps the progress of these days unchanged until the transaction ends; returns next_day. Later
 -- statements of the transaction see that progress. Complete days never change and need no lock.
-CREATE FUNCTION finished_days_hold(days date[]) RETURNS date LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+CREATE FUNCTION daily_rollup_lock_days(days date[]) RETURNS date LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
     key integer;
 BEGIN
-    FOR key IN SELECT DISTINCT finished_days_lock_of(day) FROM unnest(days) AS day
-               WHERE day >= (SELECT next_day FROM finished_days) ORDER BY 1 LOOP
-        PERFORM pg_advisory_xact_lock_shared(finished_days_locks(), key);
+    FOR key IN SELECT DISTINCT daily_rollup_lock_key(day) FROM unnest(days) AS day
+               WHERE day >= (SELECT next_day FROM daily_rollup_progress) ORDER BY 1 LOOP
+        PERFORM pg_advisory_xact_lock_shared(daily_rollup_lock_class(), key);
     END LOOP;
-    RETURN (SELECT next_day FROM finished_days);
+    RETURN (SELECT next_day FROM daily_rollup_progress);
 END
 $$;
 
 -- Adds a link's total of the day. Called after the link's values are complete: a concurrent
 -- deletion of its statistics then cannot lock the total first.
-CREATE FUNCTION finished_days_add_total(link bigint, of_day date) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION daily_rollup_add_total(link bigint, of_day date) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO visit_total_day (link_id, day, humans, bots, uniques)
         SELECT link, of_day, sum(humans), sum(bots), sum(uniques) FROM visit_rollup_quarter
@@ -150,7 +150,7 @@ END
 $$;
 
 -- Adds all values of a link's day. Existing rows are replaced: the hours are complete.
-CREATE FUNCTION finished_days_add_link(link bigint, of_day date) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION daily_rollup_add_link(link bigint, of_day date) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO visit_rollup_day (link_id, day, dimension, value, humans, bots, uniques)
         SELECT link, of_day, d, hours.value, sum(hours.humans), sum(hours.bots), sum(hours.uniques)
@@ -165,7 +165,7 @@ $$;
 
 -- Adds values of one dimension of a link's day that come after after_value, reading at most so many
 -- rows of each hour. Returns the last value that is complete; NULL: the dimension is complete.
-CREATE FUNCTION finished_days_add_slice(link bigint, of_day date, of_dimension visit_dimension, after_value text, at_most integer)
+CREATE FUNCTION daily_rollup_add_slice(link bigint, of_day date, of_dimension visit_dimension, after_value text, at_most integer)
     RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     last_value text;
@@ -194,12 +194,12 @@ $$;
 -- most_ms, during which no click of that day is counted. Returns the number of steps, at least 1;
 -- 0: there is nothing to do, or another session holds lock 64. Links with more than slices_from
 -- visits on the day are done in slices, so that no link takes too long at once.
-CREATE FUNCTION finished_days_advance(last_day date, most_ms integer, slices_from bigint DEFAULT 5000, slice integer DEFAULT 500)
+CREATE FUNCTION daily_rollup_advance(last_day date, most_ms integer, slices_from bigint DEFAULT 5000, slice integer DEFAULT 500)
     RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     links_max CONSTANT integer := 1000;
     deadline timestamptz;
-    state finished_days;
+    state daily_rollup_progress;
     link record;
     of_dimension visit_dimension;
     last_value text;
@@ -208,14 +208,14 @@ DECLARE
     steps bigint := 0;
     is_late boolean := false;
 BEGIN
-    IF NOT pg_try_advisory_xact_lock(finished_days_locks(), 64) THEN
+    IF NOT pg_try_advisory_xact_lock(daily_rollup_lock_class(), 64) THEN
         RETURN 0;
     END IF;
-    SELECT * INTO state FROM finished_days;
+    SELECT * INTO state FROM daily_rollup_progress;
     IF state.next_day > last_day THEN
         RETURN 0;
     END IF;
-    PERFORM pg_advisory_xact_lock(finished_days_locks(), finished_days_lock_of(state.next_day));
+    PERFORM pg_advisory_xact_lock(daily_rollup_lock_class(), daily_rollup_lock_key(state.next_day));
     deadline := clock_timestamp() + make_interval(secs => most_ms / 1000.0);
     <<links>>
     FOR link IN SELECT link_id, last_visited_at >= state.next_day::timestamp AT TIME ZONE 'UTC' AS was_visited
@@ -237,7 +237,7 @@ BEGIN
             IF NOT link_exists THEN
                 NULL;
             ELSIF visits <= slices_from AND state.done_dimension IS NULL THEN
-                PERFORM finished_days_add_link(link.link_id, state.next_day);
+                PERFORM daily_rollup_add_link(link.link_id, state.next_day);
             ELSE
                 state.next_link := link.link_id;
                 FOREACH of_dimension IN ARRAY enum_range(state.done_dimension, NULL::visit_dimension) LOOP
@@ -249,14 +249,14 @@ BEGIN
                         is_late := steps > 0 AND clock_timestamp() >= deadline;
                         EXIT links WHEN is_late;
                         steps := steps + 1;
-                        last_value := finished_days_add_slice(link.link_id, state.next_day, of_dimension, state.done_value, slice);
+                        last_value := daily_rollup_add_slice(link.link_id, state.next_day, of_dimension, state.done_value, slice);
                         EXIT WHEN last_value IS NULL;
                         state.done_value := last_value;
                     END LOOP;
                 END LOOP;
             END IF;
             IF link_exists THEN
-                PERFORM finished_days_add_total(link.link_id, state.next_day);
+                PERFORM daily_rollup_add_total(link.link_id, state.next_day);
             END IF;
         END IF;
         steps := steps + 1;
@@ -268,7 +268,7 @@ BEGIN
         state.next_day := state.next_day + 1;
         state.next_link := 0;
     END IF;
-    UPDATE finished_days SET next_day = state.next_day, next_link = state.next_link, done_dimension = state.done_dimension,
+    UPDATE daily_rollup_progress SET next_day = state.next_day, next_link = state.next_link, done_dimension = state.done_dimension,
         done_value = state.done_value;
     RETURN greatest(steps, 1);
 END
@@ -277,10 +277,10 @@ $$;
 GRANT SELECT, INSERT, UPDATE, DELETE ON visit_rollup_day TO waymark_consumer;
 GRANT SELECT, INSERT, UPDATE ON visit_total_day TO waymark_consumer;
 GRANT SELECT ON visit_rollup_day, visit_total_day TO waymark_links_api;
-GRANT SELECT ON finished_days TO waymark_consumer, waymark_links_api, waymark_janitor;
-REVOKE EXECUTE ON FUNCTION finished_days_advance(date, integer, bigint, integer), finished_days_add_total(bigint, date),
-    finished_days_add_link(bigint, date), finished_days_add_slice(bigint, date, visit_dimension, text, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION finished_days_advance(date, integer, bigint, integer) TO waymark_janitor;
+GRANT SELECT ON daily_rollup_progress TO waymark_consumer, waymark_links_api, waymark_janitor;
+REVOKE EXECUTE ON FUNCTION daily_rollup_advance(date, integer, bigint, integer), daily_rollup_add_total(bigint, date),
+    daily_rollup_add_link(bigint, date), daily_rollup_add_slice(bigint, date, visit_dimension, text, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION daily_rollup_advance(date, integer, bigint, integer) TO waymark_janitor;
 
 -- --- statistics of purged links (docs/decisions/0023-counts-after-the-purge.md) ---
 --
@@ -291,7 +291,7 @@ GRANT EXECUTE ON FUNCTION finished_days_advance(date, integer, bigint, integer) 
 -- Deletes the roll-ups and statistics of those of the links that are purged, at most so many rows.
 -- Returns how many; 0 = nothing is left. Links that still exist, and the platform (0), keep
 -- everything. Tables and rows are in the order in which the consumer counts, to avoid deadlocks.
-CREATE FUNCTION statistics_forget_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
+CREATE FUNCTION statistics_delete_links(link_ids bigint[], at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     purged bigint[] := ARRAY(SELECT DISTINCT id FROM unnest(link_ids) AS link (id)
@@ -338,9 +338,9 @@ END
 $$;
 
 -- For the consumer. A purge event names the slug, and the slug's tombstone has the id.
-CREATE FUNCTION statistics_forget_slugs(slugs text[], at_most integer) RETURNS bigint LANGUAGE sql
+CREATE FUNCTION statistics_delete_slugs(slugs text[], at_most integer) RETURNS bigint LANGUAGE sql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    SELECT statistics_forget_links(ARRAY(SELECT link_id FROM link_tombstones WHERE slug = ANY (slugs)), at_most)
+    SELECT statistics_delete_links(ARRAY(SELECT link_id FROM link_tombstones WHERE slug = ANY (slugs)), at_most)
 $$;
 
 -- The position of the janitor's scan; -1: it is complete, the next call starts again.
@@ -352,12 +352,12 @@ INSERT INTO statistics_sweep (link_id) VALUES (-1);
 
 -- For the janitor: scans the statistics of the next links, at most so many, and deletes at most so
 -- many rows of purged ones; returns the rows deleted. Ids of links are never reused.
-CREATE FUNCTION statistics_forget_purged(at_most integer) RETURNS bigint LANGUAGE plpgsql
+CREATE FUNCTION statistics_delete_orphans(at_most integer) RETURNS bigint LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     reached bigint := (SELECT greatest(link_id, 0) FROM statistics_sweep);
     seen bigint[] := ARRAY(SELECT link_id FROM link_statistics WHERE link_id > reached ORDER BY link_id LIMIT at_most);
-    deleted bigint := statistics_forget_links(seen, at_most);
+    deleted bigint := statistics_delete_links(seen, at_most);
 BEGIN
     IF deleted >= at_most THEN
         -- There may be more rows of the same links.
@@ -369,8 +369,8 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION statistics_forget_links(bigint[], integer), statistics_forget_slugs(text[], integer),
-    statistics_forget_purged(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION statistics_forget_slugs(text[], integer) TO waymark_consumer;
-GRANT EXECUTE ON FUNCTION statistics_forget_purged(integer) TO waymark_janitor;
+REVOKE EXECUTE ON FUNCTION statistics_delete_links(bigint[], integer), statistics_delete_slugs(text[], integer),
+    statistics_delete_orphans(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION statistics_delete_slugs(text[], integer) TO waymark_consumer;
+GRANT EXECUTE ON FUNCTION statistics_delete_orphans(integer) TO waymark_janitor;
 GRANT SELECT ON statistics_sweep TO waymark_janitor;

@@ -7,7 +7,7 @@ CREATE EXTENSION IF NOT EXISTS pg_trgm;
 
 -- A newline separates the three fields. Neither the fields nor search terms contain one, so a match
 -- in the whole is a match in one field. New rows go to a pending list, which every search reads as
--- well; links_search_tidy empties it.
+-- well; links_search_flush empties it.
 CREATE INDEX links_search_idx ON links
     USING gin ((slug COLLATE "default" || E'\n' || original_url || E'\n' || title) gin_trgm_ops)
     WITH (fastupdate = on, gin_pending_list_limit = 4096);
@@ -17,7 +17,7 @@ CREATE INDEX links_created_idx ON links (created_at DESC, id DESC);
 
 -- Moves the pending lists into the indexes. In bulk this costs half of what it would cost the
 -- requests that insert.
-CREATE FUNCTION links_search_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+CREATE FUNCTION links_search_flush() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT gin_clean_pending_list('links_search_idx') + gin_clean_pending_list('links_tags_idx')
 $$;
 
@@ -62,8 +62,8 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION links_search_tidy(), link_search_sample() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION links_search_tidy(), link_search_sample() TO waymark_janitor;
+REVOKE EXECUTE ON FUNCTION links_search_flush(), link_search_sample() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION links_search_flush(), link_search_sample() TO waymark_janitor;
 GRANT SELECT ON link_search_trigrams, link_search_count TO waymark_links_api;
 
 -- --- the number of links ---
@@ -81,7 +81,7 @@ CREATE INDEX link_counts_owner_idx ON link_counts (owner_id) INCLUDE (links);
 INSERT INTO link_counts (owner_id, links) VALUES (-1, 0);
 
 -- Merges an owner's rows into one. Rows that another session is merging are left to it.
-CREATE FUNCTION link_counts_fold(owner bigint) RETURNS void LANGUAGE sql
+CREATE FUNCTION link_counts_merge_owner(owner bigint) RETURNS void LANGUAGE sql
     SECURITY DEFINER SET search_path = public, pg_temp AS $$
     WITH taken AS (
         SELECT id FROM link_counts WHERE owner_id = owner LIMIT 20000 FOR UPDATE SKIP LOCKED),
@@ -93,7 +93,7 @@ $$;
 -- For owners that never list their links, and for owner 0: merges the rows of owners that have more
 -- than 64. Returns how many rows it saved. It samples 128 random pages: all of a small table, and
 -- of a large one eventually the owners with the most rows. Readers and writers wait for nothing.
-CREATE FUNCTION link_counts_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+CREATE FUNCTION link_counts_merge() RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     WITH sampled AS MATERIALIZED (
         SELECT owner_id FROM link_counts TABLESAMPLE SYSTEM (
             least(100, 100.0 * 128 / greatest(1, pg_relation_size('link_counts') / current_setting('block_size')::integer)))
@@ -111,9 +111,9 @@ CREATE FUNCTION link_counts_tidy() RETURNS bigint LANGUAGE sql SECURITY DEFINER 
     SELECT (SELECT count(*) FROM gone) - (SELECT count(*) FROM made)
 $$;
 
-REVOKE EXECUTE ON FUNCTION link_counts_fold(bigint), link_counts_tidy() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION link_counts_fold(bigint) TO waymark_links_api;
-GRANT EXECUTE ON FUNCTION link_counts_tidy() TO waymark_janitor;
+REVOKE EXECUTE ON FUNCTION link_counts_merge_owner(bigint), link_counts_merge() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION link_counts_merge_owner(bigint) TO waymark_links_api;
+GRANT EXECUTE ON FUNCTION link_counts_merge() TO waymark_janitor;
 GRANT SELECT ON link_counts TO waymark_links_api;
 
 -- --- the sort order by visits ---

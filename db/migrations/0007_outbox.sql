@@ -16,20 +16,20 @@ CREATE TABLE outbox (
     -- 0 is published first: a client waits for it. 1: the janitor marked a link as EXPIRED, which
     -- everybody knows from the clock. 2: a purge. Rows of 1 and 2 come by the hundred thousand and
     -- must not delay users' changes (docs/decisions/0016-purge-in-bulk.md).
-    patience   smallint NOT NULL DEFAULT 0 CHECK (patience BETWEEN 0 AND 2)
+    priority   smallint NOT NULL DEFAULT 0 CHECK (priority BETWEEN 0 AND 2)
 ) WITH (
     -- A queue that empties as fast as it fills: a scan for the first live row reads all dead ones
     -- before it until they are vacuumed.
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
-CREATE INDEX outbox_unpublished_idx ON outbox (id) WHERE NOT published AND patience = 0;
-CREATE INDEX outbox_low_priority_idx ON outbox (id) WHERE NOT published AND patience > 0;
+CREATE INDEX outbox_unpublished_idx ON outbox (id) WHERE NOT published AND priority = 0;
+CREATE INDEX outbox_low_priority_idx ON outbox (id) WHERE NOT published AND priority > 0;
 -- Redis gets a row of lower priority only after Kafka.
-CREATE INDEX outbox_uncached_idx ON outbox (id) WHERE NOT cached AND (patience = 0 OR published);
+CREATE INDEX outbox_uncached_idx ON outbox (id) WHERE NOT cached AND (priority = 0 OR published);
 -- A change of a link raises the priority of its waiting mark, which must be published first.
-CREATE INDEX outbox_marks_idx ON outbox (slug) WHERE NOT published AND patience = 1;
+CREATE INDEX outbox_marks_idx ON outbox (slug) WHERE NOT published AND priority = 1;
 
-GRANT SELECT, INSERT, DELETE, UPDATE (published, cached, patience) ON outbox TO waymark_links_api;
+GRANT SELECT, INSERT, DELETE, UPDATE (published, cached, priority) ON outbox TO waymark_links_api;
 GRANT INSERT ON outbox TO waymark_janitor;
 
 -- The generation of Redis' content (docs/decisions/0012-generation-of-redis.md): one row, which

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
 
 /* Identifies one content of a file. All zeros: the file does not exist. */
@@ -30,7 +30,7 @@ struct file_watch {
 	struct metric *read_total;
 	struct metric *broken;
 
-	struct background *thread;
+	struct thread *thread;
 };
 
 static struct stamp stat_file(const char *path)
@@ -80,7 +80,7 @@ static void poll_all(struct file_watch *watch)
 static void run(void *ctx)
 {
 	struct file_watch *watch = ctx;
-	while (!background_wait_ms(watch->thread, watch->interval_ms))
+	while (!thread_wait_ms(watch->thread, watch->interval_ms))
 		poll_all(watch);
 }
 
@@ -93,7 +93,7 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 		watch->files[i].file = config->files[i];
 		watch->files[i].loaded = watch->files[i].seen = stat_file(config->files[i].path);
 	}
-	watch->thread = background_new();
+	watch->thread = thread_new();
 	watch->read_total = config->read_total;
 	watch->broken = config->broken;
 	return watch;
@@ -101,13 +101,13 @@ struct file_watch *file_watch_new(const struct file_watch_config *config)
 
 void file_watch_start(struct file_watch *watch)
 {
-	background_start(watch->thread, "file-watch", run, watch);
+	thread_start(watch->thread, "file-watch", run, watch);
 }
 
 void file_watch_free(struct file_watch *watch)
 {
 	if (!watch)
 		return;
-	background_free(watch->thread);
+	thread_free(watch->thread);
 	free(watch);
 }

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 
 #define NICE_INCREMENT 5
 /* The shortest slice that the kernel grants. */
@@ -27,13 +27,13 @@ struct sched_attributes {
 	uint64_t period;
 };
 
-void scheduling_give_way(void)
+void scheduling_lower_priority(void)
 {
 	int main_nice = getpriority(PRIO_PROCESS, (id_t)getpid());
 	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), main_nice + NICE_INCREMENT);
 }
 
-void scheduling_take_short_turns(void)
+void scheduling_use_short_slices(void)
 {
 	struct sched_attributes attributes = {
 		.size = sizeof(attributes),
@@ -51,15 +51,15 @@ struct call_args {
 static void *call_at_lower_priority(void *arg)
 {
 	const struct call_args *args = arg;
-	scheduling_give_way();
+	scheduling_lower_priority();
 	args->call(args->ctx);
 	return NULL;
 }
 
-void scheduling_call_giving_way(void (*call)(void *ctx), void *ctx)
+void scheduling_call_at_lower_priority(void (*call)(void *ctx), void *ctx)
 {
 	struct call_args args = { call, ctx };
 	pthread_t thread;
-	background_spawn(&thread, "low-priority", call_at_lower_priority, &args);
+	thread_spawn(&thread, "low-priority", call_at_lower_priority, &args);
 	pthread_join(thread, NULL);
 }

@@ -11,19 +11,19 @@
  * On a fully loaded machine the thread still gets a third of the CPU time of a normal thread, so it
  * never starves.
  */
-void scheduling_give_way(void);
+void scheduling_lower_priority(void);
 
 /*
  * Gives the calling thread short time slices (0.1 ms). It then runs as soon as it has work and
  * preempts threads that are in the middle of a longer slice. Needs Linux 6.12; has no effect on
  * older kernels.
  */
-void scheduling_take_short_turns(void);
+void scheduling_use_short_slices(void);
 
 /*
  * Runs call in a new thread of lower priority and returns when it is done. For libraries that start
  * threads: these inherit the lower priority.
  */
-void scheduling_call_giving_way(void (*call)(void *ctx), void *ctx);
+void scheduling_call_at_lower_priority(void (*call)(void *ctx), void *ctx);
 
 #endif

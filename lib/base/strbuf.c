@@ -12,8 +12,8 @@
 void strbuf_init(struct strbuf *b, size_t limit)
 {
 	*b = (struct strbuf){ .limit = limit < SIZE_MAX / 2 ? limit : SIZE_MAX / 2 };
-	b->room = b->limit < INITIAL_CAPACITY ? b->limit + 1 : INITIAL_CAPACITY;
-	b->data = mem_zero(b->room);
+	b->capacity = b->limit < INITIAL_CAPACITY ? b->limit + 1 : INITIAL_CAPACITY;
+	b->data = mem_zero(b->capacity);
 }
 
 void strbuf_clear(struct strbuf *b)
@@ -29,17 +29,17 @@ void strbuf_reset(struct strbuf *b)
 	b->has_overflowed = false;
 }
 
-size_t strbuf_room_with(const struct strbuf *b, size_t more)
+size_t strbuf_capacity_after(const struct strbuf *b, size_t more)
 {
 	if (more > b->limit - b->len)
-		return b->room;
+		return b->capacity;
 	size_t needed = b->len + more + 1;
-	if (needed <= b->room)
-		return b->room;
-	size_t room = b->room * 2;
-	if (room < needed)
-		room = needed;
-	return room > b->limit + 1 ? b->limit + 1 : room;
+	if (needed <= b->capacity)
+		return b->capacity;
+	size_t capacity = b->capacity * 2;
+	if (capacity < needed)
+		capacity = needed;
+	return capacity > b->limit + 1 ? b->limit + 1 : capacity;
 }
 
 /* Ensures space for more bytes and the NUL. False if that would pass the limit. */
@@ -49,10 +49,10 @@ static bool reserve(struct strbuf *b, size_t more)
 		b->has_overflowed = true;
 		return false;
 	}
-	size_t room = strbuf_room_with(b, more);
-	if (room > b->room)
-		b->data = mem_resize(b->data, room, 1);
-	b->room = room;
+	size_t capacity = strbuf_capacity_after(b, more);
+	if (capacity > b->capacity)
+		b->data = mem_resize(b->data, capacity, 1);
+	b->capacity = capacity;
 	return true;
 }
 
@@ -88,7 +88,7 @@ void strbuf_add_vformat(struct strbuf *b, const char *format, va_list args)
 {
 	va_list again;
 	va_copy(again, args);
-	int len = vsnprintf(b->data + b->len, b->room - b->len, format, args);
+	int len = vsnprintf(b->data + b->len, b->capacity - b->len, format, args);
 	if (len < 0 || !reserve(b, (size_t)len)) {
 		b->has_overflowed = true;
 		b->data[b->len] = '\0';

@@ -24,7 +24,7 @@
 struct strbuf {
 	char *data;          /* never NULL between init and clear */
 	size_t len;          /* bytes in use */
-	size_t room;         /* bytes allocated */
+	size_t capacity;         /* bytes allocated */
 	size_t limit;        /* maximum of len */
 	bool has_overflowed; /* an append did not fit */
 };
@@ -39,7 +39,7 @@ void strbuf_reset(struct strbuf *b);
  * How many bytes would be allocated after an append of more bytes; no change if that append would
  * not fit.
  */
-size_t strbuf_room_with(const struct strbuf *b, size_t more);
+size_t strbuf_capacity_after(const struct strbuf *b, size_t more);
 
 void strbuf_add(struct strbuf *b, const void *bytes, size_t len);
 void strbuf_add_text(struct strbuf *b, const char *text);

@@ -40,7 +40,7 @@ static bool has_valid_end(const char *text)
 	return text[LEN] == '\0' || (text[LEN] == '-' && memcmp(text, "00", 2) != 0);
 }
 
-bool trace_context_read(const char *header, char out[static TRACE_CONTEXT_SIZE])
+bool trace_context_parse(const char *header, char out[static TRACE_CONTEXT_SIZE])
 {
 	out[0] = '\0';
 	if (!header || strnlen(header, LEN) < LEN || !has_dashes(header) || !has_valid_end(header))

@@ -17,9 +17,9 @@
  * part that version 00 defines. Returns false and sets out to "" if the value is malformed, which
  * includes upper-case digits and ids of zeros only.
  */
-bool trace_context_read(const char *header, char out[static TRACE_CONTEXT_SIZE]);
+bool trace_context_parse(const char *header, char out[static TRACE_CONTEXT_SIZE]);
 
-/* These take the output of trace_context_read. "" means no trace. */
+/* These take the output of trace_context_parse. "" means no trace. */
 bool trace_context_is_sampled(const char *context);
 /* 32 hexadecimal digits for logs, or "". */
 void trace_context_id(const char *context, char out[static TRACE_CONTEXT_ID_SIZE]);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
 
 struct queued_job {
@@ -56,7 +56,7 @@ static void start_thread(struct worker_pool *pool, size_t i, const char *name)
 	/* Linux keeps 15 bytes of a thread name. */
 	char numbered[16];
 	snprintf(numbered, sizeof(numbered), "%.12s-%u", name, (unsigned)(i % 100));
-	background_spawn(&pool->threads[i], numbered, work, pool);
+	thread_spawn(&pool->threads[i], numbered, work, pool);
 }
 
 struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t queue_max)
@@ -73,7 +73,7 @@ struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t que
 	return pool;
 }
 
-void worker_pool_show_queue(struct worker_pool *pool, struct metric *queued)
+void worker_pool_set_queue_metric(struct worker_pool *pool, struct metric *queued)
 {
 	pool->queued = queued;
 }
@@ -97,10 +97,10 @@ void worker_pool_free(struct worker_pool *pool)
 
 enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void *arg)
 {
-	return worker_pool_submit_behind(pool, pool->ring_size, job, arg);
+	return worker_pool_submit_below(pool, pool->ring_size, job, arg);
 }
 
-enum err worker_pool_submit_behind(struct worker_pool *pool, size_t waiting_max, worker_pool_job job, void *arg)
+enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job, void *arg)
 {
 	enum err e = ERR_LIMIT;
 	pthread_mutex_lock(&pool->lock);

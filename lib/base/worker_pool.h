@@ -23,7 +23,7 @@ struct worker_pool *worker_pool_new(const char *name, size_t threads, size_t que
  * Sets a gauge that shows how many jobs are waiting. Several pools may share it. NULL = none. Call
  * it before the first job.
  */
-void worker_pool_show_queue(struct worker_pool *pool, struct metric *queued);
+void worker_pool_set_queue_metric(struct worker_pool *pool, struct metric *queued);
 
 /* Runs every queued job, then stops the threads. */
 void worker_pool_free(struct worker_pool *pool);
@@ -35,7 +35,7 @@ enum err worker_pool_submit(struct worker_pool *pool, worker_pool_job job, void 
  * For jobs that must leave capacity to others: ERR_LIMIT also if waiting_max jobs of any kind are
  * already waiting.
  */
-enum err worker_pool_submit_behind(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
+enum err worker_pool_submit_below(struct worker_pool *pool, size_t waiting_max, worker_pool_job job,
                                    void *arg) MUST_CHECK;
 
 #endif

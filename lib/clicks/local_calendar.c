@@ -104,7 +104,7 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
 	return query_time(conn, "SELECT local_start($1::date::timestamp, $2)", &params, start_us);
 }
 
-enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zone,
+enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char *zone,
                              enum local_calendar_interval interval, int64_t back, int64_t *start_us)
 {
 	if (interval == LOCAL_CALENDAR_HOUR) {

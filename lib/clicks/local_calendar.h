@@ -13,7 +13,7 @@
 
 #include "lib/base/err.h"
 #include "lib/clicks/statistics_range.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* With the NUL. The longest name has 32 bytes. */
 #define LOCAL_CALENDAR_ZONE_SIZE 48
@@ -44,7 +44,7 @@ enum err local_calendar_date_start(struct pg_conn *conn, const char *date, const
                                    int64_t *start_us) MUST_CHECK;
 
 /* The start of the interval that contains to_us - 1, moved back by back - 1 intervals. */
-enum err local_calendar_back(struct pg_conn *conn, int64_t to_us, const char *zone,
+enum err local_calendar_subtract(struct pg_conn *conn, int64_t to_us, const char *zone,
                              enum local_calendar_interval interval, int64_t back, int64_t *start_us) MUST_CHECK;
 
 /*

@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/utf8.h"
 #include "lib/links/slug.h"
-#include "lib/net/protobuf.h"
+#include "lib/protobuf/protobuf.h"
 #include "waymark/v1/redirect_event.pb-c.h"
 
 /* protobuf-c's structs hold char *, but packing only reads. */

@@ -33,7 +33,7 @@ static enum err execute(struct pg_conn *conn, const char *sql, const struct pg_p
 	return err;
 }
 
-enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created)
+enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created)
 {
 	int64_t all = 0;
 	for (int32_t day = first; day <= last; day++) {
@@ -54,7 +54,7 @@ enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int6
 	return OK;
 }
 
-enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *deleted)
+enum err salt_store_delete_before(struct pg_conn *conn, int32_t before_day, int64_t *deleted)
 {
 	struct pg_params params = { 0 };
 	pg_params_day(&params, before_day);

@@ -12,7 +12,7 @@
 
 #include "lib/base/err.h"
 #include "lib/clicks/visitor.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 struct salt {
 	int32_t day;
@@ -27,9 +27,9 @@ enum err salt_store_read(struct pg_conn *conn, int32_t first, int32_t last, stru
  * Creates the missing salts of the days first..last and counts them in *created. If several callers
  * insert at once, the first one wins.
  */
-enum err salt_store_make(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created) MUST_CHECK;
+enum err salt_store_create_missing(struct pg_conn *conn, int32_t first, int32_t last, int64_t *created) MUST_CHECK;
 
 /* Deletes the salts of days before before_day. */
-enum err salt_store_forget(struct pg_conn *conn, int32_t before_day, int64_t *deleted) MUST_CHECK;
+enum err salt_store_delete_before(struct pg_conn *conn, int32_t before_day, int64_t *deleted) MUST_CHECK;
 
 #endif

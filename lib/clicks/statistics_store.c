@@ -119,10 +119,10 @@ static void read_row(const struct pg_result *rows, size_t row, struct statistics
 
 enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct statistics *out)
 {
-	return statistics_store_get_many(conn, &link_id, 1, out);
+	return statistics_store_get_bulk(conn, &link_id, 1, out);
 }
 
-enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count, struct statistics *out)
+enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count, struct statistics *out)
 {
 	if (count == 0)
 		return OK;

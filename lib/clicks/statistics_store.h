@@ -13,7 +13,7 @@
 
 #include "lib/base/err.h"
 #include "lib/clicks/welford.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* The row with the sums over all links. */
 #define STATISTICS_STORE_PLATFORM INT64_C(0)
@@ -38,7 +38,7 @@ enum err statistics_store_add(struct pg_conn *conn, const struct statistics *del
 enum err statistics_store_get(struct pg_conn *conn, int64_t link_id, struct statistics *out) MUST_CHECK;
 
 /* For each of ids, in the same order. */
-enum err statistics_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count,
+enum err statistics_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
                                    struct statistics *out) MUST_CHECK;
 
 /*

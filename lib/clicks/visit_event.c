@@ -4,7 +4,7 @@
 
 #include "lib/base/array.h"
 #include "lib/links/slug.h"
-#include "lib/net/protobuf.h"
+#include "lib/protobuf/protobuf.h"
 #include "waymark/v1/visit_event.pb-c.h"
 
 /* protobuf-c's structs hold char *, but packing only reads. */

@@ -14,7 +14,7 @@
 /* Longer than any value that the log stores. */
 #define VISIT_FILTER_VALUE_SIZE 301
 
-enum visit_filter_who { VISIT_FILTER_HUMANS, VISIT_FILTER_EVERYBODY, VISIT_FILTER_BOTS };
+enum visit_filter_traffic { VISIT_FILTER_HUMANS, VISIT_FILTER_ALL, VISIT_FILTER_BOTS };
 
 struct visit_filter_term {
 	enum visit_dimension dimension;
@@ -23,7 +23,7 @@ struct visit_filter_term {
 };
 
 struct visit_filter {
-	enum visit_filter_who who;
+	enum visit_filter_traffic traffic;
 	size_t count;
 	struct visit_filter_term terms[VISIT_FILTER_TERMS_MAX];
 };

@@ -34,7 +34,7 @@ const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS] = {
 	{ "latency_ms", "latency_us / 1000.0::float8", VISIT_PAGE_REAL },
 };
 
-static void add_traffic(struct visit_sql *sql, enum visit_filter_who traffic)
+static void add_traffic(struct visit_sql *sql, enum visit_filter_traffic traffic)
 {
 	if (traffic == VISIT_FILTER_HUMANS)
 		visit_sql_add(sql, " AND NOT is_bot");
@@ -43,7 +43,7 @@ static void add_traffic(struct visit_sql *sql, enum visit_filter_who traffic)
 }
 
 /* Compares the time alone as well, because the index covers it. */
-static void add_cursor(struct visit_sql *sql, const struct visit_page_place *behind)
+static void add_cursor(struct visit_sql *sql, const struct visit_page_cursor *behind)
 {
 	if (behind->event_id[0] == '\0')
 		return;
@@ -55,7 +55,7 @@ static void add_cursor(struct visit_sql *sql, const struct visit_page_place *beh
 		time, time, id);
 }
 
-static enum err read_span(struct pg_conn *conn, const struct visit_page_question *query, struct statistics_span span,
+static enum err read_span(struct pg_conn *conn, const struct visit_page_query *query, struct statistics_span span,
                           struct pg_result **rows)
 {
 	struct visit_sql sql;
@@ -65,8 +65,8 @@ static enum err read_span(struct pg_conn *conn, const struct visit_page_question
 	char link[32];
 	snprintf(link, sizeof(link), "$%d::bigint", visit_sql_int(&sql, query->link_id));
 	visit_sql_add_log(&sql, link, span, query->filter);
-	add_traffic(&sql, query->filter->who);
-	add_cursor(&sql, &query->behind);
+	add_traffic(&sql, query->filter->traffic);
+	add_cursor(&sql, &query->after);
 	int limit = visit_sql_int(&sql, (int64_t)query->limit);
 	visit_sql_add(&sql, " ORDER BY occurred_at DESC, event_id DESC LIMIT $%d::bigint", limit);
 	enum err err = visit_sql_run(&sql, conn, rows);
@@ -74,11 +74,11 @@ static enum err read_span(struct pg_conn *conn, const struct visit_page_question
 	return err;
 }
 
-enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *query, struct pg_result **rows)
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query, struct pg_result **rows)
 {
 	struct statistics_span span = query->span;
-	if (query->behind.event_id[0] != '\0' && query->behind.occurred_at_us < span.to_us)
-		span.to_us = query->behind.occurred_at_us + 1;
+	if (query->after.event_id[0] != '\0' && query->after.occurred_at_us < span.to_us)
+		span.to_us = query->after.occurred_at_us + 1;
 	int64_t days = FIRST_DAYS;
 	for (;;) {
 		struct statistics_span window = span;
@@ -97,9 +97,9 @@ enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question 
 	}
 }
 
-struct visit_page_place visit_page_place_of(const struct pg_result *rows, size_t row)
+struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row)
 {
-	struct visit_page_place place = { .occurred_at_us = pg_result_time(rows, row, VISIT_PAGE_COLUMN_OCCURRED_AT) };
+	struct visit_page_cursor place = { .occurred_at_us = pg_result_time(rows, row, VISIT_PAGE_COLUMN_OCCURRED_AT) };
 	snprintf(place.event_id, sizeof(place.event_id), "%s", pg_result_text(rows, row, VISIT_PAGE_COLUMN_ID));
 	return place;
 }

@@ -14,7 +14,7 @@
 #include "lib/base/err.h"
 #include "lib/clicks/statistics_range.h"
 #include "lib/clicks/visit_filter.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* With the NUL. */
 #define VISIT_PAGE_ID_SIZE 37
@@ -32,16 +32,16 @@ struct visit_page_column {
 extern const struct visit_page_column visit_page_columns[VISIT_PAGE_COLUMNS];
 
 /* A position after the visit with this time and ID. */
-struct visit_page_place {
+struct visit_page_cursor {
 	int64_t occurred_at_us;
 	char event_id[VISIT_PAGE_ID_SIZE]; /* "": at the start */
 };
 
-struct visit_page_question {
+struct visit_page_query {
 	int64_t link_id;
 	struct statistics_span span;
 	const struct visit_filter *filter;
-	struct visit_page_place behind;
+	struct visit_page_cursor after;
 	size_t limit;
 };
 
@@ -50,10 +50,10 @@ struct visit_page_question {
  * limit: the last page. It searches the newest days first, so the cost of a page does not depend on
  * the length of the log.
  */
-enum err visit_page_read(struct pg_conn *conn, const struct visit_page_question *query,
+enum err visit_page_read(struct pg_conn *conn, const struct visit_page_query *query,
                          struct pg_result **rows) MUST_CHECK;
 
 /* The cursor after a row. */
-struct visit_page_place visit_page_place_of(const struct pg_result *rows, size_t row);
+struct visit_page_cursor visit_page_cursor_of(const struct pg_result *rows, size_t row);
 
 #endif

@@ -13,7 +13,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/clicks/statistics_range.h"
 #include "lib/clicks/visit_filter.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 struct visit_sql {
 	struct strbuf text;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
-#include "lib/net/client_ip.h"
+#include "lib/base/client_ip.h"
 
 #define VISITOR_SALT_SIZE 32
 

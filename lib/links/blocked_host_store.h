@@ -14,7 +14,7 @@
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
 #include "lib/links/host_policy.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* All of them must fit into one response; longer lists belong into files. */
 #define BLOCKED_HOST_STORE_MAX 3000

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/file_watch.h"
 #include "lib/base/mem.h"
 #include "lib/links/blocked_host_store.h"
@@ -18,7 +18,7 @@ enum source { BLOCKED_FILE, ALLOWED_FILE, BLOCKED_TABLE, SOURCES };
 
 struct host_guard {
 	struct host_guard_config config;
-	struct background *thread;
+	struct thread *thread;
 	struct file_watch *watch;
 	struct metric *rules;
 
@@ -38,9 +38,9 @@ static const struct {
 	enum host_policy_kind kind;
 	const char *name;
 } sources[SOURCES] = {
-	[BLOCKED_FILE] = { HOST_POLICY_BLOCK, "BLOCKED_HOSTS_FILE" },
-	[ALLOWED_FILE] = { HOST_POLICY_ALLOW, "ALLOWED_HOSTS_FILE" },
-	[BLOCKED_TABLE] = { HOST_POLICY_BLOCK, "blocked_hosts" },
+	[BLOCKED_FILE] = { HOST_POLICY_BLOCKLIST, "BLOCKED_HOSTS_FILE" },
+	[ALLOWED_FILE] = { HOST_POLICY_ALLOWLIST, "ALLOWED_HOSTS_FILE" },
+	[BLOCKED_TABLE] = { HOST_POLICY_BLOCKLIST, "blocked_hosts" },
 };
 
 static const char *path_of(const struct host_guard *guard, enum source source)
@@ -129,7 +129,7 @@ static enum err refresh_from_table(struct host_guard *guard, struct pg_conn *con
 	return err;
 }
 
-void host_guard_look(struct host_guard *guard, struct pg_conn *conn)
+void host_guard_refresh(struct host_guard *guard, struct pg_conn *conn)
 {
 	pthread_mutex_lock(&guard->build_lock);
 	(void)refresh_from_table(guard, conn); /* the thread retries soon */
@@ -139,13 +139,13 @@ void host_guard_look(struct host_guard *guard, struct pg_conn *conn)
 static enum err refresh(struct host_guard *guard)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(guard->config.postgres, &conn);
+	enum err err = pg_pool_acquire(guard->config.postgres, &conn);
 	if (err != OK)
 		return err;
 	pthread_mutex_lock(&guard->build_lock);
 	err = refresh_from_table(guard, conn);
 	pthread_mutex_unlock(&guard->build_lock);
-	pg_pool_give(guard->config.postgres, conn);
+	pg_pool_release(guard->config.postgres, conn);
 	return err;
 }
 
@@ -155,7 +155,7 @@ static void run(void *ctx)
 	bool is_fresh;
 	do
 		is_fresh = refresh(guard) == OK;
-	while (!background_wait_ms(guard->thread, is_fresh || guard->config.interval_ms < RETRY_MS
+	while (!thread_wait_ms(guard->thread, is_fresh || guard->config.interval_ms < RETRY_MS
 	                                                  ? guard->config.interval_ms
 	                                                  : RETRY_MS));
 }
@@ -214,7 +214,7 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 	for (int i = 0; i < SOURCES; i++)
 		strbuf_init(&guard->lists[i], 1);
 	register_metrics(guard);
-	guard->thread = background_new();
+	guard->thread = thread_new();
 	guard->watch = watch_files(guard);
 	enum err err = read_files(guard);
 	if (err != OK) {
@@ -222,7 +222,7 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 		return err;
 	}
 	file_watch_start(guard->watch);
-	background_start(guard->thread, "host-guard", run, guard);
+	thread_start(guard->thread, "host-guard", run, guard);
 	*out = guard;
 	return OK;
 }
@@ -231,7 +231,7 @@ void host_guard_stop(struct host_guard *guard)
 {
 	if (!guard)
 		return;
-	background_free(guard->thread);
+	thread_free(guard->thread);
 	file_watch_free(guard->watch);
 	for (int i = 0; i < SOURCES; i++)
 		strbuf_clear(&guard->lists[i]);
@@ -241,12 +241,12 @@ void host_guard_stop(struct host_guard *guard)
 	free(guard);
 }
 
-enum host_policy_verdict host_guard_judge(struct host_guard *guard, const char *url)
+enum host_policy_decision host_guard_check(struct host_guard *guard, const char *url)
 {
 	if (!atomic_load_explicit(&guard->has_rules, memory_order_relaxed))
-		return HOST_POLICY_GOOD;
+		return HOST_POLICY_ALLOWED;
 	pthread_rwlock_rdlock(&guard->lock);
-	enum host_policy_verdict verdict = host_policy_judge(guard->policy, url);
+	enum host_policy_decision verdict = host_policy_check(guard->policy, url);
 	pthread_rwlock_unlock(&guard->lock);
 	return verdict;
 }

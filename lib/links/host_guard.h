@@ -23,7 +23,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/links/host_policy.h"
-#include "lib/net/pg_pool.h"
+#include "lib/postgres/pg_pool.h"
 
 struct host_guard;
 
@@ -46,12 +46,12 @@ enum err host_guard_start(const struct host_guard_config *config, struct host_gu
 void host_guard_stop(struct host_guard *guard);
 
 /* url is a destination in normal form. */
-enum host_policy_verdict host_guard_judge(struct host_guard *guard, const char *url);
+enum host_policy_decision host_guard_check(struct host_guard *guard, const char *url);
 
 /*
  * Checks the table at once, over the caller's connection. Call it after changing the table, so that
  * the caller sees its own change.
  */
-void host_guard_look(struct host_guard *guard, struct pg_conn *conn);
+void host_guard_refresh(struct host_guard *guard, struct pg_conn *conn);
 
 #endif

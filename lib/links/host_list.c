@@ -40,7 +40,7 @@ static enum err check_text(const struct strbuf *text, enum host_policy_kind kind
 	host_policy_free(policy);
 	if (err == ERR_LIMIT || count > HOST_LIST_RULES_MAX)
 		return reject(reason, "has too many hosts");
-	if (err == OK && count == 0 && kind == HOST_POLICY_ALLOW)
+	if (err == OK && count == 0 && kind == HOST_POLICY_ALLOWLIST)
 		return reject(reason, "does not allow any host");
 	if (err != OK)
 		snprintf(reason, HOST_LIST_REASON_SIZE,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/ipv6_host.h"
+#include "lib/base/ipv6_host.h"
 
 #define INITIAL_CAPACITY 64
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -180,7 +180,7 @@ enum err host_policy_add(struct host_policy *policy, enum host_policy_kind kind,
 	slot->kinds |= (uint16_t)kind;
 	if (has_below && !name.is_address)
 		slot->kinds |= (uint16_t)BELOW(kind);
-	policy->only_allowed |= kind == HOST_POLICY_ALLOW;
+	policy->only_allowed |= kind == HOST_POLICY_ALLOWLIST;
 	return OK;
 }
 
@@ -251,19 +251,19 @@ static unsigned kinds_of(const struct host_policy *policy, const struct name *na
 		}
 		hash = hash_step(hash, name->text[at]);
 	}
-	return kinds | (find(policy, hash, name->text, name->len)->kinds & (HOST_POLICY_BLOCK | HOST_POLICY_ALLOW));
+	return kinds | (find(policy, hash, name->text, name->len)->kinds & (HOST_POLICY_BLOCKLIST | HOST_POLICY_ALLOWLIST));
 }
 
-enum host_policy_verdict host_policy_judge(const struct host_policy *policy, const char *url)
+enum host_policy_decision host_policy_check(const struct host_policy *policy, const char *url)
 {
 	if (policy->count == 0)
-		return HOST_POLICY_GOOD;
+		return HOST_POLICY_ALLOWED;
 	const char *host;
 	size_t len;
 	struct name name;
 	find_host(url, &host, &len);
 	unsigned kinds = read_name(host, len, &name) ? kinds_of(policy, &name) : 0;
-	if (kinds & HOST_POLICY_BLOCK)
+	if (kinds & HOST_POLICY_BLOCKLIST)
 		return HOST_POLICY_BLOCKED;
-	return policy->only_allowed && !(kinds & HOST_POLICY_ALLOW) ? HOST_POLICY_NOT_ALLOWED : HOST_POLICY_GOOD;
+	return policy->only_allowed && !(kinds & HOST_POLICY_ALLOWLIST) ? HOST_POLICY_NOT_ALLOWED : HOST_POLICY_ALLOWED;
 }

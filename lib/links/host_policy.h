@@ -30,10 +30,10 @@
 
 struct host_policy;
 
-enum host_policy_kind { HOST_POLICY_BLOCK = 1, HOST_POLICY_ALLOW = 2 };
+enum host_policy_kind { HOST_POLICY_BLOCKLIST = 1, HOST_POLICY_ALLOWLIST = 2 };
 
-enum host_policy_verdict {
-	HOST_POLICY_GOOD,
+enum host_policy_decision {
+	HOST_POLICY_ALLOWED,
 	HOST_POLICY_BLOCKED,
 	HOST_POLICY_NOT_ALLOWED, /* there is an allow list, and it does not have the host */
 };
@@ -63,6 +63,6 @@ size_t host_policy_count(const struct host_policy *policy);
  * url is a destination in normal form (http or https). For anything else the host counts as "",
  * which passes unless there is an allow list.
  */
-enum host_policy_verdict host_policy_judge(const struct host_policy *policy, const char *url);
+enum host_policy_decision host_policy_check(const struct host_policy *policy, const char *url);
 
 #endif

@@ -6,7 +6,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 /* Bytes of a sql_column itself, and per value. */
 #define COLUMN_HEADER 64
@@ -134,17 +134,17 @@ static enum err read_created(const struct pg_result *rows, const struct position
 
 static enum err record_created(struct pg_conn *conn, const struct link *links, const bool *is_created, size_t count)
 {
-	struct outbox_bundle events;
-	outbox_bundle_init(&events, OUTBOX_URGENT, count);
+	struct outbox_bulk events;
+	outbox_bulk_init(&events, OUTBOX_URGENT, count);
 	for (size_t i = 0; i < count; i++) {
 		struct link_event event;
 		if (!is_created[i])
 			continue;
 		link_row_to_event(&links[i], LINK_CHANGE_CREATED, &event);
-		outbox_bundle_put(&events, &event);
+		outbox_bulk_add(&events, &event);
 	}
-	enum err err = outbox_bundle_add(&events, conn);
-	outbox_bundle_clear(&events);
+	enum err err = outbox_bulk_insert(&events, conn);
+	outbox_bulk_clear(&events);
 	return err;
 }
 

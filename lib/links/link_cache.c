@@ -143,7 +143,7 @@ static bool decode(const char *value, size_t len, int64_t *generation, struct li
 
 struct link_cache {
 	struct redis_pool *redis;
-	struct link_cache_trust *validity;
+	struct link_cache_validity *validity;
 	const struct log *log;
 	_Atomic int64_t next_log_us; /* steady */
 };
@@ -153,7 +153,7 @@ struct link_cache *link_cache_new(const struct link_cache_config *config)
 	struct link_cache *cache = mem_zero(sizeof(*cache));
 	cache->redis = config->redis;
 	cache->log = config->log;
-	cache->validity = link_cache_trust_new(&(struct link_cache_trust_config){
+	cache->validity = link_cache_validity_new(&(struct link_cache_validity_config){
 		.redis = config->redis,
 		.clock = config->clock,
 		.log = config->log,
@@ -166,18 +166,18 @@ void link_cache_free(struct link_cache *cache)
 {
 	if (!cache)
 		return;
-	link_cache_trust_free(cache->validity);
+	link_cache_validity_free(cache->validity);
 	free(cache);
 }
 
 void link_cache_require_generation(struct link_cache *cache, int64_t generation)
 {
-	link_cache_trust_require(cache->validity, generation);
+	link_cache_validity_require(cache->validity, generation);
 }
 
-bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_trusted *out)
+bool link_cache_current_epoch(const struct link_cache *cache, struct link_cache_epoch *out)
 {
-	return link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, out);
+	return link_cache_validity_now(cache->validity, LINK_CACHE_VALIDITY_FULL, out);
 }
 
 /* Cut at the maximum length of a slug. No link has a longer one. */
@@ -206,7 +206,7 @@ static bool is_unknown_value(const char *value, size_t len, int64_t generation_n
 	       generation == generation_now;
 }
 
-static enum link_cache_answer read_value(const char *value, size_t len, int64_t generation_now, struct link_entry *out)
+static enum link_cache_result read_value(const char *value, size_t len, int64_t generation_now, struct link_entry *out)
 {
 	int64_t generation = 0;
 	if (!value)
@@ -218,51 +218,51 @@ static enum link_cache_answer read_value(const char *value, size_t len, int64_t 
 }
 
 /* Checks the validity after the reply has arrived, and for the server that sent it. */
-static enum link_cache_answer read_reply(const struct link_cache *cache, enum link_cache_trust_level level,
+static enum link_cache_result read_reply(const struct link_cache *cache, enum link_cache_validity_level level,
                                          const struct redis_reply *reply, uint64_t server, const char *slug,
                                          struct link_entry *out)
 {
-	struct link_cache_trusted epoch;
-	if (!link_cache_trust_now(cache->validity, level, &epoch) || epoch.server != server)
-		return LINK_CACHE_AWAY;
+	struct link_cache_epoch epoch;
+	if (!link_cache_validity_now(cache->validity, level, &epoch) || epoch.server != server)
+		return LINK_CACHE_UNAVAILABLE;
 	size_t len = 0;
 	const char *value = redis_reply_bytes(reply, &len);
-	enum link_cache_answer result = read_value(value, len, epoch.generation, out);
+	enum link_cache_result result = read_value(value, len, epoch.generation, out);
 	if (result == LINK_CACHE_ENTRY)
 		snprintf(out->slug, sizeof(out->slug), "%s", slug);
 	return result;
 }
 
-static enum link_cache_answer get(struct link_cache *cache, enum link_cache_trust_level level, const char *slug,
+static enum link_cache_result get(struct link_cache *cache, enum link_cache_validity_level level, const char *slug,
                                   struct link_entry *out)
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
-	struct link_cache_trusted epoch;
+	struct link_cache_epoch epoch;
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (!link_cache_trust_now(cache->validity, level, &epoch))
-		return LINK_CACHE_AWAY;
-	if (redis_pool_call_at(cache->redis, args, 2, &reply, &server) != OK)
-		return LINK_CACHE_AWAY;
-	enum link_cache_answer result = read_reply(cache, level, reply, server, slug, out);
+	if (!link_cache_validity_now(cache->validity, level, &epoch))
+		return LINK_CACHE_UNAVAILABLE;
+	if (redis_pool_call_with_run_id(cache->redis, args, 2, &reply, &server) != OK)
+		return LINK_CACHE_UNAVAILABLE;
+	enum link_cache_result result = read_reply(cache, level, reply, server, slug, out);
 	redis_reply_free(reply);
 	return result;
 }
 
-enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
+enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out)
 {
-	return get(cache, LINK_CACHE_TRUST_FULL, slug, out);
+	return get(cache, LINK_CACHE_VALIDITY_FULL, slug, out);
 }
 
-enum link_cache_answer link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out)
+enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out)
 {
-	return get(cache, LINK_CACHE_TRUST_LAST_RESORT, slug, out);
+	return get(cache, LINK_CACHE_VALIDITY_LAST_RESORT, slug, out);
 }
 
 struct pending_get {
 	struct link_cache *cache;
-	link_cache_told callback;
+	link_cache_callback callback;
 	void *ctx;
 	char slug[SLUG_SIZE];
 };
@@ -280,25 +280,25 @@ static void finish_get(void *ctx, const struct redis_reply *reply, uint64_t serv
 {
 	struct pending_get *q = ctx;
 	struct link_entry entry;
-	enum link_cache_answer result = LINK_CACHE_AWAY;
+	enum link_cache_result result = LINK_CACHE_UNAVAILABLE;
 	const char *error = redis_reply_error(reply);
 	if (error)
 		log_error_reply(q->cache, error);
 	else if (reply)
-		result = read_reply(q->cache, LINK_CACHE_TRUST_FULL, reply, server, q->slug, &entry);
+		result = read_reply(q->cache, LINK_CACHE_VALIDITY_FULL, reply, server, q->slug, &entry);
 	q->callback(q->ctx, result, &entry);
 	free(q);
 }
 
-enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
-                        link_cache_told callback, void *ctx)
+enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
+                        link_cache_callback callback, void *ctx)
 {
 	char key[KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), key_of(slug, key) };
-	struct link_cache_trusted epoch;
-	if (!link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, &epoch))
+	struct link_cache_epoch epoch;
+	if (!link_cache_validity_now(cache->validity, LINK_CACHE_VALIDITY_FULL, &epoch))
 		return ERR_UNAVAILABLE;
-	redis_pipeline_demand(pipeline, epoch.server);
+	redis_pipeline_require_run_id(pipeline, epoch.server);
 	struct pending_get *q = mem_zero(sizeof(*q));
 	*q = (struct pending_get){ .cache = cache, .callback = callback, .ctx = ctx };
 	snprintf(q->slug, sizeof(q->slug), "%s", slug);
@@ -314,9 +314,9 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
                           struct link_cache_reservation *out)
 {
 	char key[KEY_SIZE], generation[NUMBER_TEXT + 1], ttl_s[NUMBER_TEXT + 1], token[sizeof(out->token)];
-	struct link_cache_trusted epoch;
+	struct link_cache_epoch epoch;
 	*out = (struct link_cache_reservation){ 0 };
-	if (!link_cache_trust_now(cache->validity, LINK_CACHE_TRUST_FULL, &epoch))
+	if (!link_cache_validity_now(cache->validity, LINK_CACHE_VALIDITY_FULL, &epoch))
 		return;
 	entropy_text("0123456789abcdef", token, sizeof(token) - 1);
 	const struct redis_arg args[] = {
@@ -328,7 +328,7 @@ static void reserve_place(struct link_cache *cache, const char *slug, const char
 	};
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (redis_pool_script_at(cache->redis, reserve_script, 1, args, 5, &reply, &server) != OK)
+	if (redis_pool_script_with_run_id(cache->redis, reserve_script, 1, args, 5, &reply, &server) != OK)
 		return;
 	size_t len = 0;
 	const char *given = redis_reply_bytes(reply, &len);
@@ -370,7 +370,7 @@ static enum err put_value(struct link_cache *cache, int64_t generation, const ch
 		REDIS_TEXT(token),
 	};
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script_at(cache->redis, put_entry_script, 1, args, 6, &reply, server);
+	enum err err = redis_pool_script_with_run_id(cache->redis, put_entry_script, 1, args, 6, &reply, server);
 	if (err == OK)
 		*outcome = (enum put_outcome)redis_reply_int(reply);
 	redis_reply_free(reply);
@@ -390,7 +390,7 @@ enum err link_cache_fill(struct link_cache *cache, const struct link_cache_reser
 {
 	int64_t generation = reservation->generation;
 	if (generation == 0)
-		generation = link_cache_trust_generation(cache->validity);
+		generation = link_cache_validity_generation(cache->validity);
 	if (generation == 0)
 		return ERR_UNAVAILABLE;
 	enum put_outcome outcome;
@@ -404,7 +404,7 @@ enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry
 	return link_cache_fill(cache, &(struct link_cache_reservation){ 0 }, entry);
 }
 
-enum err link_cache_drop(struct link_cache *cache, const char *const *slugs, size_t count)
+enum err link_cache_delete(struct link_cache *cache, const char *const *slugs, size_t count)
 {
 	if (count == 0)
 		return OK;
@@ -419,7 +419,7 @@ enum err link_cache_drop(struct link_cache *cache, const char *const *slugs, siz
 	return err;
 }
 
-enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *to, const struct link_entry *entry)
+enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cache_epoch *to, const struct link_entry *entry)
 {
 	enum put_outcome outcome;
 	uint64_t server;

@@ -4,7 +4,7 @@
  * (docs/decisions/0012-generation-of-redis.md):
  *
  *   - Each value has the generation of the content of Redis. A value of another generation reads as
- *     a miss. Redis is used only while it is valid (link_cache_trust.h).
+ *     a miss. Redis is used only while it is valid (link_cache_validity.h).
  *   - An entry only replaces an older version of itself or a reservation. A reservation is made
  *     before the entry is read from PostgreSQL or committed there. Every change of the link removes
  *     it, and so do eviction and flushing. So a late writer finds no reservation and writes
@@ -26,9 +26,9 @@
 #include <stdint.h>
 
 #include "lib/links/link.h"
-#include "lib/links/link_cache_trust.h"
-#include "lib/net/redis_pipeline.h"
-#include "lib/net/redis_pool.h"
+#include "lib/links/link_cache_validity.h"
+#include "lib/redis/redis_pipeline.h"
+#include "lib/redis/redis_pool.h"
 
 /* ± 10 %, so that entries cached together do not expire together. */
 #define LINK_CACHE_TTL_S (24 * 3600)
@@ -52,39 +52,39 @@ struct link_cache_config {
 struct link_cache *link_cache_new(const struct link_cache_config *config);
 void link_cache_free(struct link_cache *cache);
 
-/* From now on a lower generation is invalid (link_cache_trust_require). */
+/* From now on a lower generation is invalid (link_cache_validity_require). */
 void link_cache_require_generation(struct link_cache *cache, int64_t generation);
 
 /*
  * Gets the epoch that a reply of Redis must match, for modules that store data derived from links
- * in Redis under the same generation (LINK_CACHE_TRUST_FULL). False: Redis is not valid now.
+ * in Redis under the same generation (LINK_CACHE_VALIDITY_FULL). False: Redis is not valid now.
  */
-bool link_cache_trusted_now(const struct link_cache *cache, struct link_cache_trusted *out);
+bool link_cache_current_epoch(const struct link_cache *cache, struct link_cache_epoch *out);
 
 /* --- reading --- */
 
-enum link_cache_answer {
+enum link_cache_result {
 	LINK_CACHE_ENTRY,   /* out is set */
 	LINK_CACHE_UNKNOWN, /* PostgreSQL recently had no such slug */
 	LINK_CACHE_MISS,    /* read from PostgreSQL */
-	LINK_CACHE_AWAY,    /* Redis is down, slow or not valid: read from PostgreSQL, do not fill */
+	LINK_CACHE_UNAVAILABLE,    /* Redis is down, slow or not valid: read from PostgreSQL, do not fill */
 };
 
-enum link_cache_answer link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out);
+enum link_cache_result link_cache_get(struct link_cache *cache, const char *slug, struct link_entry *out);
 
-/* As link_cache_get, for when PostgreSQL is down (LINK_CACHE_TRUST_LAST_RESORT). */
-enum link_cache_answer link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out);
+/* As link_cache_get, for when PostgreSQL is down (LINK_CACHE_VALIDITY_LAST_RESORT). */
+enum link_cache_result link_cache_get_last_resort(struct link_cache *cache, const char *slug, struct link_entry *out);
 
 /* entry is borrowed, and the callee may change it. It is set only with LINK_CACHE_ENTRY. */
-typedef void (*link_cache_told)(void *ctx, enum link_cache_answer result, struct link_entry *entry);
+typedef void (*link_cache_callback)(void *ctx, enum link_cache_result result, struct link_entry *entry);
 
 /*
  * As link_cache_get, without waiting: callback is called once, later, in the thread of the
  * pipeline. ERR_UNAVAILABLE: Redis is not valid now, or not through this pipeline. After this and
  * the other errors of redis_pipeline_call, Redis was not asked and callback is not called.
  */
-enum err link_cache_ask(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
-                        link_cache_told callback, void *ctx) MUST_CHECK;
+enum err link_cache_get_async(struct link_cache *cache, struct redis_pipeline *pipeline, const char *slug,
+                        link_cache_callback callback, void *ctx) MUST_CHECK;
 
 /* --- filling --- */
 
@@ -122,13 +122,13 @@ enum err link_cache_set(struct link_cache *cache, const struct link_entry *entry
  * Deletes the values and reservations of many links after a bulk change, so that Redis has nothing
  * older on success. One command. Errors of redis_pool_call.
  */
-enum err link_cache_drop(struct link_cache *cache, const char *const *slugs, size_t count) MUST_CHECK;
+enum err link_cache_delete(struct link_cache *cache, const char *const *slugs, size_t count) MUST_CHECK;
 
 /*
  * As link_cache_set, for the relay, which knows the current epoch better. ERR_UNAVAILABLE also
  * means that another server answered, or that the server has reached a higher generation.
  */
-enum err link_cache_tell(struct link_cache *cache, const struct link_cache_trusted *epoch,
+enum err link_cache_set_in_epoch(struct link_cache *cache, const struct link_cache_epoch *epoch,
                          const struct link_entry *entry) MUST_CHECK;
 
 /*

@@ -15,7 +15,7 @@
 
 /*
  * The value is "<number> <server> <heartbeat>", the server in 16 hexadecimal digits. KEYS[1]. ARGV:
- * number, server, not_after_us. The reply: the verdict, the current number, the time. The flag
+ * number, server, not_after_us. The reply: the status, the current number, the time. The flag
  * allow-oom is safe because the value replaces one of the same length, and without it a full Redis
  * would be unusable.
  */
@@ -65,7 +65,7 @@ enum err link_cache_generation_read(struct redis_pool *redis, struct link_cache_
 {
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(KEY) };
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_call_at(redis, args, 2, &reply, server);
+	enum err err = redis_pool_call_with_run_id(redis, args, 2, &reply, server);
 	if (err == OK)
 		err = parse(redis_reply_bytes(reply, NULL), out);
 	redis_reply_free(reply);
@@ -73,7 +73,7 @@ enum err link_cache_generation_read(struct redis_pool *redis, struct link_cache_
 }
 
 enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number, uint64_t server, int64_t not_after_us,
-                                        struct link_cache_generation_answer *out)
+                                        struct link_cache_generation_reply *out)
 {
 	char number_text[NUMBER_TEXT], server_text[NUMBER_TEXT], not_after[NUMBER_TEXT];
 	snprintf(number_text, sizeof(number_text), "%" PRId64, number);
@@ -82,11 +82,11 @@ enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number
 	const struct redis_arg args[] = { REDIS_TEXT(KEY), REDIS_TEXT(number_text), REDIS_TEXT(server_text),
 		                          REDIS_TEXT(not_after) };
 	struct redis_reply *reply = NULL;
-	enum err err = redis_pool_script_at(redis, announce, 1, args, 4, &reply, &out->server);
+	enum err err = redis_pool_script_with_run_id(redis, announce, 1, args, 4, &reply, &out->server);
 	if (err == OK && redis_reply_count(reply) != 3)
 		err = ERR_INTERNAL;
 	if (err == OK) {
-		out->verdict = (enum link_cache_generation_verdict)redis_reply_int(redis_reply_at(reply, 0));
+		out->status = (enum link_cache_generation_status)redis_reply_int(redis_reply_at(reply, 0));
 		out->number = redis_reply_int(redis_reply_at(reply, 1));
 		out->now_us = redis_reply_int(redis_reply_at(reply, 2));
 	}

@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/redis_pool.h"
+#include "lib/redis/redis_pool.h"
 
 struct link_cache_generation {
 	int64_t number;
-	uint64_t server;   /* the run of Redis that it was announced for (redis_conn_server) */
+	uint64_t server;   /* the run of Redis that it was announced for (redis_conn_run_id) */
 	int64_t heartbeat; /* differs with each announcement */
 };
 
@@ -27,14 +27,14 @@ struct link_cache_generation {
 enum err link_cache_generation_read(struct redis_pool *redis, struct link_cache_generation *out,
                                     uint64_t *server) MUST_CHECK;
 
-enum link_cache_generation_verdict {
+enum link_cache_generation_status {
 	LINK_CACHE_GENERATION_ANNOUNCED,
 	LINK_CACHE_GENERATION_LATE,   /* not_after_us has passed */
 	LINK_CACHE_GENERATION_BEHIND, /* a higher generation has been announced: number */
 };
 
-struct link_cache_generation_answer {
-	enum link_cache_generation_verdict verdict;
+struct link_cache_generation_reply {
+	enum link_cache_generation_status status;
 	int64_t number;
 	int64_t now_us;  /* by the clock of Redis */
 	uint64_t server; /* the server that answered */
@@ -47,6 +47,6 @@ struct link_cache_generation_answer {
  * redis_pool_call.
  */
 enum err link_cache_generation_announce(struct redis_pool *redis, int64_t number, uint64_t server, int64_t not_after_us,
-                                        struct link_cache_generation_answer *out) MUST_CHECK;
+                                        struct link_cache_generation_reply *out) MUST_CHECK;
 
 #endif

@@ -9,11 +9,11 @@
 
 static void read_check(const struct pg_result *rows, size_t row, struct link_check *out)
 {
-	out->status = pg_result_is_null(rows, row, 0) ? LINK_CHECK_NOT_ASKED : (int)pg_result_int(rows, row, 0);
+	out->status = pg_result_is_null(rows, row, 0) ? LINK_CHECK_NEVER : (int)pg_result_int(rows, row, 0);
 	out->last_checked_at_us = pg_result_time(rows, row, 1);
 }
 
-enum err link_check_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count, struct link_check *out)
+enum err link_check_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count, struct link_check *out)
 {
 	if (count == 0)
 		return OK;
@@ -70,7 +70,7 @@ enum err link_check_store_write(struct pg_conn *conn, const struct link_check_du
 	struct pg_params params = { 0 };
 	pg_params_int(&params, due->link_id);
 	pg_params_text(&params, due->url);
-	if (status == LINK_CHECK_NOT_ASKED)
+	if (status == LINK_CHECK_NEVER)
 		pg_params_null(&params);
 	else
 		pg_params_int(&params, status);

@@ -13,18 +13,18 @@
 #include <stdint.h>
 
 #include "lib/links/link.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define LINK_CHECK_NO_ANSWER 0
-#define LINK_CHECK_NOT_ASKED (-1)
+#define LINK_CHECK_NEVER (-1)
 
 struct link_check {
-	int status; /* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NOT_ASKED */
+	int status; /* HTTP status, LINK_CHECK_NO_ANSWER or LINK_CHECK_NEVER */
 	int64_t last_checked_at_us;
 };
 
-/* For each of ids, in the same order; LINK_CHECK_NOT_ASKED for a link that does not exist. */
-enum err link_check_store_get_many(struct pg_conn *conn, const int64_t *ids, size_t count,
+/* For each of ids, in the same order; LINK_CHECK_NEVER for a link that does not exist. */
+enum err link_check_store_get_bulk(struct pg_conn *conn, const int64_t *ids, size_t count,
                                    struct link_check *out) MUST_CHECK;
 
 /* --- for the janitor; inside its transactions --- */

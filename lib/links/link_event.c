@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/utf8.h"
-#include "lib/net/protobuf.h"
+#include "lib/protobuf/protobuf.h"
 #include "waymark/v1/link_event.pb-c.h"
 
 /* protobuf-c's structs hold char *, but packing only reads. */

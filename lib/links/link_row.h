@@ -9,7 +9,7 @@
 
 #include "lib/links/link.h"
 #include "lib/links/link_event.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* U+001F separates tags in query parameters and results. A tag has no control characters. */
 #define LINK_ROW_TAGS_FROM_TEXT(parameter) "string_to_array(" parameter ", E'\\x1f')"

@@ -149,7 +149,7 @@ static enum err update(struct pg_conn *conn, const struct link *link, struct lin
 		&params, out);
 }
 
-enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change)
+enum err link_store_update(struct pg_conn *conn, struct link *link, enum link_change change)
 {
 	struct link written;
 	enum err err = update(conn, link, &written);
@@ -164,7 +164,7 @@ enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_cha
 
 /* --- claims --- */
 
-enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
+enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
                                const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out)
 {
 	struct pg_params params = { 0 };
@@ -175,7 +175,7 @@ enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
 		&params, out);
 }
 
-enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id)
+enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner_id)
 {
 	struct link claimed;
 	struct pg_params params = { 0 };
@@ -206,7 +206,7 @@ enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t 
  * Adds an event for each row, which is a link after its change. The next batch begins at the last
  * row.
  */
-static enum err add_events(const struct pg_result *rows, enum link_change change, struct outbox_bundle *events,
+static enum err add_events(const struct pg_result *rows, enum link_change change, struct outbox_bulk *events,
                            int64_t *from_us)
 {
 	struct link_event event;
@@ -218,7 +218,7 @@ static enum err add_events(const struct pg_result *rows, enum link_change change
 		int64_t at_us = pg_result_time(rows, i, ORDER_COLUMN);
 		last_us = at_us > last_us ? at_us : last_us;
 		link_row_to_event(&event.link, change, &event);
-		outbox_bundle_put(events, &event);
+		outbox_bulk_add(events, &event);
 	}
 	*from_us = last_us;
 	return OK;
@@ -229,20 +229,20 @@ static enum err change_batch(struct pg_conn *conn, const char *sql, const struct
                              enum link_change change, struct link_store_batch *batch)
 {
 	struct pg_result *rows = NULL;
-	struct outbox_bundle events;
+	struct outbox_bulk events;
 	int64_t from_us = batch->from_us;
-	enum outbox_patience patience = change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_MARK;
-	outbox_bundle_init(&events, patience, (size_t)batch->limit);
+	enum outbox_priority priority = change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_EXPIRY;
+	outbox_bulk_init(&events, priority, (size_t)batch->limit);
 	enum err err = pg_conn_query(conn, sql, params, &rows);
 	if (err == OK)
 		err = add_events(rows, change, &events, &from_us);
 	if (err == OK)
-		err = outbox_bundle_add(&events, conn);
+		err = outbox_bulk_insert(&events, conn);
 	if (err == OK) {
 		batch->changed = (int64_t)pg_result_count(rows);
 		batch->from_us = from_us;
 	}
-	outbox_bundle_clear(&events);
+	outbox_bulk_clear(&events);
 	pg_result_free(rows);
 	return err;
 }
@@ -320,19 +320,19 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link)
 
 /* --- all slugs --- */
 
-static void read_slugs(const struct pg_result *rows, struct issued_slugs *page)
+static void read_slugs(const struct pg_result *rows, struct link_store_slug_page *page)
 {
 	page->count = pg_result_count(rows);
 	for (size_t i = 0; i < page->count; i++)
 		snprintf(page->slugs[i], SLUG_SIZE, "%s", pg_result_text(rows, i, 0));
 }
 
-enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page)
+enum err link_store_next_slugs(struct pg_conn *conn, struct link_store_slug_page *page)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_text(&params, page->last);
-	pg_params_int(&params, ISSUED_SLUGS_PAGE);
+	pg_params_int(&params, LINK_STORE_SLUG_PAGE_MAX);
 	enum err err =
 		pg_conn_query(conn, "SELECT slug FROM links WHERE slug > $1 ORDER BY slug LIMIT $2", &params, &rows);
 	if (err == OK) {
@@ -344,17 +344,17 @@ enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page)
 	return err;
 }
 
-enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id)
+enum err link_store_newest_id(struct pg_conn *conn, int64_t *id)
 {
 	return pg_conn_query_int(conn, "SELECT COALESCE(max(id), 0) FROM links", NULL, id);
 }
 
-enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page)
+enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id, struct link_store_slug_page *page)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
 	pg_params_int(&params, *id);
-	pg_params_int(&params, ISSUED_SLUGS_PAGE);
+	pg_params_int(&params, LINK_STORE_SLUG_PAGE_MAX);
 	enum err err =
 		pg_conn_query(conn, "SELECT slug, id FROM links WHERE id > $1 ORDER BY id LIMIT $2", &params, &rows);
 	if (err == OK) {

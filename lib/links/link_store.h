@@ -14,7 +14,7 @@
 
 #include "lib/base/digest.h"
 #include "lib/links/link.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* For redirects. ERR_NOT_FOUND: the slug was never issued, or the link was purged. */
 enum err link_store_find_entry(struct pg_conn *conn, const char *slug, struct link_entry *out) MUST_CHECK;
@@ -55,7 +55,7 @@ enum err link_store_lock(struct pg_conn *conn, int64_t id, int64_t owner_id, str
  * ERR_CONFLICT: the link is at another version, so it was not locked. ERR_INVALID: as for
  * link_store_create, but the transaction can only be rolled back.
  */
-enum err link_store_write(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
+enum err link_store_update(struct pg_conn *conn, struct link *link, enum link_change change) MUST_CHECK;
 
 /*
  * Finds the owner's newest link to a destination (in normal form) that is ACTIVE now. slug NULL =
@@ -80,15 +80,15 @@ enum err link_store_purge(struct pg_conn *conn, struct link *link) MUST_CHECK;
  * Reads the link with this slug and claim token, and locks it until the transaction ends. Its
  * owner_id tells whether it has been claimed before. ERR_NOT_FOUND: no such pair.
  */
-enum err link_claim_store_lock(struct pg_conn *conn, const char *slug,
+enum err link_store_lock_by_claim_token(struct pg_conn *conn, const char *slug,
                                const uint8_t claim_token_hash[static DIGEST_SIZE], struct link *out) MUST_CHECK;
 
 /*
- * Makes an unowned link from link_claim_store_lock a PERMANENT link of the owner, without an expiry
+ * Makes an unowned link from link_store_lock_by_claim_token a PERMANENT link of the owner, without an expiry
  * time, and records the change. The token stays, so that a repeated claim finds the link again.
  * ERR_CONFLICT: the link has an owner, is at another version, or the owner does not exist.
  */
-enum err link_claim_store_take(struct pg_conn *conn, struct link *link, int64_t owner_id) MUST_CHECK;
+enum err link_store_claim(struct pg_conn *conn, struct link *link, int64_t owner_id) MUST_CHECK;
 
 /* --- for the janitor --- */
 
@@ -120,25 +120,25 @@ enum err link_store_purge_batch(struct pg_conn *conn, enum link_state state, int
  * may or may not be included.
  */
 
-#define ISSUED_SLUGS_PAGE 5000
+#define LINK_STORE_SLUG_PAGE_MAX 5000
 
 /* About 165 KB: keep it on the heap. */
-struct issued_slugs {
+struct link_store_slug_page {
 	char last[SLUG_SIZE]; /* the page begins after it; "" = the first page */
-	size_t count;         /* fewer than ISSUED_SLUGS_PAGE: this is the last page */
-	char slugs[ISSUED_SLUGS_PAGE][SLUG_SIZE];
+	size_t count;         /* fewer than LINK_STORE_SLUG_PAGE_MAX: this is the last page */
+	char slugs[LINK_STORE_SLUG_PAGE_MAX][SLUG_SIZE];
 };
 
 /* The ID of the newest link; 0 if there are no links. */
-enum err issued_slugs_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
+enum err link_store_newest_id(struct pg_conn *conn, int64_t *id) MUST_CHECK;
 
 /*
  * Reads a page of links with IDs above *id, oldest first, and raises *id to the newest of them.
  * Leaves last unchanged.
  */
-enum err issued_slugs_since(struct pg_conn *conn, int64_t *id, struct issued_slugs *page) MUST_CHECK;
+enum err link_store_new_slugs(struct pg_conn *conn, int64_t *id, struct link_store_slug_page *page) MUST_CHECK;
 
 /* Reads the page after last. On an error of pg_conn_query the page is unchanged. */
-enum err issued_slugs_next(struct pg_conn *conn, struct issued_slugs *page) MUST_CHECK;
+enum err link_store_next_slugs(struct pg_conn *conn, struct link_store_slug_page *page) MUST_CHECK;
 
 #endif

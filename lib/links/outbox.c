@@ -7,7 +7,7 @@
 #include "lib/base/strbuf.h"
 
 /* The rows that wait for Redis. Same condition as the index. */
-#define AWAITS_REDIS "NOT cached AND (patience = 0 OR published)"
+#define AWAITS_REDIS "NOT cached AND (priority = 0 OR published)"
 
 /* Bytes of a sql_column itself, and per value. */
 #define COLUMN_HEADER 64
@@ -27,23 +27,23 @@ enum err outbox_add(struct pg_conn *conn, const struct link_event *event)
 	 */
 	enum err err = pg_conn_query(conn,
 	                             "WITH added AS (INSERT INTO outbox (slug, payload) VALUES ($1, $2)), "
-	                             "raised AS (UPDATE outbox SET patience = 0 "
-	                             "WHERE slug = $1 AND NOT published AND patience = 1) "
+	                             "raised AS (UPDATE outbox SET priority = 0 "
+	                             "WHERE slug = $1 AND NOT published AND priority = 1) "
 	                             "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
 	                             &params, NULL);
 	strbuf_clear(&payload);
 	return err;
 }
 
-void outbox_bundle_init(struct outbox_bundle *bulk, enum outbox_patience patience, size_t events_max)
+void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max)
 {
-	bulk->patience = patience;
+	bulk->priority = priority;
 	sql_column_init(&bulk->slugs, SQL_COLUMN_TEXT, COLUMN_HEADER + events_max * (COLUMN_LENGTH + SLUG_SIZE));
 	sql_column_init(&bulk->payloads, SQL_COLUMN_BYTES,
 	                COLUMN_HEADER + events_max * (COLUMN_LENGTH + LINK_EVENT_BYTES_MAX));
 }
 
-void outbox_bundle_put(struct outbox_bundle *bulk, const struct link_event *event)
+void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event)
 {
 	struct strbuf payload;
 	strbuf_init(&payload, LINK_EVENT_BYTES_MAX);
@@ -54,39 +54,39 @@ void outbox_bundle_put(struct outbox_bundle *bulk, const struct link_event *even
 }
 
 /* Makes waiting expiry events of these links urgent, as outbox_add does. */
-static enum err raise_expiry_events(struct outbox_bundle *bulk, struct pg_conn *conn)
+static enum err raise_expiry_events(struct outbox_bulk *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	enum err err = sql_column_param(&bulk->slugs, &params);
 	if (err != OK)
 		return err;
 	return pg_conn_query(conn,
-	                     "UPDATE outbox SET patience = 0 "
-	                     "WHERE slug = ANY ($1::text[]) AND NOT published AND patience = 1",
+	                     "UPDATE outbox SET priority = 0 "
+	                     "WHERE slug = ANY ($1::text[]) AND NOT published AND priority = 1",
 	                     &params, NULL);
 }
 
-enum err outbox_bundle_add(struct outbox_bundle *bulk, struct pg_conn *conn)
+enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn)
 {
 	struct pg_params params = { 0 };
 	if (bulk->slugs.count == 0)
 		return OK;
-	enum err err = bulk->patience == OUTBOX_URGENT ? raise_expiry_events(bulk, conn) : OK;
+	enum err err = bulk->priority == OUTBOX_URGENT ? raise_expiry_events(bulk, conn) : OK;
 	if (err == OK)
 		err = sql_column_param(&bulk->slugs, &params);
 	if (err == OK)
 		err = sql_column_param(&bulk->payloads, &params);
 	if (err != OK)
 		return err;
-	pg_params_int(&params, (int64_t)bulk->patience);
+	pg_params_int(&params, (int64_t)bulk->priority);
 	return pg_conn_query(conn,
-	                     "WITH added AS (INSERT INTO outbox (slug, payload, patience) "
+	                     "WITH added AS (INSERT INTO outbox (slug, payload, priority) "
 	                     "SELECT slug, payload, $3 FROM unnest($1::text[], $2::bytea[]) AS event (slug, payload)) "
 	                     "SELECT pg_notify('" OUTBOX_CHANNEL "', '')",
 	                     &params, NULL);
 }
 
-void outbox_bundle_clear(struct outbox_bundle *bulk)
+void outbox_bulk_clear(struct outbox_bulk *bulk)
 {
 	sql_column_clear(&bulk->slugs);
 	sql_column_clear(&bulk->payloads);
@@ -101,7 +101,7 @@ static void read_row(const struct pg_result *rows, size_t i, struct outbox_row *
 	out->payload = mem_zero(out->payload_len);
 	pg_result_bytes(rows, i, 3, out->payload, out->payload_len);
 	out->cached = pg_result_bool(rows, i, 4);
-	out->is_patient = pg_result_bool(rows, i, 5);
+	out->is_low_priority = pg_result_bool(rows, i, 5);
 }
 
 static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg_params *params,
@@ -119,7 +119,7 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
 	return err;
 }
 
-#define SELECT_ROWS "SELECT id, slug, created_at, payload, cached, patience > 0 AS is_patient FROM outbox "
+#define SELECT_ROWS "SELECT id, slug, created_at, payload, cached, priority > 0 AS is_low_priority FROM outbox "
 
 /*
  * Drops the low-priority rows. More urgent rows may wait than were read, and a low-priority row
@@ -127,7 +127,7 @@ static enum err read_rows(struct pg_conn *conn, const char *sql, const struct pg
  */
 static void drop_low_priority(struct outbox_batch *batch)
 {
-	while (batch->count > 0 && batch->rows[batch->count - 1].is_patient)
+	while (batch->count > 0 && batch->rows[batch->count - 1].is_low_priority)
 		free(batch->rows[--batch->count].payload);
 }
 
@@ -141,11 +141,11 @@ enum err outbox_read(struct pg_conn *conn, size_t limit, size_t low_priority_lim
 	pg_params_int(&params, (int64_t)limit);
 	pg_params_int(&params, (int64_t)low_priority_limit);
 	enum err err = read_rows(conn,
-	                         "(" SELECT_ROWS "WHERE NOT published AND patience = 0 ORDER BY id LIMIT $1) UNION ALL "
-	                         "(" SELECT_ROWS "WHERE NOT published AND patience > 0 ORDER BY id LIMIT $2) "
-	                         "ORDER BY is_patient, id",
+	                         "(" SELECT_ROWS "WHERE NOT published AND priority = 0 ORDER BY id LIMIT $1) UNION ALL "
+	                         "(" SELECT_ROWS "WHERE NOT published AND priority > 0 ORDER BY id LIMIT $2) "
+	                         "ORDER BY is_low_priority, id",
 	                         &params, out);
-	if (err == OK && out->count >= limit && !out->rows[limit - 1].is_patient)
+	if (err == OK && out->count >= limit && !out->rows[limit - 1].is_low_priority)
 		drop_low_priority(out);
 	return err;
 }
@@ -214,7 +214,7 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
 	return err;
 }
 
-enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *count)
+enum err outbox_skip_uncached(struct pg_conn *conn, size_t limit, int64_t *count)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, (int64_t)limit);
@@ -229,7 +229,7 @@ enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *cou
 	                         &params, count);
 }
 
-enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *is_cached)
+enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;
@@ -242,7 +242,7 @@ enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *is_cached)
 	return err;
 }
 
-enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached)
+enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached)
 {
 	struct pg_params params = { 0 };
 	struct sql_column names;
@@ -269,14 +269,14 @@ enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out)
 	                      "SELECT count(*), (SELECT count(*) FROM outbox WHERE " AWAITS_REDIS "), "
 	                      "COALESCE(extract(epoch FROM clock_timestamp() - min(created_at)) * 1000000, 0)::bigint, "
 	                      "(SELECT COALESCE(max(id) - min(id) + 1, 0) FROM outbox "
-	                      "WHERE NOT published AND patience > 0) "
-	                      "FROM outbox WHERE NOT published AND patience = 0",
+	                      "WHERE NOT published AND priority > 0) "
+	                      "FROM outbox WHERE NOT published AND priority = 0",
 	                      NULL, &answer);
 	if (err == OK) {
 		out->unpublished = pg_result_int(answer, 0, 0);
 		out->uncached = pg_result_int(answer, 0, 1);
 		out->oldest_us = pg_result_int(answer, 0, 2);
-		out->patient = pg_result_int(answer, 0, 3);
+		out->low_priority = pg_result_int(answer, 0, 3);
 	}
 	pg_result_free(answer);
 	return err;

@@ -23,13 +23,13 @@
 
 #include "lib/base/err.h"
 #include "lib/links/link_event.h"
-#include "lib/net/pg_conn.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 
 #define OUTBOX_CHANNEL "waymark_outbox"
 
 /* The values of the column. Larger = less urgent. */
-enum outbox_patience { OUTBOX_URGENT = 0, OUTBOX_MARK = 1, OUTBOX_PURGE = 2 };
+enum outbox_priority { OUTBOX_URGENT = 0, OUTBOX_EXPIRY = 1, OUTBOX_PURGE = 2 };
 
 /*
  * Adds an urgent event. Call it in the transaction of the change, after the row of the link is
@@ -38,18 +38,18 @@ enum outbox_patience { OUTBOX_URGENT = 0, OUTBOX_MARK = 1, OUTBOX_PURGE = 2 };
 enum err outbox_add(struct pg_conn *conn, const struct link_event *event) MUST_CHECK;
 
 /* Events of many links, added by one statement; otherwise as outbox_add. */
-struct outbox_bundle {
-	enum outbox_patience patience;
+struct outbox_bulk {
+	enum outbox_priority priority;
 	struct sql_column slugs;
 	struct sql_column payloads;
 };
 
 /* At most events_max events. */
-void outbox_bundle_init(struct outbox_bundle *bulk, enum outbox_patience patience, size_t events_max);
-void outbox_bundle_put(struct outbox_bundle *bulk, const struct link_event *event);
+void outbox_bulk_init(struct outbox_bulk *bulk, enum outbox_priority priority, size_t events_max);
+void outbox_bulk_add(struct outbox_bulk *bulk, const struct link_event *event);
 /* Inserts the events. ERR_LIMIT: there are more than events_max. Does nothing without events. */
-enum err outbox_bundle_add(struct outbox_bundle *bulk, struct pg_conn *conn) MUST_CHECK;
-void outbox_bundle_clear(struct outbox_bundle *bulk);
+enum err outbox_bulk_insert(struct outbox_bulk *bulk, struct pg_conn *conn) MUST_CHECK;
+void outbox_bulk_clear(struct outbox_bulk *bulk);
 
 struct outbox_row {
 	int64_t id;
@@ -57,7 +57,7 @@ struct outbox_row {
 	int64_t created_at_us;
 	void *payload; /* owned by the row */
 	size_t payload_len;
-	bool is_patient;
+	bool is_low_priority;
 	bool cached; /* Redis has this version or a newer one; the reader sets it */
 };
 
@@ -95,16 +95,16 @@ enum err outbox_set_cached(struct pg_conn *conn, const struct outbox_batch *batc
  * Sets *is_cached if no event of the link waits for Redis: Redis has them, or its old values are no
  * longer valid.
  */
-enum err outbox_is_told(struct pg_conn *conn, const char *slug, bool *is_cached) MUST_CHECK;
+enum err outbox_is_cached(struct pg_conn *conn, const char *slug, bool *is_cached) MUST_CHECK;
 
-/* As outbox_is_told, for all of these links together. */
-enum err outbox_are_told(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached) MUST_CHECK;
+/* As outbox_is_cached, for all of these links together. */
+enum err outbox_are_cached(struct pg_conn *conn, const char *const *slugs, size_t count, bool *is_cached) MUST_CHECK;
 
 /*
  * Marks at most limit rows that wait for Redis as cached, oldest first. Use it when Redis has no
  * old values left, for example after raising the generation. *count is the number of rows.
  */
-enum err outbox_forget_uncached(struct pg_conn *conn, size_t limit, int64_t *count) MUST_CHECK;
+enum err outbox_skip_uncached(struct pg_conn *conn, size_t limit, int64_t *count) MUST_CHECK;
 
 struct outbox_lag {
 	int64_t unpublished; /* rows that wait for Kafka, without those of low priority */
@@ -114,7 +114,7 @@ struct outbox_lag {
 	 * Upper bound of the low-priority rows that wait for Kafka. Counting a million takes too
 	 * long.
 	 */
-	int64_t patient;
+	int64_t low_priority;
 };
 
 enum err outbox_lag(struct pg_conn *conn, struct outbox_lag *out) MUST_CHECK;

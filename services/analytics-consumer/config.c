@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("OPS_PORT", struct config, ops_port, "9090", 0, 65535, "port of /livez, /readyz and /metrics"),
@@ -21,7 +21,7 @@ static const struct env_var vars[] = {
 	        "maximum clicks stored in one transaction; each takes about 4 kB of memory in every worker"),
 	ENV_INT("BATCH_MS", struct config, batch_ms, "200", 1, 60000,
 	        "maximum time to gather a batch after its first click"),
-	ENV_INT("LANES", struct config, lanes, "2", 1, 16,
+	ENV_INT("WORKERS", struct config, workers, "2", 1, 16,
 	        "workers that count in parallel, each with its own partitions, connection, batches and caches"),
 	ENV_TEXT("GEOIP_DB", struct config, geoip_db, "",
 	         "country or city database in MaxMind's format; empty = no places"),
@@ -38,7 +38,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 {
 	const struct config *config = ctx;
 	size_t wrong = 0;
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string", problems);
 	wrong += env_expect(config->geoip_db[0] == '\0' || access(config->geoip_db, R_OK) == 0, "GEOIP_DB",
 	                    "the file cannot be read", problems);
 	wrong += env_expect(access(config->ua_regexes, R_OK) == 0, "UA_REGEXES", "the file cannot be read", problems);

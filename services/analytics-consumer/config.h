@@ -9,7 +9,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/program.h"
-#include "lib/net/kafka_config.h"
+#include "lib/kafka/kafka_config.h"
 
 struct config {
 	int64_t ops_port;
@@ -21,7 +21,7 @@ struct config {
 	int64_t session_timeout_ms;
 	int64_t batch_events;
 	int64_t batch_ms;
-	int64_t lanes;
+	int64_t workers;
 	char geoip_db[512]; /* "" = no GeoIP look-ups */
 	char ua_regexes[512];
 	int64_t user_agent_cache;

@@ -3,7 +3,7 @@
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
 #include "lib/links/link_event.h"
-#include "lib/net/ops_server.h"
+#include "lib/http/ops_server.h"
 #include "services/analytics-consumer/config.h"
 #include "services/analytics-consumer/ingest/purge_consumer.h"
 #include "services/analytics-consumer/ingest/workers.h"
@@ -21,7 +21,7 @@ static struct pg_pool *make_pool(const struct service *s)
 	const struct pg_pool_config config = { .url = s->config.pg_url,
 		                               .application_name = config_program.name,
 		                               /* one more for the purges */
-		                               .max = (size_t)s->config.lanes + 1,
+		                               .max = (size_t)s->config.workers + 1,
 		                               .wait_ms = 1000,
 		                               .connect_timeout_ms = 5000,
 		                               .statement_timeout_ms = s->config.pg_statement_timeout_ms,
@@ -53,7 +53,7 @@ static enum err start_workers(const struct service *s, struct workers **out)
 		                                   .check_ms = s->config.facts_check_ms,
 		                                   .log = s->log,
 		                                   .metrics = s->metrics };
-	const struct workers_config config = { .count = (size_t)s->config.lanes, .ingest = ingest, .facts = facts };
+	const struct workers_config config = { .count = (size_t)s->config.workers, .ingest = ingest, .facts = facts };
 	return workers_start(&config, out);
 }
 
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	if (err == OK)
 		err = start_purge_consumer(&s, &purges);
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, s.pool },
-		                                   { "schema", pg_pool_schema_will_do, s.pool },
+		                                   { "schema", pg_pool_is_schema_supported, s.pool },
 		                                   { "kafka", workers_reach_kafka, workers },
 		                                   { "partitions", workers_have_no_halted_partition, workers },
 		                                   { "batch_writer", workers_can_store, workers },

@@ -1,6 +1,6 @@
 #include "services/janitor/config.h"
 
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/janitor/destinations/global_resolver.h"
 
 #define YEAR_S 31536000
@@ -106,7 +106,7 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	wrong += check_lock(config, &config->link_lists, "LISTS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->daily_rollups, "DAILY_ROLLUPS_LOCK_AT_LEAST_S", problems);
 	wrong += check_lock(config, &config->destinations, "DESTINATIONS_LOCK_AT_LEAST_S", problems);
-	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "libpq cannot read it", problems);
+	wrong += env_expect(pg_conn_url_is_valid(config->pg_url), "PG_URL", "is not a valid libpq connection string", problems);
 	wrong += env_expect(config->lock_at_least_s <= config->lock_at_most_s, "LOCK_AT_LEAST_S",
 	                    "must not exceed LOCK_AT_MOST_S", problems);
 	wrong += env_expect(global_resolver_servers_are_valid(config->destination_resolvers), "DESTINATION_RESOLVERS",

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "lib/base/process_metrics.h"
-#include "lib/net/ops_server.h"
+#include "lib/http/ops_server.h"
 #include "services/janitor/schedule.h"
 
 #define CONNECT_TIMEOUT_MS 5000
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
 
 	/* serve */
 	const struct ops_server_check checks[] = { { "postgres", pg_pool_is_reachable, postgres },
-		                                   { "schema", pg_pool_schema_will_do, postgres } };
+		                                   { "schema", pg_pool_is_schema_supported, postgres } };
 	const struct ops_server_config ops_config = { (uint16_t)config.ops_port, checks, 2, metrics, clock, log };
 	struct ops_server *ops = NULL;
 	if (!once && ops_server_start(&ops_config, &ops) != OK)

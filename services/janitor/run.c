@@ -1,6 +1,6 @@
 #include "services/janitor/run.h"
 
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 
 static void plan_extension(struct run *run)
 {

@@ -19,7 +19,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/shutdown.h"
-#include "lib/net/fenced_lock.h"
+#include "lib/postgres/fenced_lock.h"
 #include "services/janitor/config.h"
 
 /* The most rows that one batch changes. */

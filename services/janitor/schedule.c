@@ -178,7 +178,7 @@ void schedule_free(struct schedule *schedule)
 static enum err check_due(const struct scheduled_task *st, struct pg_conn *conn, int64_t *wait_ms)
 {
 	struct fenced_lock_state state;
-	enum err err = fenced_lock_look(&st->lock, conn, &state);
+	enum err err = fenced_lock_query(&st->lock, conn, &state);
 	if (err == ERR_NOT_FOUND)
 		return OK;
 	if (err != OK)
@@ -250,9 +250,9 @@ static enum task_outcome run_task(struct scheduled_task *st, bool keeps_lock)
 	int64_t rows = 0, wait_ms = 0;
 	struct pg_conn *conn = NULL;
 	enum task_outcome outcome = TASK_UNREACHABLE;
-	if (pg_pool_take(config->postgres, &conn) == OK) {
+	if (pg_pool_acquire(config->postgres, &conn) == OK) {
 		outcome = run_locked(st, conn, keeps_lock, &rows, &wait_ms);
-		pg_pool_give(config->postgres, conn);
+		pg_pool_release(config->postgres, conn);
 	}
 	count_run(&st->metrics, outcome, rows, started_at_us);
 	st->last_outcome = outcome;

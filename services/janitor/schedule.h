@@ -10,7 +10,7 @@
 
 #include "lib/base/metrics.h"
 #include "lib/base/shutdown.h"
-#include "lib/net/pg_pool.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/janitor/config.h"
 
 /* Each task may hold one connection of the pool. */

@@ -55,7 +55,7 @@ static enum err load_policies(struct api *api, struct metrics *metrics)
 	};
 	enum err err = public_base_parse_aliases(api->config->own_hosts, &api->own_hosts);
 	if (err == OK)
-		err = slug_reserve_new(api->config->reserved_slugs, &api->reserved_slugs);
+		err = reserved_slugs_new(api->config->reserved_slugs, &api->reserved_slugs);
 	if (err == OK)
 		err = host_guard_start(&guard, &api->hosts);
 	api->base.aliases = api->own_hosts;
@@ -92,11 +92,11 @@ enum err api_new(const struct config *config, const struct http_route *routes, s
 	api->lists = list_cache_new(api->redis, api->cache, metrics);
 	api->password_workers =
 		worker_pool_new("password", (size_t)config->password_threads, (size_t)config->password_queue);
-	worker_pool_show_queue(api->password_workers,
+	worker_pool_set_queue_metric(api->password_workers,
 	                       metrics_gauge(metrics, "waymark_password_jobs_queued",
 	                                     "Password jobs waiting for a worker thread.", NULL));
 	api->zones = zone_names_new();
-	api->exports = export_desk_new();
+	api->exports = export_limiter_new();
 	api->route_metrics = route_metrics_new(routes, route_count, metrics);
 	err = load_policies(api, metrics);
 	if (err != OK) {
@@ -114,10 +114,10 @@ void api_free(struct api *api)
 		return;
 	worker_pool_free(api->password_workers);
 	host_guard_stop(api->hosts);
-	slug_reserve_free(api->reserved_slugs);
+	reserved_slugs_free(api->reserved_slugs);
 	host_policy_free(api->own_hosts);
 	route_metrics_free(api->route_metrics);
-	export_desk_free(api->exports);
+	export_limiter_free(api->exports);
 	zone_names_free(api->zones);
 	list_cache_free(api->lists);
 	link_cache_free(api->cache);

@@ -12,17 +12,17 @@
 #include "lib/base/worker_pool.h"
 #include "lib/links/host_guard.h"
 #include "lib/links/link_cache.h"
-#include "lib/net/client_ip.h"
-#include "lib/net/pg_pool.h"
-#include "lib/net/redis_pool.h"
+#include "lib/base/client_ip.h"
+#include "lib/postgres/pg_pool.h"
+#include "lib/redis/redis_pool.h"
 #include "services/links-api/access/jwt_secrets.h"
 #include "services/links-api/config.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/links/slug_reserve.h"
+#include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/lists/list_cache.h"
 #include "services/links-api/route_metrics.h"
-#include "services/links-api/stats/export_desk.h"
+#include "services/links-api/stats/export_limiter.h"
 #include "services/links-api/stats/zone_names.h"
 
 struct api {
@@ -39,11 +39,11 @@ struct api {
 	struct list_cache *lists;
 	struct worker_pool *password_workers;
 	struct zone_names *zones;
-	struct export_desk *exports;
+	struct export_limiter *exports;
 	struct route_metrics *route_metrics;
 	struct host_policy *own_hosts; /* base borrows these three */
 	struct host_guard *hosts;
-	struct slug_reserve *reserved_slugs;
+	struct reserved_slugs *reserved_slugs;
 };
 
 /*

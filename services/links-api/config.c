@@ -1,12 +1,12 @@
 #include "services/links-api/config.h"
 
 #include "lib/links/host_list.h"
-#include "lib/net/client_ip.h"
-#include "lib/net/pg_conn.h"
-#include "lib/net/redis_url.h"
+#include "lib/base/client_ip.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_url.h"
 #include "services/links-api/cors.h"
 #include "services/links-api/destinations/public_base.h"
-#include "services/links-api/links/slug_reserve.h"
+#include "services/links-api/links/reserved_slugs.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("HTTP_PORT", struct config, http_port, "8081", 0, 65535, "port of the API; 0 = any free port"),
@@ -66,7 +66,7 @@ static const struct env_var vars[] = {
 	ENV_INT("REDIS_CONNECTIONS", struct config, redis_connections, "8", 1, 1000,
 	        "largest number of connections to Redis"),
 	ENV_INT("REDIS_TIMEOUT_MS", struct config, redis_timeout_ms, "100", 1, 60000, "timeout of one Redis command"),
-	ENV_INT("OUTBOX_PATIENT_PER_SECOND", struct config, outbox_patient_per_second, "2000", 1, 1000000,
+	ENV_INT("OUTBOX_LOW_PRIORITY_PER_SECOND", struct config, outbox_low_priority_per_second, "2000", 1, 1000000,
 	        "how many expiries and purges of the janitor are published per second, after all users' changes"),
 	ENV_INT("PASSWORD_THREADS", struct config, password_threads, "2", 1, 64,
 	        "threads that hash and check passwords"),
@@ -92,14 +92,14 @@ static size_t check_hosts(const char *path, const char *name, enum host_policy_k
 static size_t check_lists(const struct config *config, struct strbuf *problems)
 {
 	struct host_policy *own = NULL;
-	struct slug_reserve *reserved = NULL;
+	struct reserved_slugs *reserved = NULL;
 	size_t wrong = 0;
 	wrong += env_expect(public_base_parse_aliases(config->own_hosts, &own) == OK, "OWN_HOSTS",
 	                    "must be a comma-separated list of hosts", problems);
-	wrong += env_expect(slug_reserve_new(config->reserved_slugs, &reserved) == OK, "RESERVED_SLUGS",
+	wrong += env_expect(reserved_slugs_new(config->reserved_slugs, &reserved) == OK, "RESERVED_SLUGS",
 	                    "must be a comma-separated list of slugs", problems);
 	host_policy_free(own);
-	slug_reserve_free(reserved);
+	reserved_slugs_free(reserved);
 	return wrong;
 }
 
@@ -120,8 +120,8 @@ static size_t check(const void *of_program, struct strbuf *problems)
 	wrong += env_expect(cors_init(&cors, config->cors_origins) == OK, "CORS_ORIGINS",
 	                    "must be a list of origins in the form browsers send, like https://app.example", problems);
 	wrong += check_lists(config, problems);
-	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
-	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
+	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCKLIST, problems);
+	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOWLIST, problems);
 	wrong += check_public_base_url(config, problems);
 	wrong += env_expect(client_ip_ranges_parse(config->trusted_proxies, &trusted) == OK, "TRUSTED_PROXIES",
 	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);

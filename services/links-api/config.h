@@ -9,7 +9,7 @@
 
 #include "lib/base/log.h"
 #include "lib/base/program.h"
-#include "lib/net/kafka_config.h"
+#include "lib/kafka/kafka_config.h"
 #include "services/links-api/access/jwt_secrets.h"
 
 struct config {
@@ -29,7 +29,7 @@ struct config {
 	int64_t redis_connections;
 	int64_t redis_timeout_ms;
 	struct kafka_config kafka;
-	int64_t outbox_patient_per_second;
+	int64_t outbox_low_priority_per_second;
 	char public_base_url[1025];
 	char jwt_secret[JWT_SECRETS_BYTES_MAX + 1]; /* one or more: see jwt_secrets.h */
 	char trusted_proxies[2048];

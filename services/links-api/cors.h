@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "lib/base/err.h"
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 struct cors {
 	const char *origins; /* "https://a.example, http://localhost:3000"; "" = none */

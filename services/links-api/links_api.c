@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/http_server.h"
-#include "lib/net/ops_server.h"
+#include "lib/http/http_server.h"
+#include "lib/http/ops_server.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/api.h"
 #include "services/links-api/outbox/outbox_relay.h"
@@ -38,7 +38,7 @@ static enum err start_outbox_relay(struct links_api *service)
 		.cache = api->cache,
 		.lists = api->lists,
 		.redis = api->redis,
-		.low_priority_per_second = api->config->outbox_patient_per_second,
+		.low_priority_per_second = api->config->outbox_low_priority_per_second,
 		.clock = api->clock,
 		.log = api->log,
 		.metrics = service->metrics,
@@ -84,7 +84,7 @@ static enum err start_http(struct links_api *service)
 		.idle_ms = IDLE_MS,
 		.trusted = &service->api->trusted,
 		.handler = routes_handle,
-		.refusal = routes_send_error,
+		.error_response = routes_send_error,
 		.observer = routes_log,
 		.ctx = service->api,
 		.clock = service->api->clock,
@@ -97,7 +97,7 @@ static enum err start_http(struct links_api *service)
 static enum err start_ops(struct links_api *service)
 {
 	service->checks[0] = (struct ops_server_check){ "postgres", pg_pool_is_reachable, service->api->pg };
-	service->checks[1] = (struct ops_server_check){ "schema", pg_pool_schema_will_do, service->api->pg };
+	service->checks[1] = (struct ops_server_check){ "schema", pg_pool_is_schema_supported, service->api->pg };
 	struct ops_server_config ops = {
 		.port = (uint16_t)service->api->config->ops_port,
 		.checks = service->checks,
@@ -132,7 +132,7 @@ void links_api_drain(struct links_api *service)
 	if (service->ops)
 		ops_server_set_draining(service->ops);
 	if (service->http && service->ops)
-		http_server_give_notice(service->http, service->api->config->drain_notice_ms);
+		http_server_enter_lame_duck(service->http, service->api->config->drain_notice_ms);
 	if (service->http)
 		http_server_stop(service->http, service->api->config->drain_ms);
 	service->http = NULL;

@@ -35,7 +35,7 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-void member_refuse_unknown(const struct json *object, const char *const *names, size_t count,
+void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
                            struct http_problem_fields *wrong)
 {
 	const char *name;

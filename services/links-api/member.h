@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/net/http_problem.h"
-#include "lib/net/json.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
 
 /* Writes "/" and the escaped name (JSON Pointer, RFC 6901). Truncates a name that does not fit. */
 void member_pointer(const char *name, char out[static HTTP_PROBLEM_POINTER_SIZE]);
 
 /* Reports every member of object whose name is not in names. */
-void member_refuse_unknown(const struct json *object, const char *const *names, size_t count,
+void member_reject_unknown(const struct json *object, const char *const *names, size_t count,
                            struct http_problem_fields *wrong);
 
 /*

@@ -55,7 +55,7 @@ static void make_key(const struct rate_limit_rule *rule, const char *subject, ch
 	snprintf(key, KEY_SIZE, "limit:%s:%s", rule->name, subject);
 }
 
-enum err rate_limit_take_told(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+enum err rate_limit_take_with_state(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
                               struct rate_limit_state *state)
 {
 	*state = (struct rate_limit_state){ .left = rule->max, .reset_s = rule->window_s };
@@ -87,13 +87,13 @@ enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule 
                          int64_t *reset_s)
 {
 	struct rate_limit_state state;
-	enum err err = rate_limit_take_told(redis, rule, subject, &state);
+	enum err err = rate_limit_take_with_state(redis, rule, subject, &state);
 	if (err == ERR_LIMIT)
 		*reset_s = state.reset_s;
 	return err;
 }
 
-void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject)
+void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject)
 {
 	if (rule->max == 0)
 		return;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/redis_pool.h"
+#include "lib/redis/redis_pool.h"
 
 #define RATE_LIMIT_SUBJECT_MAX 128
 
@@ -39,11 +39,11 @@ enum err rate_limit_take(struct redis_pool *redis, const struct rate_limit_rule 
 /*
  * Like rate_limit_take. Also reports what remains after this event; without Redis, the whole limit.
  */
-enum err rate_limit_take_told(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
+enum err rate_limit_take_with_state(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject,
                               struct rate_limit_state *state) MUST_CHECK;
 
 /* Uncounts an event that does not count after all. Best effort. */
-void rate_limit_give_back(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject);
+void rate_limit_refund(struct redis_pool *redis, const struct rate_limit_rule *rule, const char *subject);
 
 /*
  * For events that count only depending on their outcome, such as a wrong password. A running event

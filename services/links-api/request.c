@@ -12,7 +12,7 @@ static void release(void *state)
 {
 	struct request *r = state;
 	if (r->errand)
-		r->release_errand(r->errand);
+		r->release_handler_state(r->errand);
 	free(r);
 }
 
@@ -55,7 +55,7 @@ enum err request_audit(const struct request *r, struct pg_conn *conn, const char
 	return audit_store_add(conn, &entry);
 }
 
-int64_t request_id_of_path(const struct request *r)
+int64_t request_path_id(const struct request *r)
 {
 	int64_t id;
 	const char *text = r->match.params[0];

@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 #include "lib/base/digest.h"
-#include "lib/net/http_router.h"
-#include "lib/net/http_server.h"
-#include "lib/net/json.h"
+#include "lib/http/http_router.h"
+#include "lib/http/http_server.h"
+#include "lib/json/json.h"
 #include "services/links-api/access/scope.h"
 #include "services/links-api/accounts/user_role.h"
 #include "services/links-api/api.h"
 
-enum request_login {
-	REQUEST_LOGIN_GOOD,
-	REQUEST_LOGIN_MISSING,
-	REQUEST_LOGIN_BAD,
-	REQUEST_LOGIN_BLOCKED, /* by an administrator */
+enum request_auth {
+	REQUEST_AUTH_VALID,
+	REQUEST_AUTH_MISSING,
+	REQUEST_AUTH_INVALID,
+	REQUEST_AUTH_BLOCKED, /* by an administrator */
 };
 
 /* The credentials that a request carries, before the database confirms them. */
@@ -39,8 +39,8 @@ struct request {
 	enum user_role role;     /* of user_id */
 	unsigned scopes;         /* SCOPE_…; an access token has all of them */
 	struct request_credentials credentials;
-	void *errand; /* owned by the handler until the exchange ends; NULL = none */
-	void (*release_errand)(void *errand);
+	void *handler_state; /* owned by the handler until the exchange ends; NULL = none */
+	void (*release_handler_state)(void *handler_state);
 };
 
 /* The request belongs to the exchange and ends with it. */
@@ -65,14 +65,12 @@ enum err request_audit(const struct request *r, struct pg_conn *conn, const char
                        int64_t subject_id, const struct json *details) MUST_CHECK;
 
 /* Returns the {id} of the path, or 0 if it is not a valid id. Leading zeros are invalid. */
-int64_t request_id_of_path(const struct request *r);
+int64_t request_path_id(const struct request *r);
 
 /*
  * Writes the client's network ("203.0.113.0/24"), or "unknown" if a trusted proxy did not forward
  * the address.
  */
 void request_network(const struct request *r, char out[static CLIENT_IP_NETWORK_SIZE]);
-
-#include "services/links-api/request_body.h"
 
 #endif

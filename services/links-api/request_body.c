@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 
 /*
  * Accepts parameters after the type. JSON is always UTF-8, so a charset parameter changes nothing.
@@ -36,22 +36,22 @@ static bool is_encoded(const struct request *r)
 static bool check_body_headers(struct request *r)
 {
 	if (!has_length(r)) {
-		answer_problem(r, 411, NULL, "The request needs a body and a Content-Length header.");
+		response_problem(r, 411, NULL, "The request needs a body and a Content-Length header.");
 		return false;
 	}
 	if (is_encoded(r)) {
 		http_exchange_add_fixed_header(r->exchange, "Accept-Encoding", "identity");
-		answer_problem(r, 415, NULL, "Send the body without Content-Encoding.");
+		response_problem(r, 415, NULL, "Send the body without Content-Encoding.");
 		return false;
 	}
 	if (is_json(http_exchange_header(r->exchange, "Content-Type")))
 		return true;
 	http_exchange_add_fixed_header(r->exchange, "Accept", "application/json");
-	answer_problem(r, 415, NULL, "The body must be JSON with Content-Type: application/json.");
+	response_problem(r, 415, NULL, "The body must be JSON with Content-Type: application/json.");
 	return false;
 }
 
-struct json *request_read_body(struct request *r)
+struct json *request_body_read(struct request *r)
 {
 	if (!check_body_headers(r))
 		return NULL;
@@ -62,11 +62,11 @@ struct json *request_read_body(struct request *r)
 	if (json_parse(text, len, &body, reason) != OK) {
 		char detail[JSON_REASON_SIZE + 32];
 		snprintf(detail, sizeof(detail), "The body is not valid JSON: %s.", reason);
-		answer_problem(r, 400, "json", detail);
+		response_problem(r, 400, "json", detail);
 		return NULL;
 	}
 	if (json_type(body) != JSON_OBJECT) {
-		answer_problem(r, 400, "json", "The body must be a JSON object.");
+		response_problem(r, 400, "json", "The body must be a JSON object.");
 		json_free(body);
 		return NULL;
 	}

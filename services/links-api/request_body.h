@@ -4,7 +4,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_REQUEST_BODY_H
 #define WAYMARK_SERVICES_LINKS_API_REQUEST_BODY_H
 
-#include "lib/net/json.h"
+#include "lib/json/json.h"
 
 struct request;
 
@@ -12,6 +12,6 @@ struct request;
  * Parses the body, which must be a JSON object. Release it with json_free. NULL: the request is
  * invalid and the response is already complete (400, 411 or 415).
  */
-struct json *request_read_body(struct request *r);
+struct json *request_body_read(struct request *r);
 
 #endif

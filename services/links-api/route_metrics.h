@@ -11,7 +11,7 @@
 #define WAYMARK_SERVICES_LINKS_API_ROUTE_METRICS_H
 
 #include "lib/base/metrics.h"
-#include "lib/net/http_router.h"
+#include "lib/http/http_router.h"
 
 struct route_metrics;
 

@@ -5,19 +5,19 @@
 
 #include "lib/base/trace_context.h"
 #include "lib/base/utf8.h"
-#include "lib/net/http_query.h"
+#include "lib/http/http_query.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/access/key_handlers.h"
 #include "services/links-api/accounts/account_handlers.h"
 #include "services/links-api/accounts/admin_handlers.h"
 #include "services/links-api/accounts/auth_handlers.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/destinations/host_handlers.h"
 #include "services/links-api/documents/document_handlers.h"
 #include "services/links-api/links/link_bulk.h"
 #include "services/links-api/links/link_create.h"
 #include "services/links-api/links/link_handlers.h"
-#include "services/links-api/lists/link_list_change.h"
+#include "services/links-api/lists/bulk_update.h"
 #include "services/links-api/lists/link_list_handlers.h"
 #include "services/links-api/member.h"
 #include "services/links-api/qr/qr_handlers.h"
@@ -39,41 +39,41 @@
  */
 /* clang-format off */
 static const struct http_route table[] = {
-	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  ROUTES_RIGHT_NONE,         true, false },
-	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     ROUTES_RIGHT_NONE,         true, false },
-	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        ROUTES_RIGHT_ACCOUNT,      true, false },
-	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, ROUTES_RIGHT_ACCOUNT,      true, false },
-	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, ROUTES_RIGHT_ACCOUNT, true, false },
-	{ HTTP_POST,   "/api/keys",                key_handlers_create,     ROUTES_RIGHT_ACCOUNT,      true, false },
-	{ HTTP_GET,    "/api/keys",                key_handlers_list,       ROUTES_RIGHT_ACCOUNT,      true, false },
-	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     ROUTES_RIGHT_ACCOUNT,      true, false },
-	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    ROUTES_RIGHT_ADMIN,        true, true },
-	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, ROUTES_RIGHT_ADMIN,     true, false },
-	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    ROUTES_RIGHT_ADMIN,        true, true },
-	{ HTTP_POST,   "/api/links/public",        link_create_public,      ROUTES_RIGHT_NONE,         true, false },
-	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        ROUTES_RIGHT_LINKS_WRITE,  true, false },
-	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          ROUTES_RIGHT_LINKS_WRITE,  true, false },
-	{ HTTP_POST,   "/api/links",               link_create_own,         ROUTES_RIGHT_LINKS_WRITE,  true, false },
-	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  ROUTES_RIGHT_LINKS_READ,   true, true },
-	{ HTTP_PATCH,  "/api/links",               link_list_change_patch,  ROUTES_RIGHT_LINKS_WRITE,  true, true },
-	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       ROUTES_RIGHT_LINKS_READ,   true, false },
-	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     ROUTES_RIGHT_LINKS_WRITE,  true, false },
-	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    ROUTES_RIGHT_LINKS_WRITE,  true, true },
-	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   ROUTES_RIGHT_LINKS_WRITE,  true, false },
-	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     ROUTES_RIGHT_STATS_READ,   true, true },
-	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, ROUTES_RIGHT_STATS_READ, true, true },
-	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, ROUTES_RIGHT_STATS_READ, true, true },
-	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         ROUTES_RIGHT_LINKS_READ,   true, true },
-	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     ROUTES_RIGHT_STATS_READ,   true, true },
-	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, ROUTES_RIGHT_NONE,         true, false },
-	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      ROUTES_RIGHT_STATS_READ,   true, true },
-	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      ROUTES_RIGHT_ADMIN,        true, false },
-	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    ROUTES_RIGHT_ADMIN,        true, false },
-	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    ROUTES_RIGHT_ADMIN,        true, false },
-	{ HTTP_GET,    "/openapi.json",            document_handlers_description, ROUTES_RIGHT_NONE,   false, true },
-	{ HTTP_GET,    "/docs",                    document_handlers_reader,  ROUTES_RIGHT_NONE,       false, true },
-	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    ROUTES_RIGHT_NONE,       false, true },
-	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, ROUTES_RIGHT_NONE,       false, true },
+	{ HTTP_POST,   "/api/auth/register",       auth_handlers_register,  PERMISSION_NONE,         true, false },
+	{ HTTP_POST,   "/api/auth/login",          auth_handlers_login,     PERMISSION_NONE,         true, false },
+	{ HTTP_GET,    "/api/auth/me",             auth_handlers_me,        PERMISSION_ACCOUNT,      true, false },
+	{ HTTP_DELETE, "/api/auth/me",             account_handlers_delete, PERMISSION_ACCOUNT,      true, false },
+	{ HTTP_POST,   "/api/auth/password",       account_handlers_set_password, PERMISSION_ACCOUNT, true, false },
+	{ HTTP_POST,   "/api/keys",                key_handlers_create,     PERMISSION_ACCOUNT,      true, false },
+	{ HTTP_GET,    "/api/keys",                key_handlers_list,       PERMISSION_ACCOUNT,      true, false },
+	{ HTTP_DELETE, "/api/keys/{id}",           key_handlers_delete,     PERMISSION_ACCOUNT,      true, false },
+	{ HTTP_GET,    "/api/admin/users",         admin_handlers_users,    PERMISSION_ADMIN,        true, true },
+	{ HTTP_PATCH,  "/api/admin/users/{id}",    admin_handlers_change_user, PERMISSION_ADMIN,     true, false },
+	{ HTTP_GET,    "/api/admin/audit",         admin_handlers_audit,    PERMISSION_ADMIN,        true, true },
+	{ HTTP_POST,   "/api/links/public",        link_create_public,      PERMISSION_NONE,         true, false },
+	{ HTTP_POST,   "/api/links/bulk",          link_bulk_create,        PERMISSION_LINKS_WRITE,  true, false },
+	{ HTTP_POST,   "/api/links/sync",          link_bulk_sync,          PERMISSION_LINKS_WRITE,  true, false },
+	{ HTTP_POST,   "/api/links",               link_create_own,         PERMISSION_LINKS_WRITE,  true, false },
+	{ HTTP_GET,    "/api/links",               link_list_handlers_get,  PERMISSION_LINKS_READ,   true, true },
+	{ HTTP_PATCH,  "/api/links",               bulk_update_patch,  PERMISSION_LINKS_WRITE,  true, true },
+	{ HTTP_GET,    "/api/links/{id}",          link_handlers_get,       PERMISSION_LINKS_READ,   true, false },
+	{ HTTP_PATCH,  "/api/links/{id}",          link_handlers_patch,     PERMISSION_LINKS_WRITE,  true, false },
+	{ HTTP_DELETE, "/api/links/{id}",          link_handlers_delete,    PERMISSION_LINKS_WRITE,  true, true },
+	{ HTTP_POST,   "/api/links/{id}/restore",  link_handlers_restore,   PERMISSION_LINKS_WRITE,  true, false },
+	{ HTTP_GET,    "/api/links/{id}/stats",    stats_handlers_link,     PERMISSION_STATS_READ,   true, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/timeseries", stats_handlers_series, PERMISSION_STATS_READ, true, true },
+	{ HTTP_GET,    "/api/links/{id}/stats/{dimension}", stats_handlers_dimension, PERMISSION_STATS_READ, true, true },
+	{ HTTP_GET,    "/api/links/{id}/qr",       qr_handlers_get,         PERMISSION_LINKS_READ,   true, true },
+	{ HTTP_GET,    "/api/links/{id}/visits",   visit_handlers_list,     PERMISSION_STATS_READ,   true, true },
+	{ HTTP_GET,    "/api/stats",               stats_handlers_platform, PERMISSION_NONE,         true, false },
+	{ HTTP_GET,    "/api/stats/top",           stats_handlers_top,      PERMISSION_STATS_READ,   true, true },
+	{ HTTP_GET,    "/api/admin/hosts",         host_handlers_list,      PERMISSION_ADMIN,        true, false },
+	{ HTTP_POST,   "/api/admin/hosts",         host_handlers_create,    PERMISSION_ADMIN,        true, false },
+	{ HTTP_DELETE, "/api/admin/hosts/{id}",    host_handlers_delete,    PERMISSION_ADMIN,        true, false },
+	{ HTTP_GET,    "/openapi.json",            document_handlers_description, PERMISSION_NONE,   false, true },
+	{ HTTP_GET,    "/docs",                    document_handlers_reader,  PERMISSION_NONE,       false, true },
+	{ HTTP_GET,    "/docs/{file}",             document_handlers_file,    PERMISSION_NONE,       false, true },
+	{ HTTP_GET,    "/problems/{kind}",         document_handlers_problem, PERMISSION_NONE,       false, true },
 };
 /* clang-format on */
 #define TABLE_COUNT (sizeof(table) / sizeof(table[0]))
@@ -134,20 +134,20 @@ static void add_headers(const struct api *api, struct http_exchange *x)
 static enum http_progress send_options(struct request *r, const char *methods)
 {
 	cors_add_preflight_headers(&r->api->cors, r->exchange, methods);
-	return answer_nothing(r);
+	return response_no_content(r);
 }
 
 static enum http_progress send_no_route(struct request *r, enum err err)
 {
 	if (err == ERR_NOT_FOUND)
-		return answer_not_found(r);
+		return response_not_found(r);
 	char methods[HTTP_ROUTER_ALLOW_SIZE + sizeof(OPTIONS)];
 	snprintf(methods, sizeof(methods), "%s" OPTIONS, r->match.allow);
 	if (http_exchange_add_header(r->exchange, "Allow", methods) != OK)
-		return answer_failure(r, ERR_INTERNAL);
+		return response_failure(r, ERR_INTERNAL);
 	if (http_exchange_method(r->exchange) == HTTP_OPTIONS)
 		return send_options(r, methods);
-	return answer_problem(r, 405, NULL, "Method not allowed here. The Allow header lists the allowed methods.");
+	return response_problem(r, 405, NULL, "Method not allowed here. The Allow header lists the allowed methods.");
 }
 
 /*
@@ -175,7 +175,7 @@ static enum http_progress reject_query(struct request *r)
 		const char *raw = query + strspn(query, "&");
 		enum err err = http_query_next(&query, name, sizeof(name), value, sizeof(value));
 		if (err == ERR_NOT_FOUND)
-			return answer_wrong_fields(r, &wrong);
+			return response_invalid_fields(r, &wrong);
 		if (err != OK)
 			utf8_copy_clean(raw, strcspn(raw, "=&"), name, sizeof(name));
 		member_pointer(name, pointer);
@@ -187,8 +187,8 @@ static enum http_progress dispatch(struct request *r)
 {
 	if (!r->match.route->queries && has_query(r))
 		return reject_query(r);
-	if (modifies(r->match.route) && !answer_may_be_json(r))
-		return HTTP_ANSWERED;
+	if (modifies(r->match.route) && !response_accepts_json(r))
+		return HTTP_COMPLETE;
 	return r->match.route->handler(r, r->exchange);
 }
 
@@ -199,25 +199,25 @@ static enum http_progress start(struct request *r)
 	enum err err = routes_find(http_exchange_method(x), http_exchange_path(x), &r->match);
 	if (err != OK)
 		return send_no_route(r, err);
-	if (r->match.route->right == ROUTES_RIGHT_NONE)
-		return r->match.route->blocks ? HTTP_BLOCKS : dispatch(r);
-	enum request_login login = authentication_read(r);
-	return login == REQUEST_LOGIN_GOOD ? HTTP_BLOCKS : authentication_send_error(r, login);
+	if (r->match.route->right == PERMISSION_NONE)
+		return r->match.route->blocks ? HTTP_NEEDS_WORKER : dispatch(r);
+	enum request_auth login = authentication_read(r);
+	return login == REQUEST_AUTH_VALID ? HTTP_NEEDS_WORKER : authentication_send_error(r, login);
 }
 
 /* Runs on a worker thread: confirms the credentials in the database, then calls the handler. */
 static enum http_progress resume_on_worker(struct request *r)
 {
 	unsigned permission = r->match.route->right;
-	if (permission != ROUTES_RIGHT_NONE) {
-		enum request_login login = REQUEST_LOGIN_BAD;
+	if (permission != PERMISSION_NONE) {
+		enum request_auth login = REQUEST_AUTH_INVALID;
 		enum err err = authentication_verify(r, &login);
 		if (err != OK)
-			return answer_failure(r, err);
-		if (login != REQUEST_LOGIN_GOOD)
+			return response_failure(r, err);
+		if (login != REQUEST_AUTH_VALID)
 			return authentication_send_error(r, login);
 		if (!authentication_authorize(r, permission))
-			return HTTP_ANSWERED;
+			return HTTP_COMPLETE;
 	}
 	return dispatch(r);
 }
@@ -240,7 +240,7 @@ static bool takes_large_bodies(struct request *r)
 size_t routes_body_limit(void *ctx, struct http_exchange *x)
 {
 	struct request r = { .api = ctx, .exchange = x };
-	bool is_large = takes_large_bodies(&r) && authentication_read(&r) == REQUEST_LOGIN_GOOD;
+	bool is_large = takes_large_bodies(&r) && authentication_read(&r) == REQUEST_AUTH_VALID;
 	return is_large ? ROUTES_BODY_BYTES_MAX : BODY_BYTES_MAX;
 }
 
@@ -250,17 +250,17 @@ static bool reject_anonymous_large_body(const struct api *api, struct http_excha
 	struct request r = { .api = api, .exchange = x };
 	if (!takes_large_bodies(&r))
 		return false;
-	enum request_login login = authentication_read(&r);
-	if (login != REQUEST_LOGIN_GOOD)
+	enum request_auth login = authentication_read(&r);
+	if (login != REQUEST_AUTH_VALID)
 		authentication_send_error(&r, login);
-	return login != REQUEST_LOGIN_GOOD;
+	return login != REQUEST_AUTH_VALID;
 }
 
 void routes_send_error(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
 {
 	add_headers(ctx, x);
 	if (status != TOO_LARGE || !reject_anonymous_large_body(ctx, x))
-		http_problem_refusal(ctx, x, status, detail);
+		http_problem_error_response(ctx, x, status, detail);
 }
 
 void routes_log(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us)

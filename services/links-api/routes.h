@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "lib/net/http_router.h"
+#include "lib/http/http_router.h"
 #include "services/links-api/access/permission.h"
 #include "services/links-api/links/link_bulk.h"
 

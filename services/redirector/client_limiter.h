@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "lib/net/client_ip.h"
+#include "lib/base/client_ip.h"
 
 struct client_limiter;
 

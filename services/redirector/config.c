@@ -6,8 +6,8 @@
 #include "lib/base/utf8.h"
 #include "lib/links/host_list.h"
 #include "lib/links/link_event.h"
-#include "lib/net/pg_conn.h"
-#include "lib/net/redis_url.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_url.h"
 
 static const struct env_var vars[] = {
 	ENV_INT("HTTP_PORT", struct config, http_port, "8080", 0, 65535, "port for visitors; 0 = any free port"),
@@ -50,7 +50,7 @@ static const struct env_var vars[] = {
 	        "change may go unnoticed then; at least 5000 while Redis is down as well"),
 	ENV_TEXT("LINK_FEED_TOPIC", struct config, link_feed_topic, LINK_EVENT_TOPIC,
 	         "Kafka topic of link events; " CONFIG_NO_TOPIC " = no feed, memory entries live for MEMORY_TTL_MS"),
-	ENV_INT("SLUG_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
+	ENV_INT("SLUG_BLOOM_FILTER_SLUGS", struct config, slug_bloom_filter_slugs, "10000000", 1000, INT64_C(1) << 34,
 	        "capacity of the Bloom filter of issued slugs, 1.2 bytes each; beyond it, unknown slugs reach PostgreSQL"),
 	ENV_INT("UNKNOWN_QUERIES_PER_SECOND", struct config, unknown_queries_per_second, "20", 0, 1000000,
 	        "PostgreSQL queries per second for slugs missing from the Bloom filter, for a faster 404; more slugs wait"),
@@ -116,8 +116,8 @@ static size_t check(const void *ctx, struct strbuf *problems)
 	                    "must be a list of at most 64 networks like 10.0.0.0/8", problems);
 	wrong += env_expect(utf8_is_valid(config->region, strlen(config->region)), "REGION", "must be valid UTF-8",
 	                    problems);
-	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCK, problems);
-	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOW, problems);
+	wrong += check_hosts(config->blocked_hosts_file, "BLOCKED_HOSTS_FILE", HOST_POLICY_BLOCKLIST, problems);
+	wrong += check_hosts(config->allowed_hosts_file, "ALLOWED_HOSTS_FILE", HOST_POLICY_ALLOWLIST, problems);
 	return wrong;
 }
 

@@ -12,8 +12,8 @@
 #include "lib/base/program.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/links/link.h"
-#include "lib/net/client_ip.h"
-#include "lib/net/kafka_config.h"
+#include "lib/base/client_ip.h"
+#include "lib/kafka/kafka_config.h"
 
 #define CONFIG_NO_TOPIC "none"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/net/http_problem.h"
+#include "lib/http/http_problem.h"
 
 #define WEIGHT_MAX 1000
 
@@ -171,11 +171,11 @@ enum http_progress error_page_respond(struct http_exchange *x, unsigned status, 
 	const struct page *page =
 		error_page_prefers_html(http_exchange_joined_header(x, "Accept")) ? find_page(status) : NULL;
 	if (!page)
-		return http_problem_answer(x, status, NULL, detail, NULL);
+		return http_problem_respond(x, status, NULL, detail, NULL);
 	http_exchange_set_status(x, status);
 	http_exchange_add_fixed_header(x, "Content-Security-Policy", CONTENT_SECURITY_POLICY);
 	http_exchange_set_fixed_body(x, "text/html; charset=utf-8", page->html, page->len);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 void error_page_respond_for_server(void *ctx, struct http_exchange *x, unsigned status, const char *detail)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /*
  * Whether an Accept header (RFC 9110, 12.5.1) prefers HTML to JSON. The most specific range that
@@ -23,7 +23,7 @@ bool error_page_prefers_html(const char *accept);
  */
 enum http_progress error_page_respond(struct http_exchange *x, unsigned status, const char *detail);
 
-/* The same as the server's callback for requests that it rejects itself (http_refusal). */
+/* The same as the server's callback for requests that it rejects itself (http_error_response). */
 void error_page_respond_for_server(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
 
 #endif

@@ -38,7 +38,7 @@ struct redirect {
 
 static void register_response_metrics(struct redirect *redirect)
 {
-	static const char name[] = "waymark_redirector_answers_total";
+	static const char name[] = "waymark_redirector_responses_total";
 	static const char help[] = "Responses to visitors by status.";
 	struct metrics *metrics = redirect->config.metrics;
 	for (size_t i = 0; i < STATUSES; i++)
@@ -127,7 +127,7 @@ static enum http_progress send_redirect(struct redirect *redirect, struct http_e
 	http_exchange_add_fixed_header(x, "Cache-Control", cache_control);
 	http_exchange_add_fixed_header(x, "X-Robots-Tag", "noindex, nofollow");
 	record_event(redirect, x, entry, decision->status);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 static enum http_progress respond_unavailable(struct http_exchange *x)
@@ -157,7 +157,7 @@ static enum http_progress respond(struct redirect *redirect, struct http_exchang
                                   const struct link_entry *entry)
 {
 	struct redirect_decision decision = redirect_decide(found, entry, clock_now_us(redirect->config.clock));
-	if (decision.location && host_guard_judge(redirect->config.hosts, decision.location) != HOST_POLICY_GOOD)
+	if (decision.location && host_guard_check(redirect->config.hosts, decision.location) != HOST_POLICY_ALLOWED)
 		return error_page_respond(
 			x, 451, "The operator of this service has blocked the destination host of this link.");
 	if (decision.location)
@@ -188,7 +188,7 @@ static void on_lookup_done(void *ctx, void *waiter, enum err found, const struct
 
 static void leave_loop(void *waiter)
 {
-	http_exchange_leave_loop(waiter);
+	http_exchange_suspend(waiter);
 }
 
 static enum http_progress serve_slug(struct redirect *redirect, struct http_exchange *x, const char *slug,
@@ -204,9 +204,9 @@ static enum http_progress serve_slug(struct redirect *redirect, struct http_exch
 	if (wait_s > 0)
 		return respond_rate_limited(redirect, x, wait_s);
 	bool completes_on_loop =
-		link_lookup_start(redirect->config.lookup, http_exchange_guest(x), slug, slug_len,
+		link_lookup_start(redirect->config.lookup, http_exchange_hook_state(x), slug, slug_len,
 	                          &(struct link_lookup_waiter){ on_lookup_done, leave_loop, redirect, x });
-	return completes_on_loop ? HTTP_PENDING_HERE : HTTP_PENDING;
+	return completes_on_loop ? HTTP_PENDING_ON_LOOP : HTTP_PENDING;
 }
 
 static enum http_progress respond_root(struct redirect *redirect, struct http_exchange *x)
@@ -215,11 +215,11 @@ static enum http_progress respond_root(struct redirect *redirect, struct http_ex
 	const char *root_url = redirect->config.root_url;
 	if (root_url[0] == '\0' || http_exchange_add_header(x, "Location", root_url) != OK) {
 		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", text, strlen(text));
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	}
 	http_exchange_set_status(x, 302);
 	http_exchange_add_fixed_header(x, "Cache-Control", "no-store");
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
@@ -239,7 +239,7 @@ enum http_progress redirect_handle(void *ctx, struct http_exchange *x)
 		return respond_root(redirect, x);
 	if (strcmp(path, "/robots.txt") == 0) {
 		http_exchange_set_fixed_body(x, "text/plain; charset=utf-8", robots_text, sizeof(robots_text) - 1);
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	}
 	return error_page_respond(x, 404, "This link does not exist.");
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/ops_server.h"
+#include "lib/http/ops_server.h"
 #include "services/redirector/error_page.h"
 #include "services/redirector/feed/link_feed.h"
 #include "services/redirector/lookup/bloom_filter_loader.h"
@@ -57,7 +57,7 @@ struct redirector {
 	struct ops_server_check checks[3];
 	struct ops_server *ops;
 	struct redis_pipeline_config pipeline;
-	struct http_guest loop_hook;
+	struct http_loop_hook loop_hook;
 	struct http_server *http;
 };
 
@@ -273,7 +273,7 @@ static enum err serve_operators(struct redirector *r)
 		(struct ops_server_check){ .name = "journal", .ready = event_shipper_is_healthy, .ctx = r->events };
 	/* Redis alone suffices in an outage, but not before the database is migrated. */
 	r->checks[2] =
-		(struct ops_server_check){ .name = "schema", .ready = pg_pool_schema_will_do, .ctx = r->postgres };
+		(struct ops_server_check){ .name = "schema", .ready = pg_pool_is_schema_supported, .ctx = r->postgres };
 	return ops_server_start(
 		&(struct ops_server_config){
 			.port = (uint16_t)r->config->ops_port,
@@ -309,9 +309,9 @@ static enum err serve_visitors(struct redirector *r)
 			.idle_ms = IDLE_MS,
 			.trusted = &r->trusted,
 			.handler = redirect_handle,
-			.refusal = error_page_respond_for_server,
+			.error_response = error_page_respond_for_server,
 			.observer = redirect_observe,
-			.guest = &r->loop_hook,
+			.loop_hook = &r->loop_hook,
 			.ctx = r->redirect,
 			.clock = r->clock,
 			.log = r->log,
@@ -342,7 +342,7 @@ enum err redirector_drain(struct redirector *r)
 	if (r->ops)
 		ops_server_set_draining(r->ops);
 	if (r->http)
-		http_server_give_notice(r->http, r->config->drain_notice_ms);
+		http_server_enter_lame_duck(r->http, r->config->drain_notice_ms);
 	int64_t until_us = clock_steady_us(clock_system()) + r->config->drain_s * CLOCK_US_PER_S;
 	if (r->http)
 		http_server_stop(r->http, DRAIN_HTTP_MS_MAX);

@@ -37,13 +37,13 @@ static void free_pipeline(void *state)
 	redis_pipeline_free(state);
 }
 
-struct http_guest redis_loop_adapter(const struct redis_pipeline_config *config)
+struct http_loop_hook redis_loop_adapter(const struct redis_pipeline_config *config)
 {
-	return (struct http_guest){ .enter = create_pipeline,
+	return (struct http_loop_hook){ .start = create_pipeline,
 		                    .descriptor = descriptor,
 		                    .deadline_us = deadline_us,
-		                    .receive = receive_replies,
-		                    .send = send_queries,
-		                    .leave = free_pipeline,
+		                    .before_requests = receive_replies,
+		                    .after_requests = send_queries,
+		                    .stop = free_pipeline,
 		                    .ctx = (void *)(uintptr_t)config };
 }

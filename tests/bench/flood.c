@@ -16,8 +16,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
 #include "lib/clicks/redirect_event.h"
-#include "lib/net/cloud_event.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/cloud_event.h"
+#include "lib/kafka/kafka_producer.h"
 
 #define VISITORS 500000
 #define REGULARS 50

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "services/redirector/memory_cache.h"
+#include "services/redirector/cache/memory_cache.h"
 
 #define HITS 2000000
 #define LINK_BYTES_ROOM 400

@@ -49,11 +49,11 @@ def differs(wanted, stored, key, columns):
 
 def finished(rows, predicate):
     """Those of days that are finished: the others are nobody's book."""
-    return f"SELECT r.* FROM ({rows}) r, finished_days f WHERE {predicate}"
+    return f"SELECT r.* FROM ({rows}) r, daily_rollup_progress f WHERE {predicate}"
 
 
-HAS_VALUE = "finished_days_have(f, link_id, day, dimension::visit_dimension, value)"
-HAS_TOTAL = "finished_days_have_total(f, link_id, day)"
+HAS_VALUE = "daily_rollup_has_value(f, link_id, day, dimension::visit_dimension, value)"
+HAS_TOTAL = "daily_rollup_has_total(f, link_id, day)"
 
 
 def rollup(table, key, bucket, predicate="true"):

@@ -20,7 +20,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define WRITERS 16
 #define TRANSACTION_US_MAX 20000
@@ -38,7 +38,7 @@ struct options {
 
 struct writer {
 	const struct options *options;
-	const atomic_bool *is_over;
+	const _Atomic bool *is_over;
 	FILE *log;
 	pthread_t thread;
 	struct pg_conn *conn;
@@ -65,7 +65,7 @@ static enum err change(struct writer *w, int64_t id, const char *attempt)
 	if (err != OK)
 		return err;
 	snprintf(w->link.entry.original_url, sizeof(w->link.entry.original_url), "https://example.com/%s", attempt);
-	err = link_store_write(w->conn, &w->link, LINK_CHANGE_UPDATED);
+	err = link_store_update(w->conn, &w->link, LINK_CHANGE_UPDATED);
 	sleep_us(rand_r(&w->seed) % TRANSACTION_US_MAX);
 	return err;
 }
@@ -117,7 +117,7 @@ static void start(struct writer *w)
 static bool run(const struct options *options, FILE *log)
 {
 	struct writer *writers = mem_array(WRITERS, sizeof(*writers));
-	atomic_bool is_over = false;
+	_Atomic bool is_over = false;
 	bool failed = false;
 	char byte;
 	for (unsigned i = 0; i < WRITERS; i++) {

@@ -18,8 +18,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/net/cloud_event.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/cloud_event.h"
+#include "lib/kafka/kafka_producer.h"
 #include "tests/chaos/click_source.h"
 
 #define SOURCE "/waymark/redirector"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/net/cloud_event.h"
+#include "lib/kafka/cloud_event.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

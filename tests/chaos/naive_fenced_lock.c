@@ -4,7 +4,7 @@
  */
 #define fenced_lock_check fenced_lock_check_row
 #define fenced_lock_extend fenced_lock_extend_row
-#include "lib/net/fenced_lock.c" // NOLINT(bugprone-suspicious-include)
+#include "lib/postgres/fenced_lock.c" // NOLINT(bugprone-suspicious-include)
 #undef fenced_lock_check
 #undef fenced_lock_extend
 

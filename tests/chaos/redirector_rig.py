@@ -107,7 +107,7 @@ class RedirectorStack(Stack):
 
     def wait_until_redis_is_trusted(self, seconds=60):
         """As always but for the moments after an outage."""
-        wait_until(lambda: self.metrics()["waymark_link_cache_trusted"] == 1, seconds, "the redirector to believe Redis")
+        wait_until(lambda: self.metrics()["waymark_link_cache_valid"] == 1, seconds, "the redirector to believe Redis")
 
     def reconnect(self):
         """After PostgreSQL was away."""

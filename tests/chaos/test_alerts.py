@@ -130,7 +130,7 @@ class Watched:
         self.change_offsets("next_offset = next_offset + 1000000, published_offset = next_offset + 999990")
 
     def unstrand(self):
-        self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL, stranded_at = NULL")
+        self.change_offsets("next_offset = next_offset - 1000000, published_offset = NULL, halted_at = NULL")
 
     def change_offsets(self, change):
         self.stack.run("stop", "consumer-1")
@@ -207,7 +207,7 @@ FAULTS = {
     "a message is no click": ((Watched.poison, lambda w: None), {"WaymarkMessagesPoisoned"}, set()),
     "the offset to read does not exist": (
         (Watched.strand, Watched.unstrand),
-        {"WaymarkPartitionsStranded", "WaymarkNotReady"},
+        {"WaymarkPartitionsHalted", "WaymarkNotReady"},
         {"WaymarkTargetDown", "WaymarkClicksStandStill", "WaymarkClicksFallBehind"},
     ),
     "kafka is stopped and visitors are many": (

@@ -130,7 +130,7 @@ def test_a_lost_kafka_is_told_and_counting_goes_on_with_the_new_one(fleet, recor
     urls = fleet.doors["CONSUMER_OPS_URLS"].split()
     wait_until(lambda: any("partitions" in readiness(url)[1] for url in urls), 120, "a consumer to say that partitions stand still")
     logs = "".join((fleet.folder / f"logs/{name}.log").read_text(errors="replace") for name in consumers)
-    assert "partition_stranded" in logs
+    assert "partition_halted" in logs
 
     for name in consumers:  # whose group Kafka has forgotten: not each comes to an end by itself (docs/operations.md)
         fleet.run("kill", "-KILL", name)

@@ -63,7 +63,7 @@ class ExpiryStack(RedirectorStack):
         for name in ("redirector-1", "redirector-2"):
             self.kill_and_start(name)
         for url in self.doors["REDIRECTOR_OPS_URLS"].replace(",", " ").split():
-            wait_until(lambda url=url: "waymark_slug_filter_is_complete 1" in page(f"{url}/metrics"), 30, "a complete filter")
+            wait_until(lambda url=url: "waymark_slug_bloom_filter_is_complete 1" in page(f"{url}/metrics"), 30, "a complete filter")
 
     def visit(self, requests, rate):
         """Begins at once; links have been expiring for as long as they are asked for."""

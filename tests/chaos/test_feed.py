@@ -107,7 +107,7 @@ def test_a_flood_of_invented_slugs_reaches_nobody(stack, user, record_property):
     # The links above came past the API, so the filter hears of them only when it is filled: as at each start.
     stack.run("kill", "-KILL", "redirector-1")
     stack.run("start", "redirector-1")
-    wait_until(lambda: stack.metrics()["waymark_slug_filter_is_complete"] == 1, 30, "a complete filter")
+    wait_until(lambda: stack.metrics()["waymark_slug_bloom_filter_is_complete"] == 1, 30, "a complete filter")
     create_and_follow(stack, user, time.monotonic() + 1)
     hits.wait_for_rows(2 * HITS_RATE)
     before = time.monotonic(), time.monotonic() + FLOOD_S

@@ -201,7 +201,7 @@ def zombies_with_everything(rig):
     Each is in a group of its own, so that it believes for ever that all partitions are its own; and has one lane, for a
     second one that joins late would make it begin anew.
     """
-    variables = {"LANES": 1, "SESSION_TIMEOUT_MS": 60000, "BATCH_MS": 1000 * ZOMBIE_BATCH_S, "BATCH_EVENTS": 100000}
+    variables = {"WORKERS": 1, "SESSION_TIMEOUT_MS": 60000, "BATCH_MS": 1000 * ZOMBIE_BATCH_S, "BATCH_EVENTS": 100000}
     zombies = [rig.consumer(f"zombie-{n}", CONSUMER_GROUP=f"zombie-{n}", **variables) for n in range(ZOMBIES)]
     for zombie in zombies:
         zombie.start()

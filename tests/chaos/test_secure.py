@@ -196,14 +196,14 @@ FAULTS = {
         },
         [
             ("postgres_cannot_connect", 'does not match host name "postgres.example"'),
-            ("kafka_login_refused", "invalid credentials"),
+            ("kafka_authentication_failed", "invalid credentials"),
         ],
         {"postgres", "kafka"},
     ),
     "no right to the group": Fault(
         "analytics-consumer",
         lambda s, _: login(s, "topics"),
-        [("kafka_right_missing", "waymark-analytics .*authorization failed")],
+        [("kafka_authorization_failed", "waymark-analytics .*authorization failed")],
         {"kafka"},
     ),
     # It is ready: PostgreSQL is enough for redirects.
@@ -213,7 +213,7 @@ FAULTS = {
             **login(s, "links-api"),
             "REDIS_URL": changed_url(s.environment_of("redirector")["REDIS_URL"], password=WRONG),
         },
-        [("kafka_right_missing", "waymark.links.v1 .*authorization failed"), ("redis_cannot_connect", "WRONGPASS")],
+        [("kafka_authorization_failed", "waymark.links.v1 .*authorization failed"), ("redis_cannot_connect", "WRONGPASS")],
         set(),
     ),
 }
@@ -261,7 +261,7 @@ def test_a_redirector_that_may_not_write_says_so_and_keeps_the_click(stack, star
         " VALUES ('kept', 'TEMPORARY', 'https://example.com/', now() + interval '8 hours') RETURNING id",
     )
     wait_until(lambda: follow(service.http_port, "kept") == 302, 60, "the redirect")
-    service.wait_for("kafka_right_missing", "waymark.redirects.v1 .*authorization failed")
+    service.wait_for("kafka_authorization_failed", "waymark.redirects.v1 .*authorization failed")
     shown = urllib.request.urlopen(f"http://127.0.0.1:{service.ops_port}/metrics", timeout=10).read().decode()
     assert "\nwaymark_events_queued 1\n" in shown and "\nwaymark_events_dropped_total 0\n" in shown
 
@@ -289,7 +289,7 @@ def make_a_topic(stack, folder, **changes):
 
 def test_who_may_not_make_topics_is_told_so(stack, tmp_path):
     status, lines = make_a_topic(stack, tmp_path, **login(stack, "redirector"))
-    assert (status, [line["event"] for line in lines]) == (1, ["topic_refused"]), lines
+    assert (status, [line["event"] for line in lines]) == (1, ["topic_rejected"]), lines
     assert "authorization failed" in lines[0]["error"].lower()
 
 
@@ -297,7 +297,7 @@ def test_who_may_not_make_topics_is_told_so(stack, tmp_path):
 def test_who_makes_topics_with_a_wrong_password_is_told_so(stack, tmp_path):
     """It tries for as long as it may: the password may be on its way to the brokers."""
     status, lines = make_a_topic(stack, tmp_path, KAFKA_SASL_PASSWORD=WRONG)
-    assert (status, [line["event"] for line in lines]) == (75, ["kafka_login_refused", "kafka_unreachable", "topic_not_made"]), lines
+    assert (status, [line["event"] for line in lines]) == (75, ["kafka_authentication_failed", "kafka_unreachable", "topic_not_created"]), lines
     assert "invalid credentials" in lines[0]["message"]
 
 

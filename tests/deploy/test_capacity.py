@@ -59,14 +59,14 @@ class Pod:
 
 def redirector_memory(pod):
     return (
-        pod.number("MEMORY_CACHE_BYTES") + pod.number("SLUG_FILTER_SLUGS") * of.filter_bytes + of.producer_bytes
+        pod.number("MEMORY_CACHE_BYTES") + pod.number("SLUG_BLOOM_FILTER_SLUGS") * of.filter_bytes + of.producer_bytes
         + pod.number("HTTP_CONNECTIONS") * of.connection_bytes + PROGRAM_BYTES
     )  # fmt: skip
 
 
 def consumer_memory(pod):
     """As measured, for each lane."""
-    return of.consumer_memory * pod.number("LANES") / of.lanes
+    return of.consumer_memory * pod.number("WORKERS") / of.lanes
 
 
 def api_memory(pod):
@@ -120,7 +120,7 @@ def resources(rendered, name):
     ("problem", "change"),
     [
         ("redirector: memory", lambda r: resources(r, "redirector")["limits"].update(memory="256Mi")),
-        ("redirector: memory", lambda r: config(r, "redirector").update(SLUG_FILTER_SLUGS="200000000")),
+        ("redirector: memory", lambda r: config(r, "redirector").update(SLUG_BLOOM_FILTER_SLUGS="200000000")),
         ("redirector: memory", lambda r: config(r, "redirector").update(MEMORY_CACHE_BYTES="1073741824")),
         ("analytics-consumer: memory", lambda r: resources(r, "analytics-consumer")["requests"].update(memory="512Mi")),
         ("links-api: memory", lambda r: resources(r, "links-api")["limits"].update(memory="256Mi")),

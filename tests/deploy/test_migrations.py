@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 BREAKING = (
     "DROP TABLE links;",
-    "DROP FUNCTION links_search_tidy();",
+    "DROP FUNCTION links_search_flush();",
     "TRUNCATE visit_log;",
     "ALTER TABLE links DROP COLUMN title;",
     "ALTER TABLE links DROP title;",

@@ -106,7 +106,7 @@ def test_services_are_not_ready_before_their_migrations_are_applied(database, ol
     try:
         for pod in pods:
             wait_until(lambda pod=pod: "schema" in (pod.not_ready() or ()), TIMEOUT_S, f"{pod.name} to wait for the schema")
-            wait_until(lambda pod=pod: pod.has_logged("postgres_schema_is_too_old"), TIMEOUT_S, f"{pod.name} to log it")
+            wait_until(lambda pod=pod: pod.has_logged("postgres_schema_too_old"), TIMEOUT_S, f"{pod.name} to log it")
         migrate(database, ROOT / "db/migrations")
         for pod in pods:
             wanted = ROLES[pod.name][1]

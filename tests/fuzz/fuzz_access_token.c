@@ -35,7 +35,7 @@ static bool accepts(const char *token)
 	require(strlen(token) <= ACCESS_TOKEN_BYTES_MAX);
 	require(claims.user_id > 0 && strlen(claims.id) == sizeof(claims.id) - 1);
 	require(claims.issued_at_s > 0 && claims.issued_at_s <= NOW_S + ACCESS_TOKEN_SKEW_S);
-	require(claims.expires_at_s > NOW_S && claims.expires_at_s - claims.issued_at_s <= ACCESS_TOKEN_LIFE_S);
+	require(claims.expires_at_s > NOW_S && claims.expires_at_s - claims.issued_at_s <= ACCESS_TOKEN_LIFETIME_S);
 	return true;
 }
 

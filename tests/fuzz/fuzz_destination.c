@@ -56,15 +56,15 @@ static void require_blockable_in_ipv6(const struct host_policy *policy, const st
 		int len = snprintf(url, sizeof(url), "http://[%s%s]/", prefixes[i], d->host.text);
 		require(destination_parse(url, (size_t)len, &mapped, &reason) == OK);
 		require(destination_host_equal(&mapped.host, &d->host));
-		require(host_policy_judge(policy, mapped.url) == HOST_POLICY_BLOCKED);
+		require(host_policy_check(policy, mapped.url) == HOST_POLICY_BLOCKED);
 	}
 }
 
 static void require_blockable(const struct destination *d)
 {
 	struct host_policy *policy = host_policy_new();
-	require(host_policy_add(policy, HOST_POLICY_BLOCK, d->host.text, strlen(d->host.text)) == OK);
-	require(host_policy_judge(policy, d->url) == HOST_POLICY_BLOCKED);
+	require(host_policy_add(policy, HOST_POLICY_BLOCKLIST, d->host.text, strlen(d->host.text)) == OK);
+	require(host_policy_check(policy, d->url) == HOST_POLICY_BLOCKED);
 	require_blockable_in_ipv6(policy, d);
 	host_policy_free(policy);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/client_ip.h"
+#include "lib/base/client_ip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

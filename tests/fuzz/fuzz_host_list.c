@@ -22,11 +22,11 @@ static void require(bool holds)
 		abort();
 }
 
-static enum host_policy_verdict check_host(const struct host_policy *policy, const char *host, size_t len)
+static enum host_policy_decision check_host(const struct host_policy *policy, const char *host, size_t len)
 {
 	char url[URL_SIZE];
 	snprintf(url, sizeof(url), "https://%.*s:8443/x", (int)len, host);
-	return host_policy_judge(policy, url);
+	return host_policy_check(policy, url);
 }
 
 static void try_rule(const char *rule, size_t len)
@@ -34,7 +34,7 @@ static void try_rule(const char *rule, size_t len)
 	if (len == 0)
 		return;
 	struct host_policy *policy = host_policy_new();
-	if (host_policy_add(policy, HOST_POLICY_BLOCK, rule, len) == OK) {
+	if (host_policy_add(policy, HOST_POLICY_BLOCKLIST, rule, len) == OK) {
 		bool has_below = rule[0] == '.';
 		require(host_policy_count(policy) == 1 && len - has_below <= HOST_POLICY_NAME_MAX + 1);
 		require(check_host(policy, rule + has_below, len - has_below) == HOST_POLICY_BLOCKED);
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
 		return 0;
-	enum host_policy_kind kind = data[0] == 'a' ? HOST_POLICY_ALLOW : HOST_POLICY_BLOCK;
+	enum host_policy_kind kind = data[0] == 'a' ? HOST_POLICY_ALLOWLIST : HOST_POLICY_BLOCKLIST;
 	const char *list = (const char *)data + 1;
 	const char *end = memmem(list, size - 1, "\n\n", 2);
 	size_t list_len = end ? (size_t)(end - list) : size - 1;
@@ -55,9 +55,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct host_policy *policy = host_policy_new();
 	enum err err = host_policy_add_list(policy, kind, list, list_len, &line);
 	require(err == OK || line > 0);
-	enum host_policy_verdict decision = host_policy_judge(policy, url);
-	require(decision == HOST_POLICY_GOOD || host_policy_count(policy) > 0);
-	require(decision != (kind == HOST_POLICY_ALLOW ? HOST_POLICY_BLOCKED : HOST_POLICY_NOT_ALLOWED));
+	enum host_policy_decision decision = host_policy_check(policy, url);
+	require(decision == HOST_POLICY_ALLOWED || host_policy_count(policy) > 0);
+	require(decision != (kind == HOST_POLICY_ALLOWLIST ? HOST_POLICY_BLOCKED : HOST_POLICY_NOT_ALLOWED));
 	const char *line_end = memchr(list, '\n', list_len);
 	try_rule(list, line_end ? (size_t)(line_end - list) : list_len);
 	host_policy_free(policy);

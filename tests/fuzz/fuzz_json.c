@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/http_exchange.h"
-#include "lib/net/json.h"
+#include "lib/http/http_internal.h"
+#include "lib/json/json.h"
 #include "services/links-api/access/key_request.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/user_request.h"
 #include "services/links-api/destinations/destination.h"
 #include "services/links-api/destinations/host_request.h"
-#include "services/links-api/links/link_batch.h"
+#include "services/links-api/links/bulk_write.h"
 #include "services/links-api/links/link_request.h"
 
 #define NOW_US INT64_C(1795161600000000) /* 2026-11-20T08:00:00Z */
@@ -101,7 +101,7 @@ static void try_host(const struct json *body)
 	if (err != OK)
 		return;
 	struct host_policy *policy = host_policy_new();
-	require(host_policy_add(policy, HOST_POLICY_BLOCK, host.host, strlen(host.host)) == OK);
+	require(host_policy_add(policy, HOST_POLICY_BLOCKLIST, host.host, strlen(host.host)) == OK);
 	host_policy_free(policy);
 }
 
@@ -138,16 +138,16 @@ static void try_proofs(const struct json *body)
 {
 	char old[PASSWORD_SIZE] = "", new[PASSWORD_SIZE] = "";
 	struct http_problem_fields wrong = { 0 }, wrong_end = { 0 };
-	enum err err = credentials_read_proof(body, "current_password", "new_password", old, new, &wrong);
+	enum err err = credentials_read_password(body, "current_password", "new_password", old, new, &wrong);
 	require((err == OK) == (wrong.count == 0));
 	require(err != OK || (is_password(old) && is_password(new)));
-	err = credentials_read_proof(body, "password", NULL, old, new, &wrong_end);
+	err = credentials_read_password(body, "password", NULL, old, new, &wrong_end);
 	require((err == OK) == (wrong_end.count == 0));
 	require(err != OK || is_password(old));
 }
 
 /* Problems of an item are in its own result; the bulk accepts any item. */
-static void try_items(const struct json *body, enum link_batch_kind kind)
+static void try_items(const struct json *body, enum bulk_write_kind kind)
 {
 	const struct json *items = json_get(body, "links");
 	if (!items || json_type(items) != JSON_ARRAY || json_count(items) < 1 || json_count(items) > ITEMS_MAX)
@@ -157,7 +157,7 @@ static void try_items(const struct json *body, enum link_batch_kind kind)
 	const struct api api = { .clock = &clock.clock, .base = BASE };
 	struct http_exchange *exchange = mem_zero(sizeof(*exchange));
 	struct request request = { .api = &api, .exchange = exchange, .user_id = 1 };
-	link_batch_free(link_batch_new(&request, kind, items));
+	bulk_write_free(bulk_write_new(&request, kind, items));
 	free(exchange);
 }
 
@@ -168,8 +168,8 @@ static void try_body(const struct json *body)
 	try_key(body);
 	try_user_change(body);
 	try_proofs(body);
-	try_items(body, LINK_BATCH_CREATE);
-	try_items(body, LINK_BATCH_SYNC);
+	try_items(body, BULK_WRITE_CREATE);
+	try_items(body, BULK_WRITE_SYNC);
 	try_link(body, LINK_REQUEST_CREATE);
 	try_link(body, LINK_REQUEST_CREATE_PUBLIC);
 	try_link(body, LINK_REQUEST_CHANGE);

@@ -10,7 +10,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
-#include "services/links-api/lists/link_query.h"
+#include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_search.h"
 
 #define CALLER 7
@@ -34,40 +34,40 @@ static void require_a_search(const char *q)
 	for (size_t i = 0; i < search.count; i++) {
 		const struct link_search_trigram *t = &search.trigrams[i];
 		require(t->at + LINK_SEARCH_TRIGRAM_BYTES <= strlen(q));
-		asked += t->is_asked;
-		require(!t->is_asked || (kept[t->at] && kept[t->at + 2]));
+		asked += t->is_used;
+		require(!t->is_used || (kept[t->at] && kept[t->at + 2]));
 	}
-	require(asked <= LINK_SEARCH_ASKED_MAX && (asked > 0) == (search.count > 0));
+	require(asked <= LINK_SEARCH_USED_MAX && (asked > 0) == (search.count > 0));
 	free(kept);
 }
 
-static void require_in_bounds(const struct link_query *query)
+static void require_in_bounds(const struct link_list_params *query)
 {
-	require(query->page >= 0 && query->page <= LINK_QUERY_PAGE_MAX);
-	require(query->limit >= 1 && query->limit <= LINK_QUERY_LIMIT_MAX);
-	require(query->page > 0 || query->behind.id > 0);
+	require(query->page >= 0 && query->page <= LINK_LIST_PARAMS_PAGE_MAX);
+	require(query->limit >= 1 && query->limit <= LINK_LIST_PARAMS_LIMIT_MAX);
+	require(query->page > 0 || query->after.id > 0);
 	require(query->owner_id > 0 || query->owner_id == -1);
 	require(query->has_owner || query->owner_id == CALLER);
 	require(utf8_is_valid(query->q, strlen(query->q)) && utf8_is_valid(query->tag, strlen(query->tag)));
 	require(!query->has_filter || query->filter.node_count > 0);
-	require(strlen(query->question) < sizeof(query->question) - 1);
+	require(strlen(query->query_key) < sizeof(query->query_key) - 1);
 	require_a_search(query->q);
 }
 
-static void require_a_cursor(const struct link_query *query)
+static void require_a_cursor(const struct link_list_params *query)
 {
 	char cursor[LINK_CURSOR_SIZE];
-	struct link_cursor place = { .key = (int64_t)strlen(query->question), .id = query->limit }, read;
-	link_cursor_format(&place, query->question, cursor);
-	require(link_cursor_parse(cursor, query->question, &read) == OK);
+	struct link_cursor place = { .key = (int64_t)strlen(query->query_key), .id = query->limit }, read;
+	link_cursor_format(&place, query->query_key, cursor);
+	require(link_cursor_parse(cursor, query->query_key, &read) == OK);
 	require(read.key == place.key && read.id == place.id);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = mem_text_n((const char *)data, size);
-	struct link_query *query = mem_zero(sizeof(*query));
-	for (enum link_query_kind kind = LINK_QUERY_LIST; kind <= LINK_QUERY_CHANGE; kind++) {
+	struct link_list_params *query = mem_zero(sizeof(*query));
+	for (enum link_query_kind kind = LINK_LIST_PARAMS_LIST; kind <= LINK_LIST_PARAMS_CHANGE; kind++) {
 		struct http_problem_fields wrong = { 0 };
 		if (link_query_read(text, kind, CALLER, query, &wrong) != OK) {
 			require(wrong.count > 0);
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		require_in_bounds(query);
 		require_a_cursor(query);
-		require(kind != LINK_QUERY_CHANGE || query->has_filter);
+		require(kind != LINK_LIST_PARAMS_CHANGE || query->has_filter);
 	}
 	free(query);
 	free(text);

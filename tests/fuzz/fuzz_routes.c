@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/qr/qr_query.h"
+#include "services/links-api/qr/qr_params.h"
 #include "services/links-api/routes.h"
-#include "services/links-api/stats/stats_query.h"
+#include "services/links-api/stats/stats_params.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,15 +45,15 @@ static void try_path(enum http_method method, const char *path)
 
 static void try_query(const char *query)
 {
-	static const struct stats_query_terms terms = { ~0U, 10, 1000 };
+	static const struct stats_params_terms terms = { ~0U, 10, 1000 };
 	struct http_problem_fields wrong_qr = { 0 }, wrong_stats = { 0 };
-	struct qr_query qr;
-	struct stats_query stats = { 0 };
-	require((qr_query_read(query, &qr, &wrong_qr) == OK) == (wrong_qr.count == 0));
-	require((stats_query_read(query, &terms, &stats, &wrong_stats) == OK) == (wrong_stats.count == 0));
+	struct qr_params qr;
+	struct stats_params stats = { 0 };
+	require((qr_params_parse(query, &qr, &wrong_qr) == OK) == (wrong_qr.count == 0));
+	require((stats_params_read(query, &terms, &stats, &wrong_stats) == OK) == (wrong_stats.count == 0));
 	if (wrong_qr.count == 0)
-		require(qr.picture.size >= QR_PICTURE_SIZE_MIN && qr.picture.size <= QR_PICTURE_SIZE_MAX &&
-		        qr.picture.margin <= QR_PICTURE_MARGIN_MAX);
+		require(qr.image.size >= QR_IMAGE_SIZE_MIN && qr.image.size <= QR_IMAGE_SIZE_MAX &&
+		        qr.image.margin <= QR_IMAGE_MARGIN_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

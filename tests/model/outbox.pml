@@ -100,13 +100,13 @@ end:	do
 	od
 }
 
-inline find_of(least, is_patient, out)
+inline find_of(least, is_low_priority, out)
 {
 	out = least + 1;
 	do
-	:: out < IDS && (!waits[out] || patient[out] != is_patient) -> out++
+	:: out < IDS && (!waits[out] || patient[out] != is_low_priority) -> out++
 	:: out >= IDS -> out = 0; break
-	:: out < IDS && waits[out] && patient[out] == is_patient -> break
+	:: out < IDS && waits[out] && patient[out] == is_low_priority -> break
 	od
 }
 

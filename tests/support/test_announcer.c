@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_cache_generation.h"
 
@@ -12,7 +12,7 @@
 
 struct test_announcer {
 	struct redis_pool *redis;
-	struct background *thread;
+	struct thread *thread;
 	pthread_mutex_t mutex; /* guards everything below; held during an announcement */
 	bool is_paused;
 	int64_t generation;
@@ -21,9 +21,9 @@ struct test_announcer {
 
 static void announce(struct test_announcer *a)
 {
-	struct link_cache_generation_answer answer;
+	struct link_cache_generation_reply answer;
 	enum err err = link_cache_generation_announce(a->redis, a->generation, a->server, INT64_MAX / 1024, &answer);
-	if (err == OK && answer.verdict == LINK_CACHE_GENERATION_BEHIND)
+	if (err == OK && answer.status == LINK_CACHE_GENERATION_BEHIND)
 		a->generation = answer.number + 1;
 	if (err != OK || answer.server == a->server)
 		return;
@@ -39,7 +39,7 @@ static void run(void *ctx)
 		if (!a->is_paused)
 			announce(a);
 		pthread_mutex_unlock(&a->mutex);
-	} while (!background_wait_ms(a->thread, PERIOD_MS));
+	} while (!thread_wait_ms(a->thread, PERIOD_MS));
 }
 
 struct test_announcer *test_announcer_new(const char *redis_url)
@@ -52,14 +52,14 @@ struct test_announcer *test_announcer_new(const char *redis_url)
 		abort();
 	a->generation = 1;
 	pthread_mutex_init(&a->mutex, NULL);
-	a->thread = background_new();
-	background_start(a->thread, "announcer", run, a);
+	a->thread = thread_new();
+	thread_start(a->thread, "announcer", run, a);
 	return a;
 }
 
 void test_announcer_free(struct test_announcer *a)
 {
-	background_free(a->thread);
+	thread_free(a->thread);
 	pthread_mutex_destroy(&a->mutex);
 	redis_pool_free(a->redis);
 	free(a);
@@ -77,7 +77,7 @@ void test_announcer_pause(struct test_announcer *a)
 	set_paused(a, true);
 }
 
-void test_announcer_go_on(struct test_announcer *a)
+void test_announcer_resume(struct test_announcer *a)
 {
 	set_paused(a, false);
 }
@@ -90,7 +90,7 @@ int64_t test_announcer_generation(struct test_announcer *a)
 	return generation;
 }
 
-void test_announcer_raise(struct test_announcer *a)
+void test_announcer_raise_generation(struct test_announcer *a)
 {
 	pthread_mutex_lock(&a->mutex);
 	a->generation++;

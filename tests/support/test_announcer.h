@@ -16,11 +16,11 @@ void test_announcer_free(struct test_announcer *announcer);
 
 /* Takes effect before it returns: no announcements between pause and go_on. */
 void test_announcer_pause(struct test_announcer *announcer);
-void test_announcer_go_on(struct test_announcer *announcer);
+void test_announcer_resume(struct test_announcer *announcer);
 
 /* The generation that it announces. */
 int64_t test_announcer_generation(struct test_announcer *announcer);
 /* Announces a higher generation from now on. */
-void test_announcer_raise(struct test_announcer *announcer);
+void test_announcer_raise_generation(struct test_announcer *announcer);
 
 #endif

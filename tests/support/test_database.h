@@ -5,7 +5,7 @@
 #ifndef WAYMARK_TESTS_SUPPORT_TEST_DATABASE_H
 #define WAYMARK_TESTS_SUPPORT_TEST_DATABASE_H
 
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define TEST_DATABASE_URL_SIZE 1024
 

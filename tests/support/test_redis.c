@@ -19,7 +19,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/net/redis_conn.h"
+#include "lib/redis/redis_conn.h"
 #include "tests/support/test_folder.h"
 
 #define START_TIMEOUT_US (20 * CLOCK_US_PER_S)

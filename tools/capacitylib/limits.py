@@ -39,7 +39,7 @@ LIMITS = [
           lambda n: (n.log_bytes + n.rollup_bytes_a_day * model.YEAR_DAYS) / SERVER_DISK,
           "[fewer days](#retention), then [a column store](#a-column-store) for the history"),
     Limit("memory for links", True, lambda n: n.cache_bytes / of.cache_bytes, "`MEMORY_CACHE_BYTES` and the pod's memory"),
-    Limit("the filter of issued slugs", True, lambda n: n.demand.links / of.filter_slugs, "`SLUG_FILTER_SLUGS` and the pod's memory"),
+    Limit("the filter of issued slugs", True, lambda n: n.demand.links / of.filter_slugs, "`SLUG_BLOOM_FILTER_SLUGS` and the pod's memory"),
     Limit("Kafka's disks", True, lambda n: n.kafka_bytes / (BROKERS * BROKER_DISK), "`retention.ms` of the two topics, more brokers"),
     Limit("one janitor that finishes days", False, lambda n: n.finishing_hours / FINISHING_HOURS,
           "[more finishers](#one-finisher), which Waymark does not have yet"),

@@ -129,7 +129,7 @@ def check_consumers(rendering):
     for workload, _, program, values in containers(rendering):
         if program != "analytics-consumer":
             continue
-        lanes = int(value_of(program, values, "LANES"))
+        lanes = int(value_of(program, values, "WORKERS"))
         for scaler in rendering.all("HorizontalPodAutoscaler") + rendering.all("ScaledObject"):
             if scaler["spec"]["scaleTargetRef"]["name"] != workload.name:
                 continue

@@ -1,6 +1,6 @@
 #include "tools/migrate/migration_ledger.h"
 
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 
 /*
  * "waymark" as a number, so that migrations of other programs in the same database use another
@@ -20,7 +20,7 @@ enum err migration_ledger_lock(struct pg_conn *conn)
 	                    "version integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
 	                    "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())",
 	                    NULL, NULL);
-	/* Services read it to wait for the version that they need (lib/net/pg_schema.h). */
+	/* Services read it to wait for the version that they need (lib/postgres/pg_pool.h). */
 	if (err == OK)
 		err = pg_conn_query(conn, "GRANT SELECT ON schema_migrations TO PUBLIC", NULL, NULL);
 	return err;

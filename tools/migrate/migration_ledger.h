@@ -6,7 +6,7 @@
 #define WAYMARK_TOOLS_MIGRATE_MIGRATION_LEDGER_H
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "tools/migrate/migration.h"
 
 struct migration_ledger {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "lib/base/log.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "tools/migrate/migration.h"
 
 /* Retries for wait_s seconds. ERR_UNAVAILABLE: the server could not be reached; reported. */

@@ -19,7 +19,7 @@
  * Keeps the janitor from finishing a day meanwhile. A janitor that holds the lock needs less than a
  * second.
  */
-#define LOCK_FINISHED_DAYS_SQL "SELECT pg_advisory_lock_shared(finished_days_locks(), 64)"
+#define LOCK_FINISHED_DAYS_SQL "SELECT pg_advisory_lock_shared(daily_rollup_lock_class(), 64)"
 #define DAY_SIZE 32
 
 struct totals {

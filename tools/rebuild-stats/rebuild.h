@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 struct rebuild_options {
 	int64_t link_id; /* 0 = all links and the platform */

@@ -67,11 +67,11 @@ static const char days_of_values_sql[] =
 	" FROM "
 	"(SELECT link_id, day, dimension, value, humans, bots, uniques FROM (SELECT link_id, " UTC_DAY(
 		"bucket") " AS day, dimension, value, sum(humans)::bigint AS humans, "
-			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) sums, finished_days "
-			  "WHERE finished_days_have(finished_days, link_id, day, dimension, value)) w FULL JOIN "
-			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day, finished_days WHERE " LINKS
+			  "sum(bots)::bigint AS bots, sum(uniques)::bigint AS uniques FROM rebuild_hour GROUP BY 1, 2, 3, 4) sums, daily_rollup_progress "
+			  "WHERE daily_rollup_has_value(daily_rollup_progress, link_id, day, dimension, value)) w FULL JOIN "
+			  "(SELECT r.* FROM visit_rollup_day r, rebuild_day, daily_rollup_progress WHERE " LINKS
 			  " AND " HAS_DAY(
-				  "day") " AND finished_days_have(finished_days, link_id, day, dimension, value)) s "
+				  "day") " AND daily_rollup_has_value(daily_rollup_progress, link_id, day, dimension, value)) s "
 					 "USING (link_id, day, dimension, value) WHERE " DIFFERS;
 
 /* The log's sum of a day is the sum of its quarters plus their differences. */
@@ -83,11 +83,11 @@ static const char days_sql[] =
 			  "(SELECT link_id, bucket, humans, bots, uniques FROM visit_rollup_quarter r, rebuild_day WHERE " LINKS
 			  " AND " HAS_DAY(UTC_DAY(
 				  "bucket")) " UNION ALL SELECT link_id, bucket, humans, bots, uniques FROM rebuild_rollup "
-					     "WHERE table_id = 1) quarters GROUP BY 1, 2) sums, finished_days "
-					     "WHERE finished_days_have_total(finished_days, link_id, day)) w FULL JOIN "
-					     "(SELECT r.* FROM visit_total_day r, rebuild_day, finished_days WHERE " LINKS
+					     "WHERE table_id = 1) quarters GROUP BY 1, 2) sums, daily_rollup_progress "
+					     "WHERE daily_rollup_has_total(daily_rollup_progress, link_id, day)) w FULL JOIN "
+					     "(SELECT r.* FROM visit_total_day r, rebuild_day, daily_rollup_progress WHERE " LINKS
 					     " AND " HAS_DAY(
-						     "day") " AND finished_days_have_total(finished_days, link_id, day)) s "
+						     "day") " AND daily_rollup_has_total(daily_rollup_progress, link_id, day)) s "
 							    "USING (link_id, day) WHERE " DIFFERS;
 
 #define LATENCY                                                                                                        \

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* The row of link_statistics for all links together, including deleted ones. */
 #define REBUILD_DIFFERENCE_PLATFORM INT64_C(0)

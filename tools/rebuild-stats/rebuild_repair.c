@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <stddef.h>
 
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 
 /* Rows per transaction. */
 #define STEP "2000"

@@ -7,7 +7,7 @@
 #define WAYMARK_TOOLS_REBUILD_STATS_REBUILD_REPAIR_H
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* Creates temporary tables, once per connection, after rebuild_difference_prepare. */
 enum err rebuild_repair_prepare(struct pg_conn *conn) MUST_CHECK;

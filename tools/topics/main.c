@@ -5,8 +5,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/program.h"
 #include "lib/base/strbuf.h"
-#include "lib/net/kafka_config.h"
-#include "lib/net/kafka_topics.h"
+#include "lib/kafka/kafka_config.h"
+#include "lib/kafka/kafka_topics.h"
 #include "tools/topics/topic_file.h"
 
 #define PROBLEMS_MAX (16 * 1024)

@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
-#include "lib/net/kafka_topics.h"
+#include "lib/kafka/kafka_topics.h"
 
 #define TOPIC_FILE_TOPICS_MAX 64
 

@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/utf8.h"
-#include "lib/net/http_query.h"
+#include "lib/http/http_query.h"
 #include "services/analytics-consumer/facts/bot.h"
 #include "services/analytics-consumer/facts/language.h"
 #include "services/analytics-consumer/facts/referrer.h"

@@ -12,7 +12,7 @@
 #include "lib/base/trace_context.h"
 #include "lib/clicks/redirect_event.h"
 #include "lib/clicks/visit_event.h"
-#include "lib/net/client_ip.h"
+#include "lib/base/client_ip.h"
 
 enum visit_disposition {
 	VISIT_NEW,            /* is counted */

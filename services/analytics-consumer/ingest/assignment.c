@@ -40,7 +40,7 @@ void assignment_discard_batch(struct assignment *a)
 static int64_t start_offset(const struct offsets_partition *p)
 {
 	if (p->halt_reason != OFFSETS_NOT_HALTED)
-		return KAFKA_CONSUMER_NOWHERE;
+		return KAFKA_CONSUMER_HALTED;
 	if (p->stored == 0)
 		return KAFKA_CONSUMER_BEGINNING;
 	return p->fingerprint != 0 && p->published == p->stored ? p->stored - 1 : p->published;
@@ -48,7 +48,7 @@ static int64_t start_offset(const struct offsets_partition *p)
 
 static void log_halted(const struct assignment *a, const struct offsets_partition *p, int64_t first, int64_t end)
 {
-	log_error(a->log, "partition_stranded", LOG_INT("partition", p->partition),
+	log_error(a->log, "partition_halted", LOG_INT("partition", p->partition),
 	          LOG_INT("next_offset", p->next_stored), LOG_TEXT("reason", offsets_halt_reason_name(p->halt_reason)),
 	          LOG_INT("first_offset", first), LOG_INT("end_offset", end));
 }
@@ -69,12 +69,12 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 {
 	struct assignment *a = ctx;
 	struct pg_conn *conn = NULL;
-	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_take(a->pool, &conn) : ERR_LIMIT;
+	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_acquire(a->pool, &conn) : ERR_LIMIT;
 	if (err != OK)
 		return err;
 	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
 	err = offset_store_read(conn, a->topic, partitions, count, rows);
-	pg_pool_give(a->pool, conn);
+	pg_pool_release(a->pool, conn);
 	for (size_t i = 0; err == OK && i < count; i++)
 		offsets[i] = start_offset(&rows[i]);
 	if (err == OK)
@@ -86,12 +86,12 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 void assignment_mark_published(struct assignment *a, int64_t as_of_us)
 {
 	struct pg_conn *conn = NULL;
-	if (a->offsets.count == 0 || pg_pool_take(a->pool, &conn) != OK)
+	if (a->offsets.count == 0 || pg_pool_acquire(a->pool, &conn) != OK)
 		return;
 	enum err err = offset_store_mark_published(conn, a->topic, &a->offsets, as_of_us);
 	if (err != OK)
-		log_warning(a->log, "published_not_marked", LOG_TEXT("result", err_name(err)));
-	pg_pool_give(a->pool, conn);
+		log_warning(a->log, "published_offset_not_stored", LOG_TEXT("result", err_name(err)));
+	pg_pool_release(a->pool, conn);
 }
 
 static void on_revoked(void *ctx, bool lost)
@@ -117,7 +117,7 @@ static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
 const struct kafka_consumer_events assignment_events = {
 	.assigned = on_assigned,
 	.revoked = on_revoked,
-	.stranded = on_out_of_range,
+	.offset_out_of_range = on_out_of_range,
 };
 
 /* --- offsets that do not exist any more --- */
@@ -129,7 +129,7 @@ static void halt(struct assignment *a, struct offsets_partition *p, enum offsets
 	p->is_halt_recorded = false;
 	log_halted(a, p, first, end);
 	update_gauges(a);
-	if (kafka_consumer_stop(a->consumer, p->partition) != OK)
+	if (kafka_consumer_halt(a->consumer, p->partition) != OK)
 		assignment_rejoin(a);
 }
 
@@ -140,12 +140,12 @@ bool assignment_accepts(struct assignment *a, struct offsets_partition *p, const
 	if (!p->is_unverified || message->offset < p->stored - 1)
 		return true;
 	p->is_unverified = false;
-	if (message->offset == p->stored - 1 && kafka_message_print(message) == p->fingerprint)
+	if (message->offset == p->stored - 1 && kafka_message_fingerprint(message) == p->fingerprint)
 		return message->offset >= p->published;
 	int64_t first = OFFSET_UNKNOWN;
 	int64_t end = OFFSET_UNKNOWN;
 	/* For the log only: the partition is halted either way. */
-	(void)(kafka_consumer_ends(a->consumer, p->partition, &first, &end) == OK);
+	(void)(kafka_consumer_offset_range(a->consumer, p->partition, &first, &end) == OK);
 	halt(a, p, OFFSETS_ANOTHER_RECORD, first, end);
 	return false;
 }
@@ -171,7 +171,7 @@ static enum err check_range(struct assignment *a, struct offsets_partition *p)
 {
 	int64_t first = 0;
 	int64_t end = 0;
-	enum err err = kafka_consumer_ends(a->consumer, p->partition, &first, &end);
+	enum err err = kafka_consumer_offset_range(a->consumer, p->partition, &first, &end);
 	if (err != OK)
 		return err;
 	if (end < p->next_stored)
@@ -210,14 +210,14 @@ bool assignment_has_unrecorded_halt(const struct assignment *a)
 void assignment_record_halts(struct assignment *a)
 {
 	struct pg_conn *conn = NULL;
-	if (pg_pool_take(a->pool, &conn) != OK)
+	if (pg_pool_acquire(a->pool, &conn) != OK)
 		return;
 	for (size_t i = 0; i < a->offsets.count; i++) {
 		struct offsets_partition *p = &a->offsets.partitions[i];
 		if (p->halt_reason != OFFSETS_NOT_HALTED && !p->is_halt_recorded)
 			p->is_halt_recorded = offset_store_halt(conn, a->topic, p) == OK;
 	}
-	pg_pool_give(a->pool, conn);
+	pg_pool_release(a->pool, conn);
 }
 
 /* --- disagreement with the group --- */
@@ -239,6 +239,6 @@ void assignment_handle_stray(struct assignment *a, int32_t partition)
 {
 	if (clock_steady_us(a->clock) - a->changed_us < REJOIN_INTERVAL_MS * CLOCK_US_PER_MS)
 		return;
-	log_warning(a->log, "rejoining_again", LOG_INT("partition", partition));
+	log_warning(a->log, "group_rejoined_again", LOG_INT("partition", partition));
 	assignment_rejoin(a);
 }

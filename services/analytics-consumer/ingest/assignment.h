@@ -12,8 +12,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
-#include "lib/net/kafka_consumer.h"
-#include "lib/net/pg_pool.h"
+#include "lib/kafka/kafka_consumer.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
 #include "services/analytics-consumer/publish/visit_publisher.h"
 #include "services/analytics-consumer/storage/batch.h"
@@ -32,7 +32,7 @@ struct assignment {
 
 	struct offsets offsets;
 	int64_t changed_us; /* steady; the last assignment or rejoin */
-	atomic_size_t halted_count;
+	_Atomic size_t halted_count;
 };
 
 void assignment_clear(struct assignment *a);

@@ -17,13 +17,13 @@ struct batch_writer {
 	struct batch_writer_config config;
 	struct batch batch;
 	struct offsets offsets;    /* of the batch: where its partitions start and where it takes them */
-	struct background *thread; /* NULL when no batch is being written */
+	struct thread *thread; /* NULL when no batch is being written */
 	enum err result;           /* owned by the thread until is_over */
 	int64_t published_seen;
-	atomic_bool is_over;
-	atomic_bool retries_cancelled;
-	atomic_bool is_refused;
-	atomic_bool is_waiting_for_dead_letters;
+	_Atomic bool is_over;
+	_Atomic bool retries_cancelled;
+	_Atomic bool is_refused;
+	_Atomic bool is_waiting_for_dead_letters;
 };
 
 struct batch_writer *batch_writer_new(const struct batch_writer_config *config)
@@ -49,7 +49,7 @@ void batch_writer_free(struct batch_writer *w)
  */
 static bool pause_before_retry(struct batch_writer *w, int64_t pause_ms)
 {
-	return !background_wait_ms(w->config.background, pause_ms) && !atomic_load(&w->retries_cancelled);
+	return !thread_wait_ms(w->config.thread, pause_ms) && !atomic_load(&w->retries_cancelled);
 }
 
 enum err batch_writer_flush(struct batch_writer *w)
@@ -193,8 +193,8 @@ void batch_writer_start(struct batch_writer *w, struct batch *batch, struct offs
 	*batch = empty;
 	offsets_hand_over(offsets, &w->offsets);
 	atomic_store(&w->is_over, false);
-	w->thread = background_new();
-	background_start(w->thread, "store", run, w);
+	w->thread = thread_new();
+	thread_start(w->thread, "store", run, w);
 }
 
 bool batch_writer_is_busy(const struct batch_writer *w)
@@ -211,7 +211,7 @@ enum err batch_writer_finish(struct batch_writer *w)
 {
 	if (!w->thread)
 		return OK;
-	background_free(w->thread);
+	thread_free(w->thread);
 	w->thread = NULL;
 	atomic_store(&w->retries_cancelled, false);
 	atomic_store(&w->is_waiting_for_dead_letters, false);

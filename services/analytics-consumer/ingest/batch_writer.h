@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/log.h"
@@ -37,7 +37,7 @@ struct batch_writer_config {
 	const char *dead_letter_topic;
 	struct visit_store *store;
 	struct visit_publisher *publisher;
-	struct background *background; /* the ingest loop's thread: once it is to end, nothing is retried */
+	struct thread *thread; /* the ingest loop's thread: once it is to end, nothing is retried */
 	const struct ingest_metrics *metrics;
 	const struct clock *clock;
 	const struct log *log;

@@ -2,10 +2,10 @@
 
 #include <stdatomic.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
-#include "lib/net/kafka_consumer.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/kafka_consumer.h"
+#include "lib/kafka/kafka_producer.h"
 #include "services/analytics-consumer/ingest/assignment.h"
 #include "services/analytics-consumer/ingest/batch_writer.h"
 #include "services/analytics-consumer/ingest/ingest_metrics.h"
@@ -57,9 +57,9 @@ struct ingest {
 	bool is_writing;      /* a batch was started and its result was not taken yet */
 	int64_t marked_us;    /* steady; the last STATE_MARK_CAUGHT_UP that was due */
 	int64_t validated_us; /* assignment.changed_us when the store's caches were last invalidated */
-	atomic_bool kafka_reachable;
+	_Atomic bool kafka_reachable;
 
-	struct background *background;
+	struct thread *thread;
 };
 
 static int64_t steady_us(const struct ingest *in)
@@ -69,7 +69,7 @@ static int64_t steady_us(const struct ingest *in)
 
 static enum state gather_or_end(const struct ingest *in)
 {
-	return background_is_ending(in->background) ? STATE_END : STATE_GATHER;
+	return thread_is_stopping(in->thread) ? STATE_END : STATE_GATHER;
 }
 
 /* --- the end of a write --- */
@@ -91,7 +91,7 @@ static bool finish_write(struct ingest *in)
 	for (size_t i = 0; i < written->count; i++) {
 		const struct offsets_partition *p = &written->partitions[i];
 		if (offsets_has_advanced(p))
-			kafka_consumer_report_progress(in->consumer, p->partition, p->next_stored);
+			kafka_consumer_commit_offset(in->consumer, p->partition, p->next_stored);
 	}
 	return true;
 }
@@ -123,7 +123,7 @@ static void on_revoked(void *ctx, bool lost)
 static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
 {
 	struct ingest *in = ctx;
-	assignment_events.stranded(&in->assignment, partition, offset);
+	assignment_events.offset_out_of_range(&in->assignment, partition, offset);
 }
 
 static enum err make_consumer(struct ingest *in)
@@ -133,7 +133,7 @@ static enum err make_consumer(struct ingest *in)
 		.group = in->config.group,
 		.topic = in->config.topic,
 		.session_timeout_ms = in->config.session_timeout_ms,
-		.events = { .assigned = on_assigned, .revoked = on_revoked, .stranded = on_out_of_range },
+		.events = { .assigned = on_assigned, .revoked = on_revoked, .offset_out_of_range = on_out_of_range },
 		.ctx = in,
 		.log = in->config.log,
 		.metrics = NULL,
@@ -169,7 +169,7 @@ static enum err poll_once(struct ingest *in, int64_t timeout_ms)
 static enum state gather(struct ingest *in)
 {
 	int64_t deadline_us = 0;
-	while (!batch_is_full(&in->batch) && !background_is_ending(in->background)) {
+	while (!batch_is_full(&in->batch) && !thread_is_stopping(in->thread)) {
 		int64_t left_ms = IDLE_POLL_MS;
 		if (!batch_is_empty(&in->batch)) {
 			int64_t now_us = steady_us(in);
@@ -269,7 +269,7 @@ static enum state mark_caught_up(struct ingest *in)
 
 static enum state rejoin(struct ingest *in)
 {
-	if (!background_is_ending(in->background))
+	if (!thread_is_stopping(in->thread))
 		kafka_consumer_rejoin(in->consumer);
 	return gather_or_end(in);
 }
@@ -282,7 +282,7 @@ static enum state renew_consumer(struct ingest *in)
 	kafka_consumer_free(in->consumer);
 	in->consumer = NULL;
 	assignment_discard_batch(&in->assignment);
-	while (make_consumer(in) != OK && !background_wait_ms(in->background, RENEW_PAUSE_MS))
+	while (make_consumer(in) != OK && !thread_wait_ms(in->thread, RENEW_PAUSE_MS))
 		continue;
 	return gather_or_end(in);
 }
@@ -347,7 +347,7 @@ static enum err make_producer(struct ingest *in)
 static enum err make_parts(struct ingest *in)
 {
 	const struct ingest_config *config = &in->config;
-	in->background = background_new();
+	in->thread = thread_new();
 	ingest_metrics_register(&in->metrics, config->metrics);
 	batch_init(&in->batch, config->batch_events, config->topic, config->dead_letter_topic);
 	enum err err = make_producer(in);
@@ -365,7 +365,7 @@ static enum err make_parts(struct ingest *in)
 		                                    .dead_letter_topic = config->dead_letter_topic,
 		                                    .store = in->store,
 		                                    .publisher = in->publisher,
-		                                    .background = in->background,
+		                                    .thread = in->thread,
 		                                    .metrics = &in->metrics,
 		                                    .clock = config->clock,
 		                                    .log = config->log };
@@ -390,7 +390,7 @@ static void free_parts(struct ingest *in)
 	visit_store_free(in->store);
 	assignment_clear(&in->assignment);
 	batch_clear(&in->batch);
-	background_free(in->background);
+	thread_free(in->thread);
 	free(in);
 }
 
@@ -403,7 +403,7 @@ enum err ingest_start(const struct ingest_config *config, struct ingest **out)
 		free_parts(in);
 		return err;
 	}
-	background_start(in->background, "ingest", run, in);
+	thread_start(in->thread, "ingest", run, in);
 	*out = in;
 	return OK;
 }
@@ -411,14 +411,14 @@ enum err ingest_start(const struct ingest_config *config, struct ingest **out)
 void ingest_end(struct ingest *ingest)
 {
 	if (ingest)
-		background_ask_to_end(ingest->background);
+		thread_request_stop(ingest->thread);
 }
 
 void ingest_stop(struct ingest *ingest)
 {
 	if (!ingest)
 		return;
-	background_end(ingest->background);
+	thread_stop(ingest->thread);
 	free_parts(ingest);
 }
 

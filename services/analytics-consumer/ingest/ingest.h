@@ -16,7 +16,7 @@
  *     (visit_publisher.h).
  *   - A partition is halted when its next offset does not exist, or when the record before it is
  *     not the one that was counted. Either retention was faster than the consumer, or the topic was
- *     recreated. A halt is logged as an error, shown by waymark_partitions_stranded and by /readyz,
+ *     recreated. A halt is logged as an error, shown by waymark_partitions_halted and by /readyz,
  *     and holds for every later owner. An operator ends it with consumer_offsets_resume and a
  *     restart.
  */
@@ -31,8 +31,8 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/net/kafka_config.h"
-#include "lib/net/pg_pool.h"
+#include "lib/kafka/kafka_config.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/analytics-consumer/facts/enrich.h"
 
 struct ingest;

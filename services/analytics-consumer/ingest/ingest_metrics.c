@@ -14,7 +14,7 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 		metrics_counter(metrics, "waymark_events_read_total", "Records read from waymark.redirects.v1", NULL);
 	out->humans = metrics_counter(metrics, "waymark_visits_counted_total", "Visits counted", "kind=\"human\"");
 	out->bots = metrics_counter(metrics, "waymark_visits_counted_total", "Visits counted", "kind=\"bot\"");
-	out->duplicates = metrics_counter(metrics, "waymark_events_repeated_total",
+	out->duplicates = metrics_counter(metrics, "waymark_events_duplicate_total",
 	                                  "Events dropped because their event_id was already counted", NULL);
 	out->poisoned = metrics_counter(metrics, "waymark_events_poisoned_total",
 	                                "Records that are not valid events, sent to the dead-letter topic", NULL);
@@ -40,7 +40,7 @@ void ingest_metrics_register(struct ingest_metrics *out, struct metrics *metrics
 	out->partitions.sum =
 		metrics_gauge(metrics, "waymark_partitions_assigned", "Partitions assigned to this process", NULL);
 	out->halted.sum = metrics_gauge(
-		metrics, "waymark_partitions_stranded",
+		metrics, "waymark_partitions_halted",
 		"Assigned partitions that are halted: the next record is missing or the topic was recreated", NULL);
 }
 

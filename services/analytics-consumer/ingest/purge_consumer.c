@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_event.h"
 #include "lib/links/slug.h"
-#include "lib/net/kafka_consumer.h"
-#include "lib/net/sql_column.h"
+#include "lib/kafka/kafka_consumer.h"
+#include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/storage/offset_store.h"
 #include "services/analytics-consumer/storage/offsets.h"
 #include "services/analytics-consumer/storage/rollup_store.h"
@@ -40,7 +40,7 @@ struct purge_consumer {
 	struct metric *rows;
 	struct metric *lag;
 
-	struct background *background;
+	struct thread *thread;
 };
 
 /* --- assignment --- */
@@ -57,12 +57,12 @@ static enum err on_assigned(void *ctx, const int32_t *partitions, size_t count, 
 {
 	struct purge_consumer *c = ctx;
 	struct pg_conn *conn = NULL;
-	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_take(c->config.pool, &conn) : ERR_LIMIT;
+	enum err err = count <= OFFSETS_PARTITIONS_MAX ? pg_pool_acquire(c->config.pool, &conn) : ERR_LIMIT;
 	if (err != OK)
 		return err;
 	struct offsets_partition *rows = mem_array(count, sizeof(*rows));
 	err = offset_store_read(conn, c->config.topic, partitions, count, rows);
-	pg_pool_give(c->config.pool, conn);
+	pg_pool_release(c->config.pool, conn);
 	for (size_t i = 0; err == OK && i < count; i++)
 		offsets[i] = rows[i].stored == 0 ? KAFKA_CONSUMER_BEGINNING : rows[i].stored;
 	if (err == OK) {
@@ -95,7 +95,7 @@ static void on_out_of_range(void *ctx, int32_t partition, int64_t offset)
 static const struct kafka_consumer_events events = {
 	.assigned = on_assigned,
 	.revoked = on_revoked,
-	.stranded = on_out_of_range,
+	.offset_out_of_range = on_out_of_range,
 };
 
 static void rejoin(struct purge_consumer *c)
@@ -176,13 +176,13 @@ static enum err delete_rows(struct purge_consumer *c, struct pg_conn *conn)
 static enum err apply(struct purge_consumer *c)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(c->config.pool, &conn);
+	enum err err = pg_pool_acquire(c->config.pool, &conn);
 	if (err != OK)
 		return err;
 	err = delete_rows(c, conn);
 	if (err == OK)
 		err = offset_store_advance(conn, c->config.topic, &c->offsets);
-	pg_pool_give(c->config.pool, conn);
+	pg_pool_release(c->config.pool, conn);
 	return err;
 }
 
@@ -197,7 +197,7 @@ static void apply_with_retries(struct purge_consumer *c)
 	while ((err = apply(c)) != OK && err != ERR_CONFLICT) {
 		if (err != ERR_UNAVAILABLE && err != ERR_LIMIT)
 			log_error(c->config.log, "purges_refused", LOG_TEXT("result", err_name(err)));
-		if (background_wait_ms(c->background, next_pause_ms))
+		if (thread_wait_ms(c->thread, next_pause_ms))
 			return;
 		next_pause_ms = next_pause_ms * 2 < PAUSE_MAX_MS ? next_pause_ms * 2 : PAUSE_MAX_MS;
 	}
@@ -232,14 +232,14 @@ static void renew_consumer(struct purge_consumer *c)
 {
 	kafka_consumer_free(c->consumer);
 	c->consumer = NULL;
-	while (make_consumer(c) != OK && !background_wait_ms(c->background, PAUSE_MAX_MS))
+	while (make_consumer(c) != OK && !thread_wait_ms(c->thread, PAUSE_MAX_MS))
 		continue;
 }
 
 static void run(void *ctx)
 {
 	struct purge_consumer *c = ctx;
-	while (!background_is_ending(c->background)) {
+	while (!thread_is_stopping(c->thread)) {
 		struct kafka_message message;
 		enum err err = kafka_consumer_poll(c->consumer, POLL_MS, &message);
 		if (err == ERR_INTERNAL) {
@@ -261,7 +261,7 @@ static void register_metrics(struct purge_consumer *c, struct metrics *metrics)
 	if (!metrics)
 		return;
 	c->purges =
-		metrics_counter(metrics, "waymark_purges_followed_total",
+		metrics_counter(metrics, "waymark_purges_applied_total",
 	                        "Purge records of waymark.links.v1 that were applied, repeated ones included", NULL);
 	c->rows = metrics_counter(metrics, "waymark_purged_rows_total",
 	                          "Rows of statistics and roll-ups deleted after purges", NULL);
@@ -274,7 +274,7 @@ static void free_parts(struct purge_consumer *c)
 	kafka_consumer_free(c->consumer);
 	offsets_clear(&c->offsets);
 	sql_column_clear(&c->slugs);
-	background_free(c->background);
+	thread_free(c->thread);
 	free(c);
 }
 
@@ -283,7 +283,7 @@ enum err purge_consumer_start(const struct purge_consumer_config *config, struct
 	struct purge_consumer *c = mem_zero(sizeof(*c));
 	c->config = *config;
 	snprintf(c->group, sizeof(c->group), "%s-purges", config->group);
-	c->background = background_new();
+	c->thread = thread_new();
 	sql_column_init(&c->slugs, SQL_COLUMN_TEXT, SLUGS_BYTES_MAX);
 	register_metrics(c, config->metrics);
 	enum err err = make_consumer(c);
@@ -291,7 +291,7 @@ enum err purge_consumer_start(const struct purge_consumer_config *config, struct
 		free_parts(c);
 		return err;
 	}
-	background_start(c->background, "purges", run, c);
+	thread_start(c->thread, "purges", run, c);
 	*out = c;
 	return OK;
 }
@@ -300,6 +300,6 @@ void purge_consumer_stop(struct purge_consumer *c)
 {
 	if (!c)
 		return;
-	background_end(c->background);
+	thread_stop(c->thread);
 	free_parts(c);
 }

@@ -20,8 +20,8 @@
 #include "lib/base/err.h"
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/net/kafka_config.h"
-#include "lib/net/pg_pool.h"
+#include "lib/kafka/kafka_config.h"
+#include "lib/postgres/pg_pool.h"
 
 struct purge_consumer;
 

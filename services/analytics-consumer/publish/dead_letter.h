@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/kafka_consumer.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/kafka_consumer.h"
+#include "lib/kafka/kafka_producer.h"
 
 /*
  * Together with key and headers, this stays below the 1,000,000 bytes that producers and brokers

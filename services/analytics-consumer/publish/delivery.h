@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/kafka_producer.h"
 
 /* Initially { 0 }. It must outlive its pending records. */
 struct delivery {
-	atomic_size_t pending;
-	atomic_size_t acked;
-	atomic_size_t failed; /* given up by the producer, or rejected by Kafka */
+	_Atomic size_t pending;
+	_Atomic size_t acked;
+	_Atomic size_t failed; /* given up by the producer, or rejected by Kafka */
 };
 
 /* The callback of a producer (kafka_delivered). opaque is the delivery. */

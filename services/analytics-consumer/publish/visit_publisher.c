@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/cloud_event.h"
+#include "lib/kafka/cloud_event.h"
 #include "services/analytics-consumer/publish/delivery.h"
 
 #define SOURCE "/waymark/analytics-consumer"

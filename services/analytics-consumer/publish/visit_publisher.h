@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/kafka_producer.h"
 #include "services/analytics-consumer/facts/visit.h"
 
 struct visit_publisher;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/cloud_event.h"
+#include "lib/kafka/cloud_event.h"
 
 #define HEADER_MAX 64
 /*
@@ -73,7 +73,7 @@ static void read_trace(const struct kafka_message *message, struct visit *visit)
 {
 	char value[TRACE_CONTEXT_SIZE];
 	enum err err = kafka_message_header(message->record, TRACE_CONTEXT_HEADER, value, sizeof(value));
-	(void)trace_context_read(err == OK ? value : NULL, visit->traceparent);
+	(void)trace_context_parse(err == OK ? value : NULL, visit->traceparent);
 }
 
 void batch_add(struct batch *batch, const struct enrich_sources *sources, const struct kafka_message *message,
@@ -84,7 +84,7 @@ void batch_add(struct batch *batch, const struct enrich_sources *sources, const 
 	bool counted = offsets_is_counted(partition, message->offset);
 	enum err err = decode(message, &click, reason);
 	batch->records++;
-	offsets_extend(partition, message->offset, kafka_message_print(message));
+	offsets_extend(partition, message->offset, kafka_message_fingerprint(message));
 	if (err != OK) {
 		/* A record before `stored` already has its dead letter. */
 		if (!counted)

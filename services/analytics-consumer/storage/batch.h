@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/net/kafka_consumer.h"
+#include "lib/kafka/kafka_consumer.h"
 #include "services/analytics-consumer/facts/enrich.h"
 #include "services/analytics-consumer/publish/dead_letter.h"
 #include "services/analytics-consumer/storage/offsets.h"

@@ -1,7 +1,7 @@
 #include "services/analytics-consumer/storage/offset_store.h"
 
 #include "lib/base/mem.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 #define COLUMN_BYTES_MAX ((size_t)1024 + OFFSETS_PARTITIONS_MAX * 16)
 
@@ -26,8 +26,8 @@ enum err offset_store_read(struct pg_conn *conn, const char *topic, const int32_
 			/*
 			 * A fingerprint is valid only for the record directly before next_offset.
 			 */
-			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_print ELSE 0 END, "
-			"(o.stranded_at IS NOT NULL)::integer "
+			"CASE WHEN o.record_offset = o.next_offset - 1 THEN o.record_fingerprint ELSE 0 END, "
+			"(o.halted_at IS NOT NULL)::integer "
 			"FROM unnest($2::integer[]) WITH ORDINALITY AS wanted (partition, position) "
 			"LEFT JOIN consumer_offsets o ON o.topic = $1 AND o.partition = wanted.partition "
 			"ORDER BY position",
@@ -116,10 +116,10 @@ static enum err steps_run(struct steps *steps, struct pg_conn *conn, const char 
 static const char advance_sql[] =
 	"WITH step AS MATERIALIZED (" STEPS "), "
 	"locked AS MATERIALIZED (SELECT o.partition FROM consumer_offsets o JOIN step USING (partition) "
-	"WHERE o.topic = $1 AND o.next_offset = step.from_offset AND o.stranded_at IS NULL "
+	"WHERE o.topic = $1 AND o.next_offset = step.from_offset AND o.halted_at IS NULL "
 	"ORDER BY o.partition FOR UPDATE OF o) "
 	"UPDATE consumer_offsets o SET next_offset = step.to_offset, published_offset = step.published, "
-	"as_of = greatest(o.as_of, step.as_of), record_offset = step.to_offset - 1, record_print = step.fingerprint, "
+	"as_of = greatest(o.as_of, step.as_of), record_offset = step.to_offset - 1, record_fingerprint = step.fingerprint, "
 	"updated_at = clock_timestamp() "
 	"FROM step JOIN locked USING (partition) WHERE o.topic = $1 AND o.partition = step.partition";
 
@@ -149,8 +149,8 @@ enum err offset_store_halt(struct pg_conn *conn, const char *topic, const struct
 	pg_params_int(&params, partition->stored);
 	pg_params_text(&params, offsets_halt_reason_name(partition->halt_reason));
 	return pg_conn_query(conn,
-	                     "UPDATE consumer_offsets SET stranded_at = clock_timestamp(), stranded_why = $4 "
-	                     "WHERE topic = $1 AND partition = $2 AND next_offset = $3 AND stranded_at IS NULL",
+	                     "UPDATE consumer_offsets SET halted_at = clock_timestamp(), halt_reason = $4 "
+	                     "WHERE topic = $1 AND partition = $2 AND next_offset = $3 AND halted_at IS NULL",
 	                     &params, NULL);
 }
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/analytics-consumer/storage/offsets.h"
 
 /*

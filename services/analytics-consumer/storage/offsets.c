@@ -132,7 +132,7 @@ const char *offsets_halt_reason_name(enum offsets_halt_reason reason)
 {
 	switch (reason) {
 	case OFFSETS_HALTED_EARLIER:
-		return "stranded_before";
+		return "halted_earlier";
 	case OFFSETS_TOPIC_ENDS_BEFORE:
 		return "topic_ends_before";
 	case OFFSETS_REMOVED_BY_RETENTION:

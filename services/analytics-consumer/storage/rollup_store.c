@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 #define VALUE_BYTES_MAX 300
 /* A statement deletes this many rows in a fraction of its timeout. */
@@ -41,23 +41,23 @@ static const char add_hours_sql[] =
 	"ON CONFLICT (link_id, dimension, bucket, value) " ADD;
 
 /*
- * The row of finished_days says how much of next_day is finished. It cannot change, because the day
+ * The row of daily_rollup_progress says how much of next_day is finished. It cannot change, because the day
  * is locked.
  */
 static const char add_day_totals_sql[] =
 	"INSERT INTO visit_total_day AS old (link_id, day, humans, bots, uniques) SELECT late.* FROM "
-	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS ") AS late, finished_days "
-	"WHERE finished_days_have_total(finished_days, link_id, day) ORDER BY link_id, day "
+	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS ") AS late, daily_rollup_progress "
+	"WHERE daily_rollup_has_total(daily_rollup_progress, link_id, day) ORDER BY link_id, day "
 	"ON CONFLICT (link_id, day) " ADD;
 
 static const char add_day_values_sql[] =
 	"INSERT INTO visit_rollup_day AS old (link_id, day, humans, bots, uniques, dimension, value) SELECT late.* FROM "
 	"(SELECT unnest($1::bigint[]) AS link_id, unnest($2::date[]) AS day, " COUNTS
 	", names[unnest($6::smallint[])] AS dimension, unnest($7::text[]) COLLATE \"C\" AS value" NAMES
-	") AS late, finished_days WHERE finished_days_have(finished_days, link_id, day, dimension, value) "
+	") AS late, daily_rollup_progress WHERE daily_rollup_has_value(daily_rollup_progress, link_id, day, dimension, value) "
 	"ORDER BY link_id, dimension, day, value ON CONFLICT (link_id, dimension, day, value) " ADD;
 
-static const char lock_days_sql[] = "SELECT finished_days_hold($1::date[]) - date '1970-01-01'";
+static const char lock_days_sql[] = "SELECT daily_rollup_lock_days($1::date[]) - date '1970-01-01'";
 
 struct rollup_store {
 	struct sql_column columns[COLUMNS];
@@ -166,5 +166,5 @@ enum err rollup_store_delete_purged(struct pg_conn *conn, struct sql_column *slu
 	struct pg_params params = { 0 };
 	enum err err = sql_column_param(slugs, &params);
 	pg_params_int(&params, DELETE_ROWS_MAX);
-	return err == OK ? pg_conn_query_int(conn, "SELECT statistics_forget_slugs($1, $2)", &params, rows) : err;
+	return err == OK ? pg_conn_query_int(conn, "SELECT statistics_delete_slugs($1, $2)", &params, rows) : err;
 }

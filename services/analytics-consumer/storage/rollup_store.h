@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/postgres/sql_column.h"
 #include "services/analytics-consumer/storage/rollup.h"
 
 struct rollup_store;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/analytics-consumer/storage/visit_log_store.h"
 #include "services/analytics-consumer/storage/visit_order.h"
 

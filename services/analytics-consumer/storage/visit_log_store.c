@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/sql_column.h"
-#include "lib/net/sql_copy.h"
+#include "lib/postgres/sql_column.h"
+#include "lib/postgres/sql_copy.h"
 
 #define COLUMNS 27
 /* Columns in the order of add_row. */
@@ -211,7 +211,7 @@ bool visit_log_store_hit_duplicate(const struct pg_conn *conn)
 
 enum err visit_log_store_terminate_frozen(struct pg_conn *conn, int64_t *terminated)
 {
-	return pg_conn_copy_cut_frozen(conn, "visit_log", terminated);
+	return pg_conn_copy_terminate_frozen(conn, "visit_log", terminated);
 }
 
 /* --- reload --- */

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/analytics-consumer/storage/visit_order.h"
 
 struct visit_log_store;

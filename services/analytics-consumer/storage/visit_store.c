@@ -183,7 +183,7 @@ static enum err add_new(struct visit_store *store, struct pg_conn *conn, struct 
 static void terminate_frozen(const struct visit_store *store, struct pg_conn *conn)
 {
 	int64_t terminated = 0;
-	if (pg_conn_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK && terminated > 0)
+	if (pg_conn_is_usable(conn) && visit_log_store_terminate_frozen(conn, &terminated) == OK && terminated > 0)
 		log_warning(store->config.log, "frozen_consumers_terminated", LOG_INT("count", terminated));
 }
 
@@ -195,7 +195,7 @@ void visit_store_invalidate(struct visit_store *store)
 enum err visit_store_add(struct visit_store *store, struct batch *batch, const struct offsets *offsets)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(store->config.pool, &conn);
+	enum err err = pg_pool_acquire(store->config.pool, &conn);
 	if (err != OK)
 		return err;
 	err = visit_log_store_reload(store->visit_log, conn, batch->visits, batch->count);
@@ -203,6 +203,6 @@ enum err visit_store_add(struct visit_store *store, struct batch *batch, const s
 		err = add_new(store, conn, batch, offsets);
 	if (err == ERR_LIMIT)
 		terminate_frozen(store, conn);
-	pg_pool_give(store->config.pool, conn);
+	pg_pool_release(store->config.pool, conn);
 	return err;
 }

@@ -20,8 +20,8 @@
 
 #include "lib/base/err.h"
 #include "lib/base/log.h"
-#include "lib/net/kafka_producer.h"
-#include "lib/net/pg_pool.h"
+#include "lib/kafka/kafka_producer.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/analytics-consumer/storage/batch.h"
 #include "services/analytics-consumer/storage/offsets.h"
 

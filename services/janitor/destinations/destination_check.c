@@ -185,7 +185,7 @@ enum err destination_check_run(struct run *run, struct destination_check_pacer *
 	struct fetch_url next;
 	enum err err = fetch_url_parse(url, &next);
 	bool has_next = err == OK;
-	complete(&c, err == ERR_LIMIT ? LINK_CHECK_NOT_ASKED : LINK_CHECK_NO_ANSWER);
+	complete(&c, err == ERR_LIMIT ? LINK_CHECK_NEVER : LINK_CHECK_NO_ANSWER);
 	err = OK;
 	while (err == OK && has_next && !shutdown_requested(run->shutdown))
 		err = check_host(&c, &next, &has_next);

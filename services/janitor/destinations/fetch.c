@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/clock.h"
-#include "lib/net/global_address.h"
+#include "lib/base/global_address.h"
 #include "services/janitor/destinations/global_resolver.h"
 
 /* "host:port:" and the addresses, as CURLOPT_RESOLVE wants them. */

@@ -9,7 +9,7 @@
 #include <sys/select.h>
 
 #include "lib/base/clock.h"
-#include "lib/net/global_address.h"
+#include "lib/base/global_address.h"
 
 #define ATTEMPT_MS 1000
 #define ATTEMPTS 3

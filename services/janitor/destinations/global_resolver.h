@@ -1,6 +1,6 @@
 /*
  * Safe from any thread. Resolves a host with c-ares, within a time limit, and accepts it only if
- * all of its addresses are global (lib/net/global_address.h).
+ * all of its addresses are global (lib/base/global_address.h).
  *
  * It asks the DNS alone: no /etc/hosts and no search domains, so that short names of the operator's
  * own network do not resolve. A literal address needs no lookup.

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 /* How long a robots.txt stays valid (RFC 9309, 2.4). */
 #define HOST_STORE_ROBOTS_S 86400

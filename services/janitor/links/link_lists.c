@@ -9,13 +9,13 @@ static enum err refresh_ranking(const struct run *run, int64_t *changed)
 
 static enum err merge_counts(const struct run *run, int64_t *changed)
 {
-	return pg_conn_query_int(run->conn, "SELECT link_counts_tidy()", NULL, changed);
+	return pg_conn_query_int(run->conn, "SELECT link_counts_merge()", NULL, changed);
 }
 
 static enum err flush_search_indexes(const struct run *run, int64_t *changed)
 {
 	*changed = 0;
-	return pg_conn_query(run->conn, "SELECT links_search_tidy()", NULL, NULL);
+	return pg_conn_query(run->conn, "SELECT links_search_flush()", NULL, NULL);
 }
 
 static enum err sample_trigrams(const struct run *run, int64_t *changed)

@@ -14,7 +14,7 @@ static enum err advance(const struct run *run, int64_t *changed)
 		return err;
 	pg_params_day(&params, calendar_day_ago(run, run->config->daily_rollups_delay_s) - 1);
 	pg_params_int(&params, DAILY_ROLLUPS_WORK_MS);
-	return pg_conn_query_int(run->conn, "SELECT finished_days_advance($1, $2::integer)", &params, changed);
+	return pg_conn_query_int(run->conn, "SELECT daily_rollup_advance($1, $2::integer)", &params, changed);
 }
 
 enum err daily_rollups_run(struct run *run, int64_t *changed)

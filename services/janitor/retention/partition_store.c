@@ -84,7 +84,7 @@ enum err partition_store_delete_expired_strays(struct pg_conn *conn, int32_t old
 	struct pg_params params = { 0 };
 	pg_params_day(&params, oldest);
 	pg_params_int(&params, limit);
-	return pg_conn_query_int(conn, "SELECT visit_log_forget_astray($1, $2)", &params, rows);
+	return pg_conn_query_int(conn, "SELECT visit_log_delete_expired_strays($1, $2)", &params, rows);
 }
 
 enum err partition_store_drop(struct pg_conn *conn, int32_t oldest, bool *dropped)

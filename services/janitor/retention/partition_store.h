@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define PARTITION_STORE_LOCK_TIMEOUT_MS 1000
 

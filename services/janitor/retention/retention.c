@@ -27,7 +27,7 @@ static enum err delete_some_orphan_statistics(const struct run *run, int64_t *ch
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, RUN_BATCH_ROWS);
-	return pg_conn_query_int(run->conn, "SELECT statistics_forget_purged($1)", &params, changed);
+	return pg_conn_query_int(run->conn, "SELECT statistics_delete_orphans($1)", &params, changed);
 }
 
 /* A batch that deletes nothing is not the last one: only the position of the scan tells. */

@@ -6,12 +6,12 @@
 static enum err create_salts(const struct run *run, int64_t *changed)
 {
 	int32_t today = calendar_today(run);
-	return salt_store_make(run->conn, today, today + SALTS_AHEAD_DAYS, changed);
+	return salt_store_create_missing(run->conn, today, today + SALTS_AHEAD_DAYS, changed);
 }
 
 static enum err delete_old_salts(const struct run *run, int64_t *changed)
 {
-	return salt_store_forget(run->conn, calendar_day_ago(run, run->config->salts_keep_s), changed);
+	return salt_store_delete_before(run->conn, calendar_day_ago(run, run->config->salts_keep_s), changed);
 }
 
 enum err salts_run(struct run *run, int64_t *changed)

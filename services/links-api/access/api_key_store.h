@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/access/api_key.h"
 
 #define API_KEY_STORE_KEYS_MAX 100 /* per user */

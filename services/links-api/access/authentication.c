@@ -7,7 +7,7 @@
 #include "services/links-api/access/api_key_store.h"
 #include "services/links-api/access/permission.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 
 /* The token of a Bearer header, or NULL. */
 static const char *bearer_token(const char *header)
@@ -19,13 +19,13 @@ static const char *bearer_token(const char *header)
 	return header + strspn(header, " ");
 }
 
-static enum request_login read_key(struct request *r, const char *text)
+static enum request_auth read_key(struct request *r, const char *text)
 {
 	r->credentials.is_key = true;
-	return api_key_hash(text, r->credentials.key_hash) ? REQUEST_LOGIN_GOOD : REQUEST_LOGIN_BAD;
+	return api_key_hash(text, r->credentials.key_hash) ? REQUEST_AUTH_VALID : REQUEST_AUTH_INVALID;
 }
 
-static enum request_login read_token(struct request *r, const char *text)
+static enum request_auth read_token(struct request *r, const char *text)
 {
 	const struct jwt_secrets *secrets = &r->api->secrets;
 	struct access_token_claims claims;
@@ -34,18 +34,18 @@ static enum request_login read_token(struct request *r, const char *text)
 			continue;
 		r->credentials.user_id = claims.user_id;
 		r->credentials.generation = claims.generation;
-		return REQUEST_LOGIN_GOOD;
+		return REQUEST_AUTH_VALID;
 	}
-	return REQUEST_LOGIN_BAD;
+	return REQUEST_AUTH_INVALID;
 }
 
-enum request_login authentication_read(struct request *r)
+enum request_auth authentication_read(struct request *r)
 {
 	const char *text = bearer_token(http_exchange_joined_header(r->exchange, "Authorization"));
 	if (text)
 		return api_key_has_prefix(text) ? read_key(r, text) : read_token(r, text);
 	text = http_exchange_joined_header(r->exchange, "X-Api-Key");
-	return text ? read_key(r, text) : REQUEST_LOGIN_MISSING;
+	return text ? read_key(r, text) : REQUEST_AUTH_MISSING;
 }
 
 static enum err load_key(struct request *r, struct pg_conn *conn)
@@ -60,7 +60,7 @@ static enum err load_key(struct request *r, struct pg_conn *conn)
 	return OK;
 }
 
-static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_login *login)
+static enum err load_caller(struct request *r, struct pg_conn *conn, enum request_auth *login)
 {
 	struct user_status status;
 	enum err err = OK;
@@ -75,31 +75,31 @@ static enum err load_caller(struct request *r, struct pg_conn *conn, enum reques
 	r->role = status.role;
 	if (!r->credentials.is_key && r->credentials.generation != status.token_generation)
 		return ERR_NOT_FOUND;
-	*login = status.blocked ? REQUEST_LOGIN_BLOCKED : REQUEST_LOGIN_GOOD;
+	*login = status.blocked ? REQUEST_AUTH_BLOCKED : REQUEST_AUTH_VALID;
 	return OK;
 }
 
-enum err authentication_verify(struct request *r, enum request_login *login)
+enum err authentication_verify(struct request *r, enum request_auth *login)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
 	err = load_caller(r, conn, login);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err == ERR_NOT_FOUND)
-		*login = REQUEST_LOGIN_BAD;
+		*login = REQUEST_AUTH_INVALID;
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
 static unsigned scope_of(unsigned permission)
 {
-	switch ((enum routes_right)permission) {
-	case ROUTES_RIGHT_LINKS_READ:
+	switch ((enum permission)permission) {
+	case PERMISSION_LINKS_READ:
 		return SCOPE_LINKS_READ;
-	case ROUTES_RIGHT_LINKS_WRITE:
+	case PERMISSION_LINKS_WRITE:
 		return SCOPE_LINKS_WRITE;
-	case ROUTES_RIGHT_STATS_READ:
+	case PERMISSION_STATS_READ:
 		return SCOPE_STATS_READ;
 	default:
 		return 0;
@@ -110,14 +110,14 @@ static enum http_progress send_scope_missing(struct request *r)
 {
 	http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate",
 	                               "Bearer realm=\"waymark\", error=\"insufficient_scope\"");
-	return answer_problem(r, 403, "scope", "The API key lacks the scope that this endpoint requires.");
+	return response_problem(r, 403, "scope", "The API key lacks the scope that this endpoint requires.");
 }
 
 bool authentication_authorize(struct request *r, unsigned permission)
 {
-	if (permission == ROUTES_RIGHT_ADMIN) {
+	if (permission == PERMISSION_ADMIN) {
 		if (!request_is_admin(r))
-			answer_problem(r, 403, "forbidden", "Administrator access token required.");
+			response_problem(r, 403, "forbidden", "Administrator access token required.");
 		return request_is_admin(r);
 	}
 	bool permitted = r->key_id == 0 || (r->scopes & scope_of(permission));
@@ -126,9 +126,9 @@ bool authentication_authorize(struct request *r, unsigned permission)
 	return permitted;
 }
 
-enum http_progress authentication_send_error(struct request *r, enum request_login login)
+enum http_progress authentication_send_error(struct request *r, enum request_auth login)
 {
-	if (login == REQUEST_LOGIN_BLOCKED)
-		return answer_problem(r, 403, "blocked", "An administrator has blocked this account.");
-	return answer_login_needed(r, login);
+	if (login == REQUEST_AUTH_BLOCKED)
+		return response_problem(r, 403, "blocked", "An administrator has blocked this account.");
+	return response_unauthorized(r, login);
 }

@@ -11,24 +11,24 @@
 
 /*
  * Reads "Authorization: Bearer <access token or API key>", or else "X-Api-Key: <API key>". Does not
- * block. GOOD: the credentials look valid without asking the database, and r->credentials is
- * filled. Repeated headers are BAD: a proxy may have trusted the other one.
+ * block. VALID: the credentials look valid without asking the database, and r->credentials is
+ * filled. Repeated headers are INVALID: a proxy may have trusted the other one.
  */
-enum request_login authentication_read(struct request *r);
+enum request_auth authentication_read(struct request *r);
 
 /*
- * Call after GOOD. Asks the database. If the result is still GOOD, fills user_id, key_id, role and
+ * Call after VALID. Asks the database. If the result is still VALID, fills user_id, key_id, role and
  * scopes.
  */
-enum err authentication_verify(struct request *r, enum request_login *login) MUST_CHECK;
+enum err authentication_verify(struct request *r, enum request_auth *login) MUST_CHECK;
 
 /*
- * True if the caller has the permission (enum routes_right). If false, the response is complete:
+ * True if the caller has the permission (enum permission). If false, the response is complete:
  * 403 "scope" if the API key lacks it, 403 "forbidden" if only administrators have it.
  */
 bool authentication_authorize(struct request *r, unsigned permission);
 
-/* Sends the error response for a login that is not GOOD: 401, or 403 "blocked". */
-enum http_progress authentication_send_error(struct request *r, enum request_login login);
+/* Sends the error response for a login that is not VALID: 401, or 403 "blocked". */
+enum http_progress authentication_send_error(struct request *r, enum request_auth login);
 
 #endif

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/access/api_key_store.h"
 #include "services/links-api/access/key_request.h"
 #include "services/links-api/access/scope.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/request_body.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
@@ -69,7 +69,7 @@ static enum http_progress send_created(struct request *r, const struct creation 
 	struct json *response = json_new_object();
 	json_set(response, "key", key_json(&c->created));
 	json_set_text(response, "secret", c->secret.text);
-	return answer_json(r, 201, response);
+	return response_json(r, 201, response);
 }
 
 enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
@@ -78,32 +78,32 @@ enum http_progress key_handlers_create(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct http_problem_fields wrong = { 0 };
 	struct creation creation = { .request = r };
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	enum err err = key_request_read(body, request_now_us(r), &creation.wanted, &wrong);
 	json_free(body);
 	if (err != OK)
-		return answer_wrong_fields(r, &wrong);
+		return response_invalid_fields(r, &wrong);
 	creation.wanted.user_id = r->user_id;
 	api_key_generate(&creation.secret);
 	err = pg_transaction_run(r->api->pg, create_on, &creation);
 	if (err == ERR_INVALID)
-		return answer_conflict(r, "too-many-keys", "",
+		return response_conflict(r, "too-many-keys", "",
 		                       "This account already has 100 API keys. Delete one first.");
 	if (err == ERR_NOT_FOUND)
-		return answer_login_needed(r, REQUEST_LOGIN_BAD);
-	return err == OK ? send_created(r, &creation) : answer_failure(r, err);
+		return response_unauthorized(r, REQUEST_AUTH_INVALID);
+	return err == OK ? send_created(r, &creation) : response_failure(r, err);
 }
 
 static enum err list(const struct request *r, struct api_key *keys, size_t *count)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
 	err = api_key_store_list(conn, r->user_id, keys, count);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	return err;
 }
 
@@ -121,15 +121,15 @@ enum http_progress key_handlers_list(void *ctx, struct http_exchange *x)
 	struct json *response = json_new_object();
 	json_set(response, "keys", array);
 	if (err == OK)
-		return answer_json(r, 200, response);
+		return response_json(r, 200, response);
 	json_free(response);
-	return answer_failure(r, err);
+	return response_failure(r, err);
 }
 
 static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
 	const struct request *r = ctx;
-	int64_t id = request_id_of_path(r);
+	int64_t id = request_path_id(r);
 	enum err err = api_key_store_delete(conn, r->user_id, id);
 	return err == OK ? request_audit(r, conn, "key.delete", AUDIT_STORE_KEY, id, NULL) : err;
 }
@@ -140,6 +140,6 @@ enum http_progress key_handlers_delete(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	enum err err = pg_transaction_run(r->api->pg, delete_on, r);
 	if (err == ERR_NOT_FOUND)
-		return answer_not_found(r);
-	return err == OK ? answer_nothing(r) : answer_failure(r, err);
+		return response_not_found(r);
+	return err == OK ? response_no_content(r) : response_failure(r, err);
 }

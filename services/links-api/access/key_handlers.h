@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /*
  * POST /api/keys → 201 {key, secret}; the only response with the secret. 400, 409

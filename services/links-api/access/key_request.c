@@ -63,7 +63,7 @@ enum err key_request_read(const struct json *object, int64_t now_us, struct api_
 {
 	static const char *const names[] = { "name", "scopes", "expires_at" };
 	struct api_key read = { 0 };
-	member_refuse_unknown(object, names, 3, wrong);
+	member_reject_unknown(object, names, 3, wrong);
 	read_name(object, &read, wrong);
 	read_scopes(object, &read, wrong);
 	read_expires_at(object, now_us, &read, wrong);

@@ -4,8 +4,8 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_KEY_REQUEST_H
 
-#include "lib/net/http_problem.h"
-#include "lib/net/json.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
 #include "services/links-api/access/api_key_store.h"
 
 /*

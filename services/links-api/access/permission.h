@@ -5,13 +5,13 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCESS_PERMISSION_H
 #define WAYMARK_SERVICES_LINKS_API_ACCESS_PERMISSION_H
 
-enum routes_right {
-	ROUTES_RIGHT_NONE,        /* anyone */
-	ROUTES_RIGHT_ACCOUNT,     /* account management: access token only */
-	ROUTES_RIGHT_LINKS_READ,  /* "links:read" */
-	ROUTES_RIGHT_LINKS_WRITE, /* "links:write" */
-	ROUTES_RIGHT_STATS_READ,  /* "stats:read" */
-	ROUTES_RIGHT_ADMIN,       /* the platform: access token of an administrator only */
+enum permission {
+	PERMISSION_NONE,        /* anyone */
+	PERMISSION_ACCOUNT,     /* account management: access token only */
+	PERMISSION_LINKS_READ,  /* "links:read" */
+	PERMISSION_LINKS_WRITE, /* "links:write" */
+	PERMISSION_STATS_READ,  /* "stats:read" */
+	PERMISSION_ADMIN,       /* the platform: access token of an administrator only */
 };
 
 #endif

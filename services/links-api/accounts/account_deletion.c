@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
-#include "lib/links/link_cache_trust.h"
-#include "lib/links/link_closing_store.h"
+#include "lib/links/link_cache_validity.h"
+#include "lib/links/link_deletion_store.h"
 #include "lib/links/outbox.h"
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/access/api_key_store.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
@@ -16,14 +16,14 @@
 
 #define POLL_MS 5000
 #define CACHE_POLL_US (20 * CLOCK_US_PER_MS)
-#define CACHE_TIMEOUT_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
+#define CACHE_TIMEOUT_US (LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS * CLOCK_US_PER_MS)
 
 /* Progress within one account. A batch takes 4 KB. */
 struct progress {
 	const struct api *api;
 	const char *request_id; /* NULL in the background thread */
-	struct link_closing_walk walk;
-	struct link_closing_step step;
+	struct link_deletion_cursor walk;
+	struct link_deletion_batch step;
 	bool is_grace_over;
 };
 
@@ -38,7 +38,7 @@ static enum err audit_step(const struct progress *p, struct pg_conn *conn)
 		.request_id = p->request_id,
 		.details = details,
 	};
-	enum err err = audit_store_add_many(conn, &entry, p->step.ids, p->step.count);
+	enum err err = audit_store_add_bulk(conn, &entry, p->step.ids, p->step.count);
 	json_free(details);
 	return err;
 }
@@ -49,11 +49,11 @@ static enum err delete_batch_on(void *ctx, struct pg_conn *conn)
 	struct progress *p = ctx;
 	int64_t id = 0;
 	int64_t owner_id = p->walk.owner_id;
-	enum err err = user_store_lock_closing(conn, owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &p->is_grace_over);
+	enum err err = user_store_lock_deleting(conn, owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &p->is_grace_over);
 	if (err == OK && id != owner_id)
 		err = ERR_NOT_FOUND;
 	if (err == OK)
-		err = link_closing_store_step(conn, &p->walk, &p->step);
+		err = link_deletion_store_next(conn, &p->walk, &p->step);
 	return err == OK ? audit_step(p, conn) : err;
 }
 
@@ -66,10 +66,10 @@ static bool is_batch_cached(const struct progress *p)
 {
 	struct pg_conn *conn = NULL;
 	bool is_cached = false;
-	if (pg_pool_take(p->api->pg, &conn) != OK)
+	if (pg_pool_acquire(p->api->pg, &conn) != OK)
 		return false;
-	enum err err = outbox_is_told(conn, p->step.last_slug, &is_cached);
-	pg_pool_give(p->api->pg, conn);
+	enum err err = outbox_is_cached(conn, p->step.last_slug, &is_cached);
+	pg_pool_release(p->api->pg, conn);
 	return err == OK && is_cached;
 }
 
@@ -128,7 +128,7 @@ enum err account_deletion_run(const struct request *r, const char *hash)
 	struct progress *p = mem_zero(sizeof(*p));
 	*p = (struct progress){ .api = r->api, .request_id = http_exchange_request_id(r->exchange) };
 	p->walk.owner_id = r->user_id;
-	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over; done += LINK_CLOSING_STORE_STEP) {
+	for (size_t done = 0; done < ACCOUNT_DELETION_SYNC_LINKS && !p->walk.is_over; done += LINK_DELETION_STORE_BATCH_MAX) {
 		if (delete_batch(p) != OK)
 			break; /* the background thread continues */
 		wait_until_cached(p);
@@ -139,7 +139,7 @@ enum err account_deletion_run(const struct request *r, const char *hash)
 
 struct account_deletion {
 	const struct api *api;
-	struct background *background;
+	struct thread *thread;
 };
 
 static enum err finish_on(void *ctx, struct pg_conn *conn)
@@ -148,14 +148,14 @@ static enum err finish_on(void *ctx, struct pg_conn *conn)
 	int64_t id = 0;
 	bool is_grace_over = false;
 	enum err err =
-		user_store_lock_closing(conn, p->walk.owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
+		user_store_lock_deleting(conn, p->walk.owner_id - 1, ACCOUNT_DELETION_GRACE_S, &id, &is_grace_over);
 	return err == OK && id == p->walk.owner_id ? user_store_set_closed(conn, id) : err;
 }
 
 static void finish_account(struct progress *p)
 {
 	if (pg_transaction_run(p->api->pg, finish_on, p) == OK)
-		log_info(p->api->log, "account_closed", LOG_INT("user_id", p->walk.owner_id));
+		log_info(p->api->log, "account_deleted", LOG_INT("user_id", p->walk.owner_id));
 }
 
 /*
@@ -166,7 +166,7 @@ static void delete_links(struct account_deletion *deletion, struct progress *p)
 {
 	bool was_grace_over = true;
 	enum err err = OK;
-	while (err == OK && !p->walk.is_over && !background_is_ending(deletion->background)) {
+	while (err == OK && !p->walk.is_over && !thread_is_stopping(deletion->thread)) {
 		err = delete_batch(p);
 		was_grace_over = was_grace_over && p->is_grace_over;
 		if (err == OK)
@@ -181,7 +181,7 @@ static enum err find_next_on(void *id, struct pg_conn *conn)
 {
 	int64_t after = *(const int64_t *)id;
 	bool is_grace_over;
-	return user_store_lock_closing(conn, after, ACCOUNT_DELETION_GRACE_S, id, &is_grace_over);
+	return user_store_lock_deleting(conn, after, ACCOUNT_DELETION_GRACE_S, id, &is_grace_over);
 }
 
 /* Returns the next account after the given id that is being deleted; 0 = none. */
@@ -195,9 +195,9 @@ static void run(void *ctx)
 {
 	struct account_deletion *deletion = ctx;
 	struct progress *p = mem_zero(sizeof(*p));
-	while (!background_wait_ms(deletion->background, POLL_MS)) {
+	while (!thread_wait_ms(deletion->thread, POLL_MS)) {
 		for (int64_t id = 0;
-		     (id = next_account(deletion, id)) && !background_is_ending(deletion->background);) {
+		     (id = next_account(deletion, id)) && !thread_is_stopping(deletion->thread);) {
 			*p = (struct progress){ .api = deletion->api, .walk = { .owner_id = id } };
 			delete_links(deletion, p);
 		}
@@ -209,8 +209,8 @@ struct account_deletion *account_deletion_start(const struct api *api)
 {
 	struct account_deletion *deletion = mem_zero(sizeof(*deletion));
 	deletion->api = api;
-	deletion->background = background_new();
-	background_start(deletion->background, "accounts", run, deletion);
+	deletion->thread = thread_new();
+	thread_start(deletion->thread, "accounts", run, deletion);
 	return deletion;
 }
 
@@ -218,6 +218,6 @@ void account_deletion_stop(struct account_deletion *deletion)
 {
 	if (!deletion)
 		return;
-	background_free(deletion->background);
+	thread_free(deletion->thread);
 	free(deletion);
 }

@@ -4,14 +4,14 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/account_deletion.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/credentials.h"
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/request_body.h"
 
 /* A request that requires the caller's password. */
@@ -34,7 +34,7 @@ static void password_check_free(struct password_check *c)
 /* NULL: the response is complete. new_name may be NULL. */
 static struct password_check *password_check_new(struct request *r, const char *name, const char *new_name)
 {
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
 	struct password_check *c = mem_zero(sizeof(*c));
@@ -44,7 +44,7 @@ static struct password_check *password_check_new(struct request *r, const char *
 	json_free(body);
 	if (err == OK)
 		return c;
-	answer_wrong_fields(r, &wrong);
+	response_invalid_fields(r, &wrong);
 	password_check_free(c);
 	return NULL;
 }
@@ -67,7 +67,7 @@ static enum err set_password(struct password_check *c)
 
 static enum http_progress send_wrong_password(struct request *r)
 {
-	return answer_problem(r, 403, "wrong-password", "Wrong password.");
+	return response_problem(r, 403, "wrong-password", "Wrong password.");
 }
 
 static void check_job(void *arg)
@@ -81,12 +81,12 @@ static void check_job(void *arg)
 		if (err == ERR_NOT_FOUND)
 			send_wrong_password(r); /* it has changed since find_user */
 		else if (err == ERR_CONFLICT)
-			answer_conflict(r, "last-admin", "",
+			response_conflict(r, "last-admin", "",
 			                "You are the last administrator. Promote another account first.");
 		else if (err == OK)
-			answer_nothing(r);
+			response_no_content(r);
 		else
-			answer_failure(r, err);
+			response_failure(r, err);
 	} else {
 		send_wrong_password(r);
 	}
@@ -98,11 +98,11 @@ static enum err find_user(struct password_check *c)
 {
 	struct pg_pool *pool = c->request->api->pg;
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(pool, &conn);
+	enum err err = pg_pool_acquire(pool, &conn);
 	if (err != OK)
 		return err;
 	err = user_store_get_with_hash(conn, c->request->user_id, &c->user, c->hash);
-	pg_pool_give(pool, conn);
+	pg_pool_release(pool, conn);
 	return err;
 }
 
@@ -112,9 +112,9 @@ static enum http_progress submit(struct password_check *c)
 	struct request *r = c->request;
 	enum err err = find_user(c);
 	if (err == ERR_NOT_FOUND)
-		answer_login_needed(r, REQUEST_LOGIN_BAD);
+		response_unauthorized(r, REQUEST_AUTH_INVALID);
 	else if (err != OK)
-		answer_failure(r, err);
+		response_failure(r, err);
 	if (err == OK)
 		err = login_limiter_begin(r, c->user.email, &c->limit);
 	if (err == OK && password_queue_submit(r, check_job, c))
@@ -122,19 +122,19 @@ static enum http_progress submit(struct password_check *c)
 	if (err == OK)
 		login_limiter_end(r, &c->limit, false);
 	password_check_free(c);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 enum http_progress account_handlers_set_password(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct password_check *c = password_check_new(ctx, "current_password", "new_password");
-	return c ? submit(c) : HTTP_ANSWERED;
+	return c ? submit(c) : HTTP_COMPLETE;
 }
 
 enum http_progress account_handlers_delete(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct password_check *c = password_check_new(ctx, "password", NULL);
-	return c ? submit(c) : HTTP_ANSWERED;
+	return c ? submit(c) : HTTP_COMPLETE;
 }

@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ACCOUNT_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* POST /api/auth/password {current_password, new_password} → 204, 400, 403 "wrong-password", 429 */
 enum http_progress account_handlers_set_password(void *ctx, struct http_exchange *x);

@@ -6,11 +6,11 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/number.h"
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/admin_params.h"
 #include "services/links-api/accounts/user_json.h"
 #include "services/links-api/accounts/user_request.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/request_body.h"
 
 struct user_list {
@@ -23,11 +23,11 @@ static enum err read_users(const struct request *r, const struct admin_params_us
 {
 	const struct user_page page = { query->q, query->page, query->limit };
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
 	err = user_store_list(conn, &page, list->users, &list->count, &list->total);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	return err;
 }
 
@@ -55,11 +55,11 @@ enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x)
 	struct admin_params_users query;
 	struct http_problem_fields wrong = { 0 };
 	if (admin_params_parse_users(http_exchange_query(x), &query, &wrong) != OK)
-		return answer_wrong_fields(r, &wrong);
+		return response_invalid_fields(r, &wrong);
 	struct user_list *list = mem_zero(sizeof(*list));
 	enum err err = read_users(r, &query, list);
 	enum http_progress progress =
-		err == OK ? answer_json(r, 200, users_json(&query, list)) : answer_failure(r, err);
+		err == OK ? response_json(r, 200, users_json(&query, list)) : response_failure(r, err);
 	free(list);
 	return progress;
 }
@@ -114,7 +114,7 @@ static enum http_progress send_user(struct request *r, const struct user *user)
 {
 	struct json *response = json_new_object();
 	json_set(response, "user", user_json_for_admin(user));
-	return answer_json(r, 200, response);
+	return response_json(r, 200, response);
 }
 
 enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x)
@@ -122,23 +122,23 @@ enum http_progress admin_handlers_change_user(void *ctx, struct http_exchange *x
 	(void)x;
 	struct request *r = ctx;
 	struct http_problem_fields wrong = { 0 };
-	struct update update = { .request = r, .id = request_id_of_path(r) };
-	struct json *body = request_read_body(r);
+	struct update update = { .request = r, .id = request_path_id(r) };
+	struct json *body = request_body_read(r);
 	if (!body)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	enum err err = user_request_read(body, &update.change, &wrong);
 	json_free(body);
 	if (err != OK)
-		return answer_wrong_fields(r, &wrong);
+		return response_invalid_fields(r, &wrong);
 	if (locks_out_caller(&update))
-		return answer_conflict(r, "own-account", "", "You cannot block or demote yourself.");
+		return response_conflict(r, "own-account", "", "You cannot block or demote yourself.");
 	err = pg_transaction_run(r->api->pg, change_on, &update);
 	if (update.caller_was_demoted)
-		return answer_problem(r, 403, "forbidden",
+		return response_problem(r, 403, "forbidden",
 		                      "Another administrator has removed your administrator role.");
 	if (err == ERR_NOT_FOUND)
-		return answer_not_found(r);
-	return err == OK ? send_user(r, &update.user) : answer_failure(r, err);
+		return response_not_found(r);
+	return err == OK ? send_user(r, &update.user) : response_failure(r, err);
 }
 
 enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
@@ -150,17 +150,17 @@ enum http_progress admin_handlers_audit(void *ctx, struct http_exchange *x)
 	struct json *entries = NULL;
 	int64_t last_id = 0;
 	if (admin_params_parse_audit(http_exchange_query(x), &query, &wrong) != OK)
-		return answer_wrong_fields(r, &wrong);
-	enum err err = pg_pool_take(r->api->pg, &conn);
+		return response_invalid_fields(r, &wrong);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
 		err = audit_store_list(conn, &query, &entries, &last_id);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err != OK)
-		return answer_failure(r, err);
+		return response_failure(r, err);
 	char cursor[NUMBER_TEXT_SIZE];
 	snprintf(cursor, sizeof(cursor), "%" PRId64, last_id);
 	struct json *response = json_new_object();
 	json_set(response, "entries", entries);
 	json_set_text(response, "next_cursor", last_id ? cursor : NULL);
-	return answer_json(r, 200, response);
+	return response_json(r, 200, response);
 }

@@ -4,7 +4,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_ADMIN_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* GET /api/admin/users?q=&page=&limit= → 200 {users, pagination}, 400 */
 enum http_progress admin_handlers_users(void *ctx, struct http_exchange *x);

@@ -6,7 +6,7 @@
 
 #include "lib/base/number.h"
 #include "lib/base/utf8.h"
-#include "lib/net/http_query.h"
+#include "lib/http/http_query.h"
 #include "services/links-api/member.h"
 
 #define NAME_SIZE 64

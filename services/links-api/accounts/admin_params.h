@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/http_problem.h"
+#include "lib/http/http_problem.h"
 #include "services/links-api/accounts/audit_store.h"
 
 #define ADMIN_PARAMS_LIMIT_DEFAULT 20

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "lib/base/strbuf.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 #define COLUMN_HEADER 64
 #define COLUMN_ROW 12
@@ -44,7 +44,7 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry)
 	return err;
 }
 
-enum err audit_store_add_many(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
+enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
                               size_t count)
 {
 	if (count == 0)

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/json.h"
-#include "lib/net/pg_conn.h"
+#include "lib/json/json.h"
+#include "lib/postgres/pg_conn.h"
 
 #define AUDIT_STORE_USER "user"
 #define AUDIT_STORE_KEY "key"
@@ -38,7 +38,7 @@ enum err audit_store_add(struct pg_conn *conn, const struct audit_entry *entry) 
  * Adds one entry per subject; entry->subject_id is ignored. ERR_LIMIT: more than
  * AUDIT_STORE_SUBJECTS_MAX subjects, or the details are too long.
  */
-enum err audit_store_add_many(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
+enum err audit_store_add_bulk(struct pg_conn *conn, const struct audit_entry *entry, const int64_t *subject_ids,
                               size_t count) MUST_CHECK;
 
 #define AUDIT_QUERY_TEXT_SIZE 64

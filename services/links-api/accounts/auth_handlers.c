@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/access/authentication.h"
 #include "services/links-api/accounts/audit_store.h"
@@ -11,7 +11,7 @@
 #include "services/links-api/accounts/login_limiter.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_json.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/request_body.h"
 
@@ -37,7 +37,7 @@ static void attempt_free(struct attempt *a)
 /* NULL: the response is complete. */
 static struct attempt *attempt_new(struct request *r, bool has_name)
 {
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
 	struct attempt *a = mem_zero(sizeof(*a));
@@ -47,7 +47,7 @@ static struct attempt *attempt_new(struct request *r, bool has_name)
 	json_free(body);
 	if (err == OK)
 		return a;
-	answer_wrong_fields(r, &wrong);
+	response_invalid_fields(r, &wrong);
 	attempt_free(a);
 	return NULL;
 }
@@ -80,11 +80,11 @@ static void register_job(void *arg)
 	struct attempt *a = arg;
 	enum err err = create_user(a);
 	if (err == OK)
-		answer_json(a->request, 201, user_json_new(&a->user));
+		response_json(a->request, 201, user_json_new(&a->user));
 	else if (err == ERR_CONFLICT)
-		answer_conflict(a->request, "email-taken", "/email", "already belongs to an account");
+		response_conflict(a->request, "email-taken", "/email", "already belongs to an account");
 	else
-		answer_failure(a->request, err);
+		response_failure(a->request, err);
 	finish(a);
 }
 
@@ -111,7 +111,7 @@ static enum err take_registration(struct request *r)
 	request_network(r, network);
 	enum err err = rate_limit_take(r->api->redis, &limit, network, &reset_s);
 	if (err != OK)
-		answer_limited(r, &limit, reset_s);
+		response_rate_limited(r, &limit, reset_s);
 	return err;
 }
 
@@ -121,7 +121,7 @@ static void refund_registration(struct request *r)
 	struct rate_limit_rule limit = registration_rule(r);
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(r, network);
-	rate_limit_give_back(r->api->redis, &limit, network);
+	rate_limit_refund(r->api->redis, &limit, network);
 }
 
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
@@ -135,7 +135,7 @@ enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x)
 		refund_registration(r);
 	}
 	attempt_free(a);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 static enum http_progress send_token(struct request *r, const struct user *user)
@@ -144,12 +144,12 @@ static enum http_progress send_token(struct request *r, const struct user *user)
 	enum err err = access_token_issue(jwt_secrets_get(&r->api->secrets, 0), user->id, user->token_generation,
 	                                  request_now_us(r), token);
 	if (err != OK)
-		return answer_failure(r, err);
+		return response_failure(r, err);
 	struct json *response = json_new_object();
 	json_set_text(response, "access_token", token);
 	json_set_text(response, "token_type", "Bearer");
 	json_set_int(response, "expires_in", ACCESS_TOKEN_LIFETIME_S);
-	return answer_json(r, 200, response);
+	return response_json(r, 200, response);
 }
 
 /* Only a caller with the right password learns that the account is blocked. */
@@ -161,12 +161,12 @@ static void login_job(void *arg)
 	login_limiter_end(r, &a->limit, !is_correct);
 	if (is_correct) {
 		if (a->user.blocked)
-			authentication_send_error(r, REQUEST_LOGIN_BLOCKED);
+			authentication_send_error(r, REQUEST_AUTH_BLOCKED);
 		else
 			send_token(r, &a->user);
 	} else {
 		http_exchange_add_fixed_header(r->exchange, "WWW-Authenticate", "Bearer realm=\"waymark\"");
-		answer_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
+		response_problem(r, 401, "wrong-credentials", "The e-mail address or the password is wrong.");
 	}
 	finish(a);
 }
@@ -176,11 +176,11 @@ static enum err find_user(struct attempt *a)
 {
 	struct pg_pool *pool = a->request->api->pg;
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(pool, &conn);
+	enum err err = pg_pool_acquire(pool, &conn);
 	if (err != OK)
 		return err;
 	err = user_store_find(conn, a->credentials.email, &a->user, a->hash);
-	pg_pool_give(pool, conn);
+	pg_pool_release(pool, conn);
 	return err == ERR_NOT_FOUND ? OK : err;
 }
 
@@ -189,7 +189,7 @@ static enum http_progress abandon(struct attempt *a)
 {
 	login_limiter_end(a->request, &a->limit, false);
 	attempt_free(a);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
@@ -198,14 +198,14 @@ enum http_progress auth_handlers_login(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct attempt *a = attempt_new(r, false);
 	if (!a)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	if (login_limiter_begin(r, a->credentials.email, &a->limit) != OK) {
 		attempt_free(a);
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	}
 	enum err err = find_user(a);
 	if (err != OK) {
-		answer_failure(r, err);
+		response_failure(r, err);
 		return abandon(a);
 	}
 	return password_queue_submit(r, login_job, a) ? HTTP_PENDING : abandon(a);
@@ -217,14 +217,14 @@ enum http_progress auth_handlers_me(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct pg_conn *conn = NULL;
 	struct user user;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
-		return answer_failure(r, err);
+		return response_failure(r, err);
 	err = user_store_get(conn, r->user_id, &user);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err == ERR_NOT_FOUND)
-		return answer_login_needed(r, REQUEST_LOGIN_BAD);
+		return response_unauthorized(r, REQUEST_AUTH_INVALID);
 	if (err != OK)
-		return answer_failure(r, err);
-	return answer_json(r, 200, user_json_new(&user));
+		return response_failure(r, err);
+	return response_json(r, 200, user_json_new(&user));
 }

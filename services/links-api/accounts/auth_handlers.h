@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_AUTH_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* POST /api/auth/register → 201 {user}, 400, 409, 429 */
 enum http_progress auth_handlers_register(void *ctx, struct http_exchange *x);

@@ -54,7 +54,7 @@ enum err credentials_read_password(const struct json *object, const char *name, 
                                    struct http_problem_fields *wrong)
 {
 	const char *const names[] = { name, new_name };
-	member_refuse_unknown(object, names, new_name ? 2 : 1, wrong);
+	member_reject_unknown(object, names, new_name ? 2 : 1, wrong);
 	read_password(object, name, password, wrong);
 	if (new_name)
 		read_password(object, new_name, new_password, wrong);
@@ -73,7 +73,7 @@ enum err credentials_read(const struct json *object, bool has_name, struct crede
 {
 	static const char *const names[] = { "email", "password", "name" };
 	struct credentials read = { 0 };
-	member_refuse_unknown(object, names, has_name ? 3 : 2, wrong);
+	member_reject_unknown(object, names, has_name ? 3 : 2, wrong);
 	read_email(object, &read, wrong);
 	read_password(object, "password", read.password, wrong);
 	if (has_name)

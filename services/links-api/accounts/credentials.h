@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "lib/base/err.h"
-#include "lib/net/http_problem.h"
-#include "lib/net/json.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
 #include "services/links-api/accounts/password.h"
 #include "services/links-api/accounts/user_store.h"
 

@@ -6,7 +6,7 @@
 #include "lib/base/entropy.h"
 #include "services/links-api/accounts/password_queue.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 
 #define ACCOUNT_WINDOW_S (15 * 60)
 #define NETWORK_WINDOW_S (60 * 60)
@@ -59,7 +59,7 @@ static int64_t reservation_s(const struct config *config)
 static enum err refuse(struct request *r, enum err err, const struct rate_limit_rule *rule, int64_t reset_s)
 {
 	if (err == ERR_LIMIT)
-		answer_limited(r, rule, reset_s);
+		response_rate_limited(r, rule, reset_s);
 	else
 		password_queue_send_busy(r);
 	return ERR_LIMIT;

@@ -9,7 +9,7 @@
 
 #include "lib/base/digest.h"
 #include "lib/base/err.h"
-#include "lib/net/client_ip.h"
+#include "lib/base/client_ip.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/request.h"
 

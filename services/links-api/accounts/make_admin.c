@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/audit_store.h"
 #include "services/links-api/accounts/user_store.h"
 

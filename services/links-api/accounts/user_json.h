@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_JSON_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_JSON_H
 
-#include "lib/net/json.h"
+#include "lib/json/json.h"
 #include "services/links-api/accounts/user_store.h"
 
 /* Returns {"user": {…}}. The caller owns it. */

@@ -46,7 +46,7 @@ enum err user_request_read(const struct json *object, struct user_change *out, s
 {
 	static const char *const names[] = { "blocked", "role", "links_per_day" };
 	struct user_change read = { 0 };
-	member_refuse_unknown(object, names, 3, wrong);
+	member_reject_unknown(object, names, 3, wrong);
 	read_blocked(object, &read, wrong);
 	read_role(object, &read, wrong);
 	read_links_per_day(object, &read, wrong);

@@ -5,8 +5,8 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_ACCOUNTS_USER_REQUEST_H
 
-#include "lib/net/http_problem.h"
-#include "lib/net/json.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
 #include "services/links-api/accounts/user_store.h"
 
 #define USER_REQUEST_LINKS_PER_DAY_MAX INT64_C(1000000000)

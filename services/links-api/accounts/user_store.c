@@ -175,7 +175,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
 	                  &params, was_admin);
 }
 
-enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_grace_over)
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id, bool *is_grace_over)
 {
 	struct pg_params params = { 0 };
 	struct pg_result *rows = NULL;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/accounts/password.h"
 #include "services/links-api/accounts/user_role.h"
 
@@ -78,7 +78,7 @@ enum err user_store_erase(struct pg_conn *conn, int64_t id, const char *hash, bo
  * accounts that others have locked. ERR_NOT_FOUND: none. is_grace_over: it was deleted at least
  * for_s ago.
  */
-enum err user_store_lock_closing(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
+enum err user_store_lock_deleting(struct pg_conn *conn, int64_t after, int64_t for_s, int64_t *id,
                                  bool *is_grace_over) MUST_CHECK;
 enum err user_store_set_closed(struct pg_conn *conn, int64_t id) MUST_CHECK;
 

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "lib/base/utf8.h"
-#include "lib/net/ipv6_host.h"
+#include "lib/base/ipv6_host.h"
 #include "services/links-api/destinations/host_bidi.h"
 
 #define LABEL_MAX 63

@@ -1,8 +1,8 @@
 #include "services/links-api/destinations/host_handlers.h"
 
-#include "lib/net/pg_transaction.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/audit_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/destinations/host_request.h"
 #include "services/links-api/request_body.h"
 
@@ -28,16 +28,16 @@ enum http_progress host_handlers_list(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct json *hosts = json_new_array();
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
 		err = blocked_host_store_list(conn, append_host, hosts);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	struct json *response = json_new_object();
 	json_set(response, "hosts", hosts);
 	if (err == OK)
-		return answer_json(r, 200, response);
+		return response_json(r, 200, response);
 	json_free(response);
-	return answer_failure(r, err);
+	return response_failure(r, err);
 }
 
 struct host_change {
@@ -50,13 +50,13 @@ static enum err change(const struct request *r, pg_transaction_work write, struc
 {
 	struct host_change work = { r, host };
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
 	err = pg_transaction_on(conn, write, &work);
 	if (err == OK)
-		host_guard_look(r->api->hosts, conn);
-	pg_pool_give(r->api->pg, conn);
+		host_guard_refresh(r->api->hosts, conn);
+	pg_pool_release(r->api->pg, conn);
 	return err;
 }
 
@@ -79,7 +79,7 @@ static enum err delete_on(void *ctx, struct pg_conn *conn)
 {
 	const struct host_change *host_change = ctx;
 	const struct request *r = host_change->request;
-	int64_t id = request_id_of_path(r);
+	int64_t id = request_path_id(r);
 	enum err err = blocked_host_store_delete(conn, id);
 	return err == OK ? request_audit(r, conn, "host.unblock", AUDIT_STORE_HOST, id, NULL) : err;
 }
@@ -88,26 +88,26 @@ enum http_progress host_handlers_create(void *ctx, struct http_exchange *x)
 {
 	(void)x;
 	struct request *r = ctx;
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	struct blocked_host host;
 	struct http_problem_fields wrong = { 0 };
 	enum err err = host_request_read(body, &host, &wrong);
 	json_free(body);
 	if (err != OK)
-		return answer_wrong_fields(r, &wrong);
+		return response_invalid_fields(r, &wrong);
 	err = change(r, add_on, &host);
 	if (err == ERR_CONFLICT)
-		return answer_conflict(r, "host-taken", "/host", "is already blocked");
+		return response_conflict(r, "host-taken", "/host", "is already blocked");
 	if (err == ERR_INVALID)
-		return answer_conflict(r, "too-many-hosts", "",
+		return response_conflict(r, "too-many-hosts", "",
 		                       "The list of blocked hosts is full. Use BLOCKED_HOSTS_FILE.");
 	if (err != OK)
-		return answer_failure(r, err);
+		return response_failure(r, err);
 	struct json *response = json_new_object();
 	json_set(response, "host", host_json(&host));
-	return answer_json(r, 201, response);
+	return response_json(r, 201, response);
 }
 
 enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x)
@@ -116,6 +116,6 @@ enum http_progress host_handlers_delete(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	enum err err = change(r, delete_on, NULL);
 	if (err == ERR_NOT_FOUND)
-		return answer_not_found(r);
-	return err == OK ? answer_nothing(r) : answer_failure(r, err);
+		return response_not_found(r);
+	return err == OK ? response_no_content(r) : response_failure(r, err);
 }

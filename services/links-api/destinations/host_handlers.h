@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_DESTINATIONS_HOST_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* GET /api/admin/hosts → 200 {hosts}, sorted by name */
 enum http_progress host_handlers_list(void *ctx, struct http_exchange *x);

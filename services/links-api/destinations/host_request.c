@@ -42,7 +42,7 @@ enum err host_request_read(const struct json *object, struct blocked_host *out, 
 {
 	static const char *const names[] = { "host", "with_subdomains", "reason" };
 	struct blocked_host read = { 0 };
-	member_refuse_unknown(object, names, 3, wrong);
+	member_reject_unknown(object, names, 3, wrong);
 	read_host(object, &read, wrong);
 	read_with_subdomains(object, &read, wrong);
 	read_reason(object, &read, wrong);

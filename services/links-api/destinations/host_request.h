@@ -8,8 +8,8 @@
 
 #include "lib/base/err.h"
 #include "lib/links/blocked_host_store.h"
-#include "lib/net/http_problem.h"
-#include "lib/net/json.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
 
 /* ERR_INVALID: wrong lists every invalid member. */
 enum err host_request_read(const struct json *object, struct blocked_host *out,

@@ -34,7 +34,7 @@ enum err public_base_parse_aliases(const char *list, struct host_policy **out)
 	struct host_policy *aliases = host_policy_new();
 	for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
 		size_t len = strcspn(list, separators);
-		enum err err = host_policy_add(aliases, HOST_POLICY_BLOCK, list, len);
+		enum err err = host_policy_add(aliases, HOST_POLICY_BLOCKLIST, list, len);
 		if (err != OK) {
 			host_policy_free(aliases);
 			return ERR_INVALID;
@@ -51,7 +51,7 @@ bool public_base_owns(const struct public_base *base, const struct destination_h
 		return !host->is_address || base->port == port;
 	char url[sizeof(host->text) + sizeof("https:///")];
 	snprintf(url, sizeof(url), "https://%s/", host->text);
-	return base->aliases && host_policy_judge(base->aliases, url) == HOST_POLICY_BLOCKED;
+	return base->aliases && host_policy_check(base->aliases, url) == HOST_POLICY_BLOCKED;
 }
 
 void public_base_short_url(const struct public_base *base, const char *slug,

@@ -17,7 +17,7 @@
 
 struct host_guard;
 struct host_policy;
-struct slug_reserve;
+struct reserved_slugs;
 
 struct public_base {
 	char url[PUBLIC_BASE_URL_MAX + 1]; /* normal form without a trailing slash */
@@ -25,7 +25,7 @@ struct public_base {
 	uint16_t port;
 	const struct host_policy *aliases;   /* our other hosts, as a block list; borrowed; NULL = none */
 	struct host_guard *hosts;            /* allowed destination hosts; borrowed; NULL = any */
-	const struct slug_reserve *reserved; /* extra reserved slugs; borrowed; NULL = none */
+	const struct reserved_slugs *reserved; /* extra reserved slugs; borrowed; NULL = none */
 };
 
 /*

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/documents/document.h"
 
 /*
@@ -15,16 +15,16 @@ static enum http_progress send_document(struct request *r, const struct document
 	http_exchange_add_fixed_header(x, "ETag", document->etag);
 	if (document_matches_etag(document, http_exchange_joined_header(x, "If-None-Match"))) {
 		http_exchange_set_status(x, 304);
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	}
 	http_exchange_set_fixed_body(x, document->content_type, document->bytes, document->len);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 static enum http_progress send_named(struct request *r, const char *name)
 {
 	struct document document;
-	return document_find(name, &document) == OK ? send_document(r, &document) : answer_not_found(r);
+	return document_find(name, &document) == OK ? send_document(r, &document) : response_not_found(r);
 }
 
 enum http_progress document_handlers_description(void *ctx, struct http_exchange *x)
@@ -54,7 +54,7 @@ enum http_progress document_handlers_file(void *ctx, struct http_exchange *x)
 	const char *name = r->match.params[0];
 	const char *dot = strrchr(name, '.');
 	bool is_file = dot && (strcmp(dot, ".js") == 0 || strcmp(dot, ".css") == 0);
-	return is_file ? send_named(r, name) : answer_not_found(r);
+	return is_file ? send_named(r, name) : response_not_found(r);
 }
 
 enum http_progress document_handlers_problem(void *ctx, struct http_exchange *x)
@@ -63,6 +63,6 @@ enum http_progress document_handlers_problem(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct document document;
 	if (document_find_problem(r->match.params[0], &document) != OK)
-		return answer_not_found(r);
+		return response_not_found(r);
 	return send_document(r, &document);
 }

@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_DOCUMENTS_DOCUMENT_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 enum http_progress document_handlers_description(void *ctx, struct http_exchange *x);
 enum http_progress document_handlers_reader(void *ctx, struct http_exchange *x);

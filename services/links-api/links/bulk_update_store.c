@@ -2,7 +2,7 @@
 
 #include "lib/links/link_row.h"
 #include "lib/links/outbox.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 /* Bytes of a sql_column: a fixed header, and a length before each value. */
 #define COLUMN_HEADER 64
@@ -37,7 +37,7 @@ static enum err put_row(struct sql_column row[static COLUMNS], const struct link
 	return OK;
 }
 
-/* Sets the same columns as link_store_write. */
+/* Sets the same columns as link_store_update. */
 static enum err update(struct pg_conn *conn, struct sql_column input[static COLUMNS], struct pg_result **rows)
 {
 	struct pg_params params = { 0 };
@@ -78,7 +78,7 @@ static enum err update_links(struct pg_conn *conn, const struct bulk_update_stor
 }
 
 static enum err take_row(const struct pg_result *rows, size_t row, struct bulk_update_store_change *changes,
-                         size_t count, struct outbox_bundle *bundle)
+                         size_t count, struct outbox_bulk *bundle)
 {
 	struct link_event event;
 	int64_t place = pg_result_int(rows, row, PLACE_COLUMN);
@@ -88,33 +88,33 @@ static enum err take_row(const struct pg_result *rows, size_t row, struct bulk_u
 	enum err err = link_row_read(rows, row, &change->link);
 	if (err != OK)
 		return err;
-	link_row_describe(&change->link, change->change, &event);
-	outbox_bundle_put(bundle, &event);
+	link_row_to_event(&change->link, change->change, &event);
+	outbox_bulk_add(bundle, &event);
 	return OK;
 }
 
 /* Pending low-priority events of these links go first, as in outbox_add. */
-static enum err record(struct pg_conn *conn, struct outbox_bundle *bundle)
+static enum err record(struct pg_conn *conn, struct outbox_bulk *bundle)
 {
 	struct pg_params params = { 0 };
 	enum err err = sql_column_param(&bundle->slugs, &params);
 	if (err == OK)
 		err = pg_conn_query(conn,
-		                    "UPDATE outbox SET patience = 0 "
-		                    "WHERE slug = ANY ($1::text[]) AND NOT published AND patience = 1",
+		                    "UPDATE outbox SET priority = 0 "
+		                    "WHERE slug = ANY ($1::text[]) AND NOT published AND priority = 1",
 		                    &params, NULL);
-	return err == OK ? outbox_bundle_add(bundle, conn) : err;
+	return err == OK ? outbox_bulk_insert(bundle, conn) : err;
 }
 
 enum err bulk_update_store_write(struct pg_conn *conn, struct bulk_update_store_change *changes, size_t count)
 {
 	struct pg_result *rows = NULL;
-	struct outbox_bundle bundle;
+	struct outbox_bulk bundle;
 	if (count == 0)
 		return OK;
 	if (count > BULK_UPDATE_STORE_MAX)
 		return ERR_LIMIT;
-	outbox_bundle_init(&bundle, OUTBOX_URGENT, count);
+	outbox_bulk_init(&bundle, OUTBOX_URGENT, count);
 	enum err err = update_links(conn, changes, count, &rows);
 	if (err == OK && pg_result_count(rows) != count)
 		err = ERR_CONFLICT;
@@ -122,7 +122,7 @@ enum err bulk_update_store_write(struct pg_conn *conn, struct bulk_update_store_
 		err = take_row(rows, i, changes, count, &bundle);
 	if (err == OK)
 		err = record(conn, &bundle);
-	outbox_bundle_clear(&bundle);
+	outbox_bulk_clear(&bundle);
 	pg_result_free(rows);
 	return err;
 }

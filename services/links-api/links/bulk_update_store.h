@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "lib/links/link.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define BULK_UPDATE_STORE_MAX 1000
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/links/link_claim_store.h"
+#include "lib/links/link_store.h"
 #include "services/links-api/links/bulk_create.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/link_audit.h"
@@ -48,7 +48,7 @@ static void reject_item(const struct bulk_write *bulk, struct bulk_write_item *i
 static void read_claim(const struct json *object, struct bulk_write_item *item, struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "slug", "claim_token" };
-	member_refuse_unknown(object, names, 2, wrong);
+	member_reject_unknown(object, names, 2, wrong);
 	const char *slug = member_text_of(object, "slug", true, wrong);
 	const char *token = member_text_of(object, "claim_token", true, wrong);
 	if (slug && !slug_is_valid(slug, strlen(slug)))
@@ -122,7 +122,7 @@ static void reset(struct bulk_write *bulk)
 static enum err claim_link(const struct bulk_write *bulk, struct pg_conn *conn, struct bulk_write_item *item)
 {
 	const struct request *r = bulk->request;
-	enum err err = link_claim_store_take(conn, &item->link, r->user_id);
+	enum err err = link_store_claim(conn, &item->link, r->user_id);
 	if (err == OK)
 		err = link_audit_add(r, conn, LINK_CHANGE_CLAIMED, &item->link);
 	if (err == OK)
@@ -135,7 +135,7 @@ static enum err claim(const struct bulk_write *bulk, struct pg_conn *conn, struc
 {
 	const struct request *r = bulk->request;
 	const struct link *link = &item->link;
-	enum err err = link_claim_store_lock(conn, item->input.slug, item->claim_token_hash, &item->link);
+	enum err err = link_store_lock_by_claim_token(conn, item->input.slug, item->claim_token_hash, &item->link);
 	if (err == ERR_NOT_FOUND)
 		item->outcome = BULK_NOT_FOUND;
 	if (err != OK)
@@ -172,9 +172,9 @@ static enum err read_statistics(struct bulk_write *bulk, struct pg_conn *conn)
 	int64_t *ids = mem_array(bulk->count, sizeof(*ids));
 	for (size_t i = 0; i < bulk->count; i++)
 		ids[i] = bulk_create_has_link(&bulk->items[i]) ? bulk->items[i].link.entry.id : NO_LINK_ID;
-	enum err err = statistics_store_get_many(conn, ids, bulk->count, bulk->statistics);
+	enum err err = statistics_store_get_bulk(conn, ids, bulk->count, bulk->statistics);
 	if (err == OK)
-		err = link_check_store_get_many(conn, ids, bulk->count, bulk->checks);
+		err = link_check_store_get_bulk(conn, ids, bulk->count, bulk->checks);
 	free(ids);
 	return err;
 }

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "lib/net/json.h"
-#include "lib/net/pg_conn.h"
+#include "lib/json/json.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/links/link_quota.h"
 #include "services/links-api/request.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 
 #define SCOPED_KEY_SIZE (CLIENT_IP_NETWORK_SIZE + IDEMPOTENCY_KEY_MAX + 32)
 
@@ -64,9 +64,9 @@ static enum err decrypt(const struct idempotency *i, const struct idempotency_ro
                         struct stored_response *response)
 {
 	char *packed = mem_zero(row->response_len);
-	enum err err = seal_open(i->response_key, row->response, row->response_len, packed);
+	enum err err = aead_open(i->response_key, row->response, row->response_len, packed);
 	if (err == OK)
-		err = stored_response_unpack(packed, row->response_len - SEAL_OVERHEAD, response);
+		err = stored_response_unpack(packed, row->response_len - AEAD_OVERHEAD, response);
 	free(packed);
 	return err == OK ? OK : ERR_INTERNAL;
 }
@@ -99,9 +99,9 @@ enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, con
 	stored_response_pack(response, &packed);
 	struct idempotency_row row = { .slugs = slugs, .slug_count = slug_count };
 	memcpy(row.request_hash, i->request_hash, DIGEST_SIZE);
-	row.response_len = packed.len + SEAL_OVERHEAD;
+	row.response_len = packed.len + AEAD_OVERHEAD;
 	row.response = mem_zero(row.response_len);
-	seal_close(i->response_key, packed.data, packed.len, row.response);
+	aead_seal(i->response_key, packed.data, packed.len, row.response);
 	enum err err = idempotency_store_save(conn, i->key_hash, &row);
 	free(row.response);
 	strbuf_clear(&packed);
@@ -110,16 +110,16 @@ enum err idempotency_save(const struct idempotency *i, struct pg_conn *conn, con
 
 enum http_progress idempotency_answer_bad_key(struct request *r)
 {
-	return answer_problem(r, 400, "idempotency-key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
+	return response_problem(r, 400, "idempotency-key", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
 }
 
 enum http_progress idempotency_answer_conflict(struct request *r, enum idempotency_state state)
 {
 	if (state == IDEMPOTENCY_MISMATCH)
-		return answer_problem(
+		return response_problem(
 			r, 422, "idempotency-key-reused",
 			"This Idempotency-Key was already used with a different path or body. Use a new key.");
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "1");
-	return answer_problem(r, 409, "idempotency-key-in-flight",
+	return response_problem(r, 409, "idempotency-key-in-flight",
 	                      "A request with this Idempotency-Key is still in progress. Retry later.");
 }

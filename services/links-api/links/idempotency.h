@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 #include "lib/base/digest.h"
-#include "lib/base/seal.h"
+#include "lib/base/aead.h"
 #include "services/links-api/links/idempotency_store.h"
 #include "services/links-api/links/stored_response.h"
 #include "services/links-api/request.h"
@@ -29,7 +29,7 @@ struct idempotency {
 	bool has_key; /* the request has an Idempotency-Key */
 	uint8_t key_hash[DIGEST_SIZE];
 	uint8_t request_hash[DIGEST_SIZE];
-	uint8_t response_key[SEAL_KEY_SIZE]; /* encrypts the response; cannot be derived from stored data */
+	uint8_t response_key[AEAD_KEY_SIZE]; /* encrypts the response; cannot be derived from stored data */
 };
 
 /* Reads the header. ERR_INVALID: the key is malformed. Without the header: OK, has_key is false. */

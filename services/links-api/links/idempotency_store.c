@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 /* Bytes of a sql_column: a fixed header, and a length before each value. */
 #define COLUMN_HEADER 64

@@ -12,7 +12,7 @@
 #include "lib/base/digest.h"
 #include "lib/base/err.h"
 #include "lib/links/slug.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define IDEMPOTENCY_STORE_TTL_S 86400
 

@@ -4,7 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/links/link_cache_update.h"
 
 #define TRIES_MAX 5
@@ -32,12 +32,12 @@ void idempotent_transaction_clear(struct idempotent_transaction *tx)
 static enum err begin(struct idempotent_transaction *tx)
 {
 	struct pg_pool *pool = tx->request->api->pg;
-	enum err err = pg_pool_take(pool, &tx->conn);
+	enum err err = pg_pool_acquire(pool, &tx->conn);
 	if (err != OK)
 		return err == ERR_LIMIT ? ERR_UNAVAILABLE : err;
 	err = pg_conn_begin(tx->conn);
 	if (err != OK) {
-		pg_pool_give(pool, tx->conn);
+		pg_pool_release(pool, tx->conn);
 		tx->conn = NULL;
 	}
 	return err;
@@ -67,7 +67,7 @@ enum err idempotent_transaction_end(struct idempotent_transaction *tx, enum err 
 		err = pg_conn_commit(tx->conn);
 	if (err != OK)
 		pg_conn_rollback(tx->conn);
-	pg_pool_give(tx->request->api->pg, tx->conn);
+	pg_pool_release(tx->request->api->pg, tx->conn);
 	tx->conn = NULL;
 	return err;
 }
@@ -83,11 +83,11 @@ static enum err are_cached(const struct idempotent_transaction *tx, const char *
 {
 	struct pg_pool *pool = tx->request->api->pg;
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(pool, &conn);
+	enum err err = pg_pool_acquire(pool, &conn);
 	if (err != OK)
 		return err;
-	err = outbox_are_told(conn, slugs, tx->stored.slug_count, is_cached);
-	pg_pool_give(pool, conn);
+	err = outbox_are_cached(conn, slugs, tx->stored.slug_count, is_cached);
+	pg_pool_release(pool, conn);
 	return err;
 }
 
@@ -110,7 +110,7 @@ enum http_progress idempotent_transaction_answer(const struct idempotent_transac
 	if (tx->state != IDEMPOTENCY_REPLAY)
 		return idempotency_answer_conflict(r, tx->state);
 	if (update_cache(tx) != OK)
-		return answer_failure(r, ERR_UNAVAILABLE);
+		return response_failure(r, ERR_UNAVAILABLE);
 	http_exchange_add_fixed_header(r->exchange, "Idempotency-Replayed", "true");
 	return stored_response_send(r, &tx->response);
 }

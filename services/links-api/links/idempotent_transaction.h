@@ -6,7 +6,7 @@
  *
  *   struct idempotent_transaction tx;
  *   if (idempotent_transaction_init(&tx, r) != OK)
- *           return HTTP_ANSWERED;
+ *           return HTTP_COMPLETE;
  *   do {
  *           err = idempotent_transaction_begin(&tx);
  *           if (err == OK && tx.state == IDEMPOTENCY_NEW)
@@ -21,7 +21,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENT_TRANSACTION_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_IDEMPOTENT_TRANSACTION_H
 
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/links/idempotency.h"
 #include "services/links-api/links/stored_response.h"
 #include "services/links-api/request.h"

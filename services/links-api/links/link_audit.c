@@ -37,5 +37,5 @@ enum err link_audit_add_bulk(const struct request *r, struct pg_conn *conn, enum
 		.subject_type = LINK_AUDIT_SUBJECT,
 		.request_id = http_exchange_request_id(r->exchange),
 	};
-	return count == 0 ? OK : audit_store_add_many(conn, &entry, link_ids, count);
+	return count == 0 ? OK : audit_store_add_bulk(conn, &entry, link_ids, count);
 }

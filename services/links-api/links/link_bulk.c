@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
+#include "services/links-api/request_body.h"
 #include "services/links-api/links/bulk_write.h"
 #include "services/links-api/links/idempotent_transaction.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -12,7 +13,7 @@
 static const struct json *items_of(const struct json *body, size_t max, struct http_problem_fields *wrong)
 {
 	static const char *const names[] = { "links" };
-	member_refuse_unknown(body, names, 1, wrong);
+	member_reject_unknown(body, names, 1, wrong);
 	const struct json *items = json_get(body, "links");
 	size_t count = items && json_type(items) == JSON_ARRAY ? json_count(items) : 0;
 	if (count < 1 || count > max)
@@ -23,7 +24,7 @@ static const struct json *items_of(const struct json *body, size_t max, struct h
 /* NULL: the body is invalid, and the request has been answered. */
 static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind, size_t max)
 {
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
 	struct bulk_write *bulk = NULL;
@@ -32,7 +33,7 @@ static struct bulk_write *read_body(struct request *r, enum bulk_write_kind kind
 	if (wrong.count == 0)
 		bulk = bulk_write_new(r, kind, items);
 	else
-		answer_wrong_fields(r, &wrong);
+		response_invalid_fields(r, &wrong);
 	json_free(body);
 	return bulk;
 }
@@ -68,7 +69,7 @@ static void publish(const struct request *r, const struct bulk_write *bulk)
 
 static enum http_progress answer_error(struct request *r, enum err err)
 {
-	return err == ERR_NOT_FOUND ? answer_login_needed(r, REQUEST_LOGIN_BAD) : answer_failure(r, err);
+	return err == ERR_NOT_FOUND ? response_unauthorized(r, REQUEST_AUTH_INVALID) : response_failure(r, err);
 }
 
 /* Begin, execute, commit; then publish to Redis before the client hears of it. */
@@ -78,7 +79,7 @@ static enum http_progress run(struct request *r, struct bulk_write *bulk)
 	enum http_progress progress;
 	enum err err;
 	if (idempotent_transaction_init(&tx, r) != OK)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	do {
 		err = idempotent_transaction_begin(&tx);
 		if (err == OK && tx.state == IDEMPOTENCY_NEW)
@@ -93,7 +94,7 @@ static enum http_progress run(struct request *r, struct bulk_write *bulk)
 	} else {
 		const struct link_quota *quota = bulk_write_quota(bulk);
 		publish(r, bulk);
-		answer_add_limit(r, &quota->rule, &quota->state);
+		response_add_limit(r, &quota->rule, &quota->state);
 		progress = stored_response_send(r, &tx.response);
 	}
 	idempotent_transaction_clear(&tx);
@@ -104,7 +105,7 @@ static enum http_progress handle(struct request *r, enum bulk_write_kind kind, s
 {
 	struct bulk_write *bulk = read_body(r, kind, max);
 	if (!bulk)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	enum http_progress progress = run(r, bulk);
 	bulk_write_free(bulk);
 	return progress;

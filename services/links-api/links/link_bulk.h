@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_BULK_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_BULK_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 #define LINK_BULK_MAX 1000
 #define LINK_BULK_SYNC_MAX 100

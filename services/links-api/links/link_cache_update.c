@@ -5,13 +5,13 @@
 #include "lib/links/outbox.h"
 
 #define RETRY_US (20 * CLOCK_US_PER_MS)
-#define TIMEOUT_US (LINK_CACHE_TRUST_BEAT_AGE_MS * CLOCK_US_PER_MS)
+#define TIMEOUT_US (LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS * CLOCK_US_PER_MS)
 
 static bool update_link(const struct api *api, const struct link_cache_reservation *place, const struct link *link)
 {
 	enum err err = link_cache_fill(api->cache, place, &link->entry);
 	if (err == OK || err == ERR_CONFLICT)
-		err = list_cache_forget(api->lists, link->owner_id);
+		err = list_cache_invalidate(api->lists, link->owner_id);
 	return err == OK;
 }
 
@@ -19,10 +19,10 @@ static bool relay_has_updated(const struct api *api, const char *slug)
 {
 	struct pg_conn *conn = NULL;
 	bool is_cached = false;
-	if (pg_pool_take(api->pg, &conn) != OK)
+	if (pg_pool_acquire(api->pg, &conn) != OK)
 		return false;
-	enum err err = outbox_is_told(conn, slug, &is_cached);
-	pg_pool_give(api->pg, conn);
+	enum err err = outbox_is_cached(conn, slug, &is_cached);
+	pg_pool_release(api->pg, conn);
 	return err == OK && is_cached;
 }
 
@@ -40,17 +40,17 @@ void link_cache_update_link(const struct api *api, const struct link_cache_reser
 
 static bool drop_links(const struct api *api, int64_t owner_id, const char *const *slugs, size_t count)
 {
-	return link_cache_drop(api->cache, slugs, count) == OK && list_cache_forget(api->lists, owner_id) == OK;
+	return link_cache_delete(api->cache, slugs, count) == OK && list_cache_invalidate(api->lists, owner_id) == OK;
 }
 
 static bool relay_has_updated_all(const struct api *api, const char *const *slugs, size_t count)
 {
 	struct pg_conn *conn = NULL;
 	bool is_cached = false;
-	if (pg_pool_take(api->pg, &conn) != OK)
+	if (pg_pool_acquire(api->pg, &conn) != OK)
 		return false;
-	enum err err = outbox_are_told(conn, slugs, count, &is_cached);
-	pg_pool_give(api->pg, conn);
+	enum err err = outbox_are_cached(conn, slugs, count, &is_cached);
+	pg_pool_release(api->pg, conn);
 	return err == OK && is_cached;
 }
 

@@ -8,7 +8,7 @@
  * the function retries until one of these has made Redis safe:
  *   - The outbox relay has written the change to Redis, or raised the generation, which invalidates
  *     all of Redis. This takes a quarter of a second if Redis is down.
- *   - LINK_CACHE_TRUST_BEAT_AGE_MS has passed. If no relay runs either (it was killed a moment
+ *   - LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS has passed. If no relay runs either (it was killed a moment
  *     ago), redirectors stop using Redis after this time. The function therefore never waits
  *     longer.
  */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
+#include "services/links-api/request_body.h"
 #include "services/links-api/links/claim_token.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/idempotent_transaction.h"
@@ -47,7 +48,7 @@ static struct rate_limit_rule anonymous_rule(const struct request *r)
 /* NULL: the body is not JSON, and the request has been answered. */
 static struct creation *creation_new(struct request *r, enum link_request_kind kind)
 {
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
 	struct creation *c = mem_zero(sizeof(*c));
@@ -68,7 +69,7 @@ static enum err find_reusable(struct creation *c, struct pg_conn *conn)
 	if (err == OK)
 		err = statistics_store_get(conn, c->link.entry.id, &c->statistics);
 	if (err == OK)
-		err = link_check_store_get_many(conn, &c->link.entry.id, 1, &c->check);
+		err = link_check_store_get_bulk(conn, &c->link.entry.id, 1, &c->check);
 	return err;
 }
 
@@ -84,7 +85,7 @@ static enum err insert(struct creation *c, struct pg_conn *conn, const struct li
 	if (err != OK)
 		return err;
 	c->statistics = (struct statistics){ .link_id = c->link.entry.id };
-	c->check = (struct link_check){ .status = LINK_CHECK_NOT_ASKED };
+	c->check = (struct link_check){ .status = LINK_CHECK_NEVER };
 	return link_audit_add(c->request, conn, LINK_CHANGE_CREATED, &c->link);
 }
 
@@ -137,15 +138,15 @@ static enum err execute_public(struct creation *c, struct pg_conn *conn)
 	char network[CLIENT_IP_NETWORK_SIZE];
 	request_network(c->request, network);
 	c->quota.rule = anonymous_rule(c->request);
-	enum err err = rate_limit_take_told(redis, &c->quota.rule, network, &c->quota.state);
+	enum err err = rate_limit_take_with_state(redis, &c->quota.rule, network, &c->quota.state);
 	if (err != OK)
 		return err;
 	claim_token_make(&c->claim_token);
-	new_link.expires_at_us = request_now_us(c->request) + LINK_TEMPORARY_LIFE_US;
+	new_link.expires_at_us = request_now_us(c->request) + LINK_TEMPORARY_LIFETIME_US;
 	new_link.claim_token_hash = c->claim_token.hash;
 	err = insert(c, conn, &new_link);
 	if (err != OK)
-		rate_limit_give_back(redis, &c->quota.rule, network);
+		rate_limit_refund(redis, &c->quota.rule, network);
 	return err;
 }
 
@@ -171,14 +172,14 @@ static enum http_progress answer_error(struct creation *c, enum err err)
 {
 	struct request *r = c->request;
 	if (c->is_invalid)
-		return answer_wrong_fields(r, &c->invalid_fields);
+		return response_invalid_fields(r, &c->invalid_fields);
 	if (err == ERR_LIMIT && c->quota.rule.max > 0 && c->quota.state.left == 0)
-		return answer_limited(r, &c->quota.rule, c->quota.state.reset_s);
+		return response_rate_limited(r, &c->quota.rule, c->quota.state.reset_s);
 	if (c->is_slug_used)
-		return answer_conflict(r, "slug-taken", "/slug", "is already used; slugs are never reused");
+		return response_conflict(r, "slug-taken", "/slug", "is already used; slugs are never reused");
 	if (err == ERR_NOT_FOUND)
-		return answer_login_needed(r, REQUEST_LOGIN_BAD);
-	return answer_failure(r, err);
+		return response_unauthorized(r, REQUEST_AUTH_INVALID);
+	return response_failure(r, err);
 }
 
 /* Begin, execute, commit; then publish to Redis before the client hears of it. */
@@ -189,7 +190,7 @@ static enum http_progress run(struct creation *c)
 	enum http_progress progress;
 	enum err err;
 	if (idempotent_transaction_init(&tx, r) != OK)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	do {
 		err = idempotent_transaction_begin(&tx);
 		if (err == OK && tx.state == IDEMPOTENCY_NEW)
@@ -203,7 +204,7 @@ static enum http_progress run(struct creation *c)
 		progress = idempotent_transaction_answer(&tx);
 	} else {
 		link_cache_update_link(r->api, &c->place, &c->link);
-		answer_add_limit(r, &c->quota.rule, &c->quota.state);
+		response_add_limit(r, &c->quota.rule, &c->quota.state);
 		progress = stored_response_send(r, &tx.response);
 	}
 	idempotent_transaction_clear(&tx);
@@ -213,9 +214,9 @@ static enum http_progress run(struct creation *c)
 static enum http_progress create(struct request *r, enum link_request_kind kind)
 {
 	struct creation *c = creation_new(r, kind);
-	enum http_progress progress = HTTP_ANSWERED;
+	enum http_progress progress = HTTP_COMPLETE;
 	if (c && c->is_invalid && !http_exchange_header(r->exchange, "Idempotency-Key"))
-		progress = answer_wrong_fields(r, &c->invalid_fields);
+		progress = response_invalid_fields(r, &c->invalid_fields);
 	else if (c)
 		progress = run(c);
 	free(c);

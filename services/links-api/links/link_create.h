@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CREATE_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_CREATE_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /*
  * POST /api/links → 201 {link} with Location and ETag, 200 (reuse), 400, 409, 422

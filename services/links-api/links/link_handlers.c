@@ -6,10 +6,11 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
 #include "lib/links/outbox.h"
-#include "lib/net/http_query.h"
-#include "lib/net/pg_transaction.h"
+#include "lib/http/http_query.h"
+#include "lib/postgres/pg_transaction.h"
 #include "services/links-api/accounts/user_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
+#include "services/links-api/request_body.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/links/link_audit.h"
 #include "services/links-api/links/link_cache_update.h"
@@ -34,34 +35,34 @@ static enum http_progress answer_link(struct request *r, const struct handled_li
 	char etag[ETAG_SIZE];
 	etag_format(s->link.entry.version, etag);
 	if (http_exchange_add_header(r->exchange, "ETag", etag) != OK)
-		return answer_failure(r, ERR_INTERNAL);
+		return response_failure(r, ERR_INTERNAL);
 	struct json *answer = json_new_object();
 	json_set(answer, "link", link_json_new(&s->link, &s->statistics, &s->check, &r->api->base, request_now_us(r)));
-	return answer_json(r, 200, answer);
+	return response_json(r, 200, answer);
 }
 
 static enum http_progress answer_error(struct request *r, const struct handled_link *s, enum err err)
 {
 	if (s->is_stale)
-		return answer_problem(r, 412, "stale", "The link was modified. Fetch it and retry with the new ETag.");
+		return response_problem(r, 412, "stale", "The link was modified. Fetch it and retry with the new ETag.");
 	if (err == ERR_NOT_FOUND)
-		return answer_not_found(r);
+		return response_not_found(r);
 	if (err == ERR_CONFLICT)
-		return answer_conflict(r, "state", s->conflict.pointer ? s->conflict.pointer : "",
+		return response_conflict(r, "state", s->conflict.pointer ? s->conflict.pointer : "",
 		                       s->conflict.detail ? s->conflict.detail
 		                                          : "the link was modified concurrently; retry");
-	return answer_failure(r, err);
+	return response_failure(r, err);
 }
 
 static enum err read_statistics(struct pg_conn *conn, struct handled_link *s)
 {
 	enum err err = statistics_store_get(conn, s->link.entry.id, &s->statistics);
-	return err == OK ? link_check_store_get_many(conn, &s->link.entry.id, 1, &s->check) : err;
+	return err == OK ? link_check_store_get_bulk(conn, &s->link.entry.id, 1, &s->check) : err;
 }
 
 static enum err read_link(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
-	enum err err = link_store_get(conn, request_id_of_path(r), request_owner(r), &s->link);
+	enum err err = link_store_get(conn, request_path_id(r), request_owner(r), &s->link);
 	if (err == OK && s->link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
 	return err == OK ? read_statistics(conn, s) : err;
@@ -74,7 +75,7 @@ static enum err read_link(const struct request *r, struct pg_conn *conn, struct 
  */
 static enum err reread_if_uncached(const struct request *r, struct pg_conn *conn, struct handled_link *s)
 {
-	enum err err = outbox_is_told(conn, s->link.entry.slug, &s->is_cached);
+	enum err err = outbox_is_cached(conn, s->link.entry.slug, &s->is_cached);
 	if (err != OK || s->is_cached)
 		return err;
 	link_cache_reserve(r->api->cache, s->link.entry.slug, &s->place);
@@ -87,13 +88,13 @@ enum http_progress link_handlers_get(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct handled_link s = { 0 };
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
-		return answer_failure(r, err);
+		return response_failure(r, err);
 	err = read_link(r, conn, &s);
 	if (err == OK)
 		err = reread_if_uncached(r, conn, &s);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err == OK && !s.is_cached)
 		link_cache_update_link(r->api, &s.place, &s.link);
 	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
@@ -105,7 +106,7 @@ static enum err write_change(const struct request *r, struct pg_conn *conn, enum
                              struct handled_link *s)
 {
 	enum err err = change == LINK_CHANGE_PURGED ? link_store_purge(conn, &s->link)
-	                                            : link_store_write(conn, &s->link, change);
+	                                            : link_store_update(conn, &s->link, change);
 	return err == OK ? link_audit_add(r, conn, change, &s->link) : err;
 }
 
@@ -128,7 +129,7 @@ static enum err lock_owner(const struct change_context *c, struct pg_conn *conn)
 	int64_t owner_id = r->user_id;
 	enum err err = OK;
 	if (request_is_admin(r)) {
-		err = link_store_get(conn, request_id_of_path(r), LINK_STORE_ANY_OWNER, &s->link);
+		err = link_store_get(conn, request_path_id(r), LINK_STORE_ANY_OWNER, &s->link);
 		owner_id = err == OK ? s->link.owner_id : 0;
 	}
 	if (err != OK || owner_id == 0)
@@ -146,7 +147,7 @@ static enum err write_if_changed(const struct change_context *c, struct pg_conn 
 	struct handled_link *s = c->link;
 	const char *if_match = http_exchange_header(r->exchange, "If-Match");
 	enum link_change change = LINK_CHANGE_NOTHING;
-	enum err err = link_store_lock(conn, request_id_of_path(r), request_owner(r), &s->link);
+	enum err err = link_store_lock(conn, request_path_id(r), request_owner(r), &s->link);
 	if (err != OK)
 		return err;
 	int64_t version = s->link.entry.version;
@@ -185,7 +186,7 @@ static enum err change(const struct request *r, link_change_rule rule, const voi
 /* NULL: the body is invalid, and the request has been answered. */
 static struct link_request *read_changes(struct request *r)
 {
-	struct json *body = request_read_body(r);
+	struct json *body = request_body_read(r);
 	if (!body)
 		return NULL;
 	struct link_request *changes = mem_zero(sizeof(*changes));
@@ -194,7 +195,7 @@ static struct link_request *read_changes(struct request *r)
 	json_free(body);
 	if (err == OK)
 		return changes;
-	answer_wrong_fields(r, &wrong);
+	response_invalid_fields(r, &wrong);
 	free(changes);
 	return NULL;
 }
@@ -206,7 +207,7 @@ enum http_progress link_handlers_patch(void *ctx, struct http_exchange *x)
 	struct handled_link s = { 0 };
 	struct link_request *changes = read_changes(r);
 	if (!changes)
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	enum err err = change(r, link_change_edit, changes, &s);
 	free(changes);
 	return err == OK ? answer_link(r, &s) : answer_error(r, &s, err);
@@ -234,7 +235,7 @@ static enum http_progress answer_invalid_hard(struct request *r)
 {
 	struct http_problem_fields wrong = { 0 };
 	http_problem_add_field(&wrong, "/hard", "must be true or false, given once, with no other query parameter");
-	return answer_wrong_fields(r, &wrong);
+	return response_invalid_fields(r, &wrong);
 }
 
 enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
@@ -245,7 +246,7 @@ enum http_progress link_handlers_delete(void *ctx, struct http_exchange *x)
 	if (read_hard(http_exchange_query(x), &hard) != OK)
 		return answer_invalid_hard(r);
 	enum err err = change(r, hard ? link_change_purge : link_change_delete, NULL, &s);
-	return err == OK ? answer_nothing(r) : answer_error(r, &s, err);
+	return err == OK ? response_no_content(r) : answer_error(r, &s, err);
 }
 
 enum http_progress link_handlers_restore(void *ctx, struct http_exchange *x)

@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_LINKS_LINK_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* GET /api/links/{id} → 200 {link} with ETag, 404 */
 enum http_progress link_handlers_get(void *ctx, struct http_exchange *x);

@@ -10,7 +10,7 @@ static struct json *tags_json(const struct link_tags *tags)
 
 static void set_check(struct json *json, const struct link_check *check)
 {
-	if (check->status == LINK_CHECK_NOT_ASKED)
+	if (check->status == LINK_CHECK_NEVER)
 		json_set_null(json, "destination_status");
 	else
 		json_set_int(json, "destination_status", check->status);

@@ -11,7 +11,7 @@
 #include "lib/clicks/statistics_store.h"
 #include "lib/links/link.h"
 #include "lib/links/link_check_store.h"
-#include "lib/net/json.h"
+#include "lib/json/json.h"
 #include "services/links-api/destinations/public_base.h"
 
 /* state is computed for now_us. The caller owns the result. */

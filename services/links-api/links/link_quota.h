@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/rate_limit.h"
 #include "services/links-api/request.h"
 

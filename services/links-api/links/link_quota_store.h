@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define LINK_QUOTA_STORE_INTERVAL_S 300
 

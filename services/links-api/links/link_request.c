@@ -6,7 +6,7 @@
 #include "lib/base/timestamp.h"
 #include "lib/links/host_guard.h"
 #include "services/links-api/destinations/destination.h"
-#include "services/links-api/links/slug_reserve.h"
+#include "services/links-api/links/reserved_slugs.h"
 #include "services/links-api/member.h"
 
 #define DEFAULT_REDIRECT_STATUS 302
@@ -30,7 +30,7 @@ static void read_url(const struct reading *r, const struct json *value, const ch
 		http_problem_add_field(r->wrong, pointer, "%s", reason);
 	else if (public_base_owns(r->base, &destination.host, destination.port))
 		http_problem_add_field(r->wrong, pointer, "must not point to this service");
-	else if (r->base->hosts && host_guard_judge(r->base->hosts, destination.url) != HOST_POLICY_GOOD)
+	else if (r->base->hosts && host_guard_check(r->base->hosts, destination.url) != HOST_POLICY_ALLOWED)
 		http_problem_add_field(r->wrong, pointer, "destination host is blocked");
 	else
 		memcpy(out, destination.url, LINK_URL_SIZE);
@@ -55,7 +55,7 @@ static void read_slug(const struct reading *r, const struct json *value, const c
 	if (!slug_is_valid(slug, strlen(slug)))
 		http_problem_add_field(r->wrong, pointer, "must have 1 to %d characters of A-Z, a-z, 0-9, _ and -",
 		                       SLUG_LENGTH_MAX);
-	else if (slug_is_reserved(slug) || (r->base->reserved && slug_reserve_has(r->base->reserved, slug)))
+	else if (slug_is_reserved(slug) || (r->base->reserved && reserved_slugs_contain(r->base->reserved, slug)))
 		http_problem_add_field(r->wrong, pointer, "is reserved");
 	else
 		snprintf(r->out->slug, sizeof(r->out->slug), "%s", slug);

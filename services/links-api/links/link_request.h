@@ -16,8 +16,8 @@
 #include "lib/base/err.h"
 #include "lib/links/link.h"
 #include "lib/links/link_store.h"
-#include "lib/net/http_problem.h"
-#include "lib/net/json.h"
+#include "lib/http/http_problem.h"
+#include "lib/json/json.h"
 #include "services/links-api/destinations/public_base.h"
 
 enum link_request_kind {

@@ -1,7 +1,7 @@
 #include "services/links-api/links/link_reuse_store.h"
 
 #include "lib/links/link_row.h"
-#include "lib/net/sql_column.h"
+#include "lib/postgres/sql_column.h"
 
 /* Bytes of a sql_column: a fixed header, and a length before each value. */
 #define COLUMN_HEADER 64

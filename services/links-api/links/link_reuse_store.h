@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "lib/links/link.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 #define LINK_REUSE_STORE_MAX 1000
 

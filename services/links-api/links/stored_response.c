@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/number.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 
 /* Serialized form: three lines (status, Location, ETag), then the body. */
 #define LINES 3
@@ -76,8 +76,8 @@ enum http_progress stored_response_send(struct request *r, const struct stored_r
 	struct http_exchange *x = r->exchange;
 	if ((*response->location && http_exchange_add_header(x, "Location", response->location) != OK) ||
 	    (*response->etag && http_exchange_add_header(x, "ETag", response->etag) != OK))
-		return answer_failure(r, ERR_INTERNAL);
+		return response_failure(r, ERR_INTERNAL);
 	http_exchange_set_status(x, response->status);
 	http_exchange_set_body(x, "application/json", response->body.data, response->body.len);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }

@@ -7,7 +7,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/strbuf.h"
-#include "lib/net/json.h"
+#include "lib/json/json.h"
 #include "services/links-api/destinations/public_base.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/request.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/base/mem.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/links/link_json.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_list_store.h"
@@ -64,8 +64,8 @@ static enum err read_statistics(struct pg_conn *conn, struct page *page)
 	int64_t ids[LINK_LIST_PARAMS_LIMIT_MAX];
 	for (size_t i = 0; i < page->list.count; i++)
 		ids[i] = page->list.links[i].entry.id;
-	enum err err = statistics_store_get_many(conn, ids, page->list.count, page->statistics);
-	return err == OK ? link_check_store_get_many(conn, ids, page->list.count, page->checks) : err;
+	enum err err = statistics_store_get_bulk(conn, ids, page->list.count, page->statistics);
+	return err == OK ? link_check_store_get_bulk(conn, ids, page->list.count, page->checks) : err;
 }
 
 /* Redis holds only pages of the default list, the one that users open again and again. */
@@ -84,14 +84,14 @@ static enum err read_page(const struct request *r, struct page *page)
 	struct pg_conn *conn = NULL;
 	struct list_cache_slot slot;
 	bool is_cached = get_cached(r, page, &slot);
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return ERR_UNAVAILABLE; /* and not ERR_LIMIT, which blames the query */
 	if (!is_cached)
 		err = read_list(conn, page);
 	if (err == OK)
 		err = read_statistics(conn, page);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err == OK && !is_cached)
 		list_cache_put(r->api->lists, &slot, &page->list);
 	return err;
@@ -133,15 +133,15 @@ static enum http_progress answer_page(struct request *r, const struct page *page
 	struct json *answer = json_new_object();
 	json_set(answer, "links", links);
 	json_set(answer, "pagination", pagination_json(page));
-	return answer_json(r, 200, answer);
+	return response_json(r, 200, answer);
 }
 
 static enum http_progress answer_error(struct request *r, enum err err)
 {
 	if (err == ERR_LIMIT)
-		return answer_problem(r, 422, "too-slow",
+		return response_problem(r, 422, "too-slow",
 		                      "This search took too long. Use a more specific search or filter.");
-	return answer_failure(r, err);
+	return response_failure(r, err);
 }
 
 static enum http_progress answer_query(struct request *r, struct page *page)
@@ -149,9 +149,9 @@ static enum http_progress answer_query(struct request *r, struct page *page)
 	struct http_problem_fields wrong = { 0 };
 	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_LIST, r->user_id, &page->params,
 	                          &wrong) != OK)
-		return answer_wrong_fields(r, &wrong);
+		return response_invalid_fields(r, &wrong);
 	if (page->params.owner_id != r->user_id && !request_is_admin(r))
-		return answer_problem(r, 403, "forbidden", "Only administrators can access links of other users.");
+		return response_problem(r, 403, "forbidden", "Only administrators can access links of other users.");
 	page_make_room(page);
 	enum err err = read_page(r, page);
 	return err == OK ? answer_page(r, page) : answer_error(r, err);

@@ -6,7 +6,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_LISTS_LINK_LIST_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /*
  * GET /api/links?page|cursor&limit&sort&order&q&tag&state&filter&owner → 200 {links, pagination:

@@ -10,7 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/links/link.h"
-#include "lib/net/http_problem.h"
+#include "lib/http/http_problem.h"
 #include "services/links-api/lists/link_cursor.h"
 #include "services/links-api/lists/nql.h"
 

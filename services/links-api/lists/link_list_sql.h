@@ -10,7 +10,7 @@
 
 #include "lib/base/strbuf.h"
 #include "lib/links/link_row.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/link_search.h"
 #include "services/links-api/lists/sql_texts.h"

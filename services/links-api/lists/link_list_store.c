@@ -114,7 +114,7 @@ static void merge_counts(struct pg_conn *conn, int64_t owner_id)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, owner_id);
-	enum err err = pg_conn_query(conn, "SELECT link_counts_fold($1)", &params, NULL);
+	enum err err = pg_conn_query(conn, "SELECT link_counts_merge_owner($1)", &params, NULL);
 	(void)err;
 }
 

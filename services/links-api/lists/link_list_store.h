@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/links/link.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/lists/link_list_params.h"
 
 /* The matches of a search or filter are counted up to this number. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "lib/base/strbuf.h"
-#include "lib/net/pg_params.h"
+#include "lib/postgres/pg_params.h"
 #include "services/links-api/lists/link_search.h"
 #include "services/links-api/lists/sql_texts.h"
 

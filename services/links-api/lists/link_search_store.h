@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/lists/link_search.h"
 
 /* Sets is_counted and the count of each trigram. *all: the number of links, 0 = not counted yet. */

@@ -78,7 +78,7 @@ static bool read_number(const struct list_cache *cache, int64_t user_id, uint64_
 	};
 	struct redis_reply *reply = NULL;
 	uint64_t answering = 0;
-	if (redis_pool_call_at(cache->redis, args, 7, &reply, &answering) != OK)
+	if (redis_pool_call_with_run_id(cache->redis, args, 7, &reply, &answering) != OK)
 		return false;
 	size_t len = 0;
 	const char *old = redis_reply_bytes(reply, &len);
@@ -98,12 +98,12 @@ static bool belongs_to(const struct list_page *page, int64_t user_id)
 	return true;
 }
 
-static enum result check_reply(const struct list_cache *cache, const struct link_cache_trusted *before,
+static enum result check_reply(const struct list_cache *cache, const struct link_cache_epoch *before,
                                const struct redis_reply *reply, int64_t user_id, struct list_page *out)
 {
-	struct link_cache_trusted trusted;
+	struct link_cache_epoch trusted;
 	/* Checked again after the reply: the content may have become invalid since the request. */
-	if (!link_cache_trusted_now(cache->links, &trusted) || trusted.server != before->server ||
+	if (!link_cache_current_epoch(cache->links, &trusted) || trusted.server != before->server ||
 	    trusted.generation != before->generation)
 		return BYPASS;
 	size_t len = 0;
@@ -114,13 +114,13 @@ static enum result check_reply(const struct list_cache *cache, const struct link
 	return MISS;
 }
 
-static enum result read_page(const struct list_cache *cache, const struct link_cache_trusted *before, const char *key,
+static enum result read_page(const struct list_cache *cache, const struct link_cache_epoch *before, const char *key,
                              int64_t user_id, struct list_page *out)
 {
 	const struct redis_arg args[] = { REDIS_TEXT("GET"), REDIS_TEXT(key) };
 	struct redis_reply *reply = NULL;
 	uint64_t server = 0;
-	if (redis_pool_call_at(cache->redis, args, 2, &reply, &server) != OK)
+	if (redis_pool_call_with_run_id(cache->redis, args, 2, &reply, &server) != OK)
 		return BYPASS;
 	enum result result = server == before->server ? check_reply(cache, before, reply, user_id, out) : BYPASS;
 	redis_reply_free(reply);
@@ -130,9 +130,9 @@ static enum result read_page(const struct list_cache *cache, const struct link_c
 static enum result look_up(const struct list_cache *cache, int64_t user_id, const struct link_list_params *params,
                            struct list_page *out, struct list_cache_slot *slot)
 {
-	struct link_cache_trusted before;
+	struct link_cache_epoch before;
 	char number[NUMBER_DIGITS + 1];
-	if (!link_cache_trusted_now(cache->links, &before) || !read_number(cache, user_id, before.server, number))
+	if (!link_cache_current_epoch(cache->links, &before) || !read_number(cache, user_id, before.server, number))
 		return BYPASS;
 	snprintf(slot->key, sizeof(slot->key), "list:%" PRId64 ":%" PRId64 ":%s:%" PRId64 ":%" PRId64, before.generation,
 	         user_id, number, params->page, params->limit);
@@ -181,16 +181,16 @@ static enum err delete_number(const struct list_cache *cache, int64_t owner_id, 
 {
 	char key[NUMBER_KEY_SIZE];
 	const struct redis_arg args[] = { REDIS_TEXT("DEL"), number_key(owner_id, key) };
-	return redis_pool_call_at(cache->redis, args, 2, NULL, server);
+	return redis_pool_call_with_run_id(cache->redis, args, 2, NULL, server);
 }
 
-enum err list_cache_forget(struct list_cache *cache, int64_t owner_id)
+enum err list_cache_invalidate(struct list_cache *cache, int64_t owner_id)
 {
 	uint64_t server;
 	return owner_id ? delete_number(cache, owner_id, &server) : OK;
 }
 
-enum err list_cache_tell(struct list_cache *cache, uint64_t server, int64_t owner_id)
+enum err list_cache_invalidate_on(struct list_cache *cache, uint64_t server, int64_t owner_id)
 {
 	uint64_t answering = 0;
 	enum err err = owner_id ? delete_number(cache, owner_id, &answering) : OK;

@@ -8,7 +8,7 @@
  *     owner's number. The next reader draws a new one, so that pages under the old number are never
  *     read again, even if Redis loses a number.
  *   - A page is stored under the number that was read before PostgreSQL was queried.
- *   - Redis is used only while its content is valid (link_cache_trust.h). The generation of the
+ *   - Redis is used only while its content is valid (link_cache_validity.h). The generation of the
  *     link cache is part of the key: a change that could not be written to Redis invalidates all
  *     pages.
  *
@@ -24,7 +24,7 @@
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
-#include "lib/net/redis_pool.h"
+#include "lib/redis/redis_pool.h"
 #include "services/links-api/lists/link_list_params.h"
 #include "services/links-api/lists/list_page.h"
 
@@ -58,11 +58,11 @@ void list_cache_put(struct list_cache *cache, const struct list_cache_slot *slot
  * link has no owner and is on no list. Works when Redis is out of memory. Errors of
  * redis_pool_call.
  */
-enum err list_cache_forget(struct list_cache *cache, int64_t owner_id) MUST_CHECK;
+enum err list_cache_invalidate(struct list_cache *cache, int64_t owner_id) MUST_CHECK;
 
 /*
- * As list_cache_forget, for the outbox relay. ERR_UNAVAILABLE also: another Redis server answered.
+ * As list_cache_invalidate, for the outbox relay. ERR_UNAVAILABLE also: another Redis server answered.
  */
-enum err list_cache_tell(struct list_cache *cache, uint64_t server, int64_t owner_id) MUST_CHECK;
+enum err list_cache_invalidate_on(struct list_cache *cache, uint64_t server, int64_t owner_id) MUST_CHECK;
 
 #endif

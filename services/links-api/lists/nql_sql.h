@@ -7,7 +7,7 @@
 #define WAYMARK_SERVICES_LINKS_API_LISTS_NQL_SQL_H
 
 #include "lib/base/strbuf.h"
-#include "lib/net/pg_params.h"
+#include "lib/postgres/pg_params.h"
 #include "services/links-api/lists/nql.h"
 #include "services/links-api/lists/sql_texts.h"
 

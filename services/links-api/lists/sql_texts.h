@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "lib/net/pg_params.h"
+#include "lib/postgres/pg_params.h"
 
 struct sql_texts {
 	size_t count;

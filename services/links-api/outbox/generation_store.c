@@ -1,6 +1,6 @@
 #include "services/links-api/outbox/generation_store.h"
 
-enum err generation_store_get(struct pg_conn *conn, struct link_cache_trusted *out)
+enum err generation_store_get(struct pg_conn *conn, struct link_cache_epoch *out)
 {
 	struct pg_result *rows = NULL;
 	enum err err = pg_conn_query(conn, "SELECT generation, server FROM link_cache_generation", NULL, &rows);
@@ -15,7 +15,7 @@ enum err generation_store_get(struct pg_conn *conn, struct link_cache_trusted *o
 }
 
 static enum err raise_in_transaction(struct pg_conn *conn, int64_t above, uint64_t server,
-                                     struct link_cache_trusted *out)
+                                     struct link_cache_epoch *out)
 {
 	struct pg_params params = { 0 };
 	pg_params_int(&params, above);
@@ -29,15 +29,15 @@ static enum err raise_in_transaction(struct pg_conn *conn, int64_t above, uint64
 	if (err == OK && pg_result_count(rows) != 1)
 		err = ERR_INTERNAL;
 	if (err == OK)
-		*out = (struct link_cache_trusted){ .server = server, .generation = pg_result_int(rows, 0, 0) };
+		*out = (struct link_cache_epoch){ .server = server, .generation = pg_result_int(rows, 0, 0) };
 	pg_result_free(rows);
 	return err;
 }
 
 enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above, uint64_t server,
-                                struct link_cache_trusted *out)
+                                struct link_cache_epoch *out)
 {
-	struct link_cache_trusted raised;
+	struct link_cache_epoch raised;
 	enum err err = pg_conn_begin(conn);
 	if (err != OK)
 		return err;

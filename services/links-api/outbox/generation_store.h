@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "lib/links/link_cache_trust.h"
-#include "lib/net/fenced_lock.h"
-#include "lib/net/pg_conn.h"
+#include "lib/links/link_cache_validity.h"
+#include "lib/postgres/fenced_lock.h"
+#include "lib/postgres/pg_conn.h"
 
-enum err generation_store_get(struct pg_conn *conn, struct link_cache_trusted *out) MUST_CHECK;
+enum err generation_store_get(struct pg_conn *conn, struct link_cache_epoch *out) MUST_CHECK;
 
 /*
  * In its own transaction: raises the generation above both its current value and above, and records
  * the Redis server it is valid for. ERR_CONFLICT: the lock was lost; nothing changed.
  */
 enum err generation_store_raise(struct pg_conn *conn, const struct fenced_lock *lock, int64_t above, uint64_t server,
-                                struct link_cache_trusted *out) MUST_CHECK;
+                                struct link_cache_epoch *out) MUST_CHECK;
 
 #endif

@@ -29,7 +29,7 @@ static enum err invalidate_lists(const struct outbox_cache_updater *updater, int
 {
 	if (contains_owner(invalidated, id))
 		return OK;
-	enum err err = list_cache_tell(updater->lists, updater->server, id);
+	enum err err = list_cache_invalidate_on(updater->lists, updater->server, id);
 	if (err == OK)
 		invalidated->ids[invalidated->count++] = id;
 	return err;
@@ -38,8 +38,8 @@ static enum err invalidate_lists(const struct outbox_cache_updater *updater, int
 static enum err update_link(const struct outbox_cache_updater *updater, const struct link *link,
                             struct owners *invalidated)
 {
-	const struct link_cache_trusted to = { .server = updater->server, .generation = updater->generation };
-	enum err err = link_cache_tell(updater->cache, &to, &link->entry);
+	const struct link_cache_epoch to = { .server = updater->server, .generation = updater->generation };
+	enum err err = link_cache_set_in_epoch(updater->cache, &to, &link->entry);
 	if (err == OK || err == ERR_CONFLICT)
 		err = invalidate_lists(updater, link->owner_id, invalidated);
 	return err;

@@ -14,7 +14,7 @@
 #include "lib/base/err.h"
 #include "lib/links/link_cache.h"
 #include "lib/links/outbox.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/lists/list_cache.h"
 
 /* Rows that are read together. */

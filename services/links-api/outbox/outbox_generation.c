@@ -45,7 +45,7 @@ static int64_t steady_us(const struct outbox_generation *g)
 
 static enum err load(struct outbox_generation *g, struct pg_conn *conn)
 {
-	struct link_cache_trusted stored;
+	struct link_cache_epoch stored;
 	enum err err = generation_store_get(conn, &stored);
 	if (err == OK) {
 		g->updater->generation = stored.generation;
@@ -57,7 +57,7 @@ static enum err load(struct outbox_generation *g, struct pg_conn *conn)
 static enum err raise_generation(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
                                  enum outbox_generation_reason reason, int64_t above, uint64_t server)
 {
-	struct link_cache_trusted raised;
+	struct link_cache_epoch raised;
 	enum err err = generation_store_raise(conn, lock, above, server, &raised);
 	if (err != OK)
 		return err;
@@ -102,7 +102,7 @@ static enum err skip_batch(struct pg_conn *conn, const struct fenced_lock *lock,
 		return err;
 	err = fenced_lock_check(lock, conn);
 	if (err == OK)
-		err = outbox_forget_uncached(conn, SKIP_ROWS, count);
+		err = outbox_skip_uncached(conn, SKIP_ROWS, count);
 	if (err == OK)
 		return pg_conn_commit(conn);
 	pg_conn_rollback(conn);
@@ -121,7 +121,7 @@ static enum err skip_uncached(struct outbox_generation *g, struct pg_conn *conn,
 }
 
 static enum err announce_before(struct outbox_generation *g, int64_t not_after_us,
-                                struct link_cache_generation_answer *answer)
+                                struct link_cache_generation_reply *answer)
 {
 	/*
 	 * From here on Redis may receive it, even without a reply, so later changes must be applied
@@ -134,12 +134,12 @@ static enum err announce_before(struct outbox_generation *g, int64_t not_after_u
 	if (err != OK)
 		return err;
 	g->offset_us = answer->now_us - steady_us(g);
-	if (answer->verdict != LINK_CACHE_GENERATION_ANNOUNCED)
+	if (answer->status != LINK_CACHE_GENERATION_ANNOUNCED)
 		g->is_raised = was_raised;
 	return OK;
 }
 
-static enum err announce(struct outbox_generation *g, int64_t held_us, struct link_cache_generation_answer *answer)
+static enum err announce(struct outbox_generation *g, int64_t held_us, struct link_cache_generation_reply *answer)
 {
 	enum err err = OK;
 	/* The first try is late if Redis' clock is unknown or was set. */
@@ -147,7 +147,7 @@ static enum err announce(struct outbox_generation *g, int64_t held_us, struct li
 		int64_t until_us = steady_us(g) + ANNOUNCE_TIMEOUT_US;
 		int64_t hold_us = held_us + ANNOUNCE_AFTER_HOLD_US;
 		err = announce_before(g, g->offset_us + (until_us < hold_us ? until_us : hold_us), answer);
-		if (err != OK || answer->verdict != LINK_CACHE_GENERATION_LATE)
+		if (err != OK || answer->status != LINK_CACHE_GENERATION_LATE)
 			break;
 	}
 	return err;
@@ -156,11 +156,11 @@ static enum err announce(struct outbox_generation *g, int64_t held_us, struct li
 static void announce_and_check(struct outbox_generation *g, struct pg_conn *conn, const struct fenced_lock *lock,
                                int64_t held_us)
 {
-	struct link_cache_generation_answer answer;
+	struct link_cache_generation_reply answer;
 	if (!redis_pool_is_reachable(g->redis) || announce(g, held_us, &answer) != OK)
 		return;
 	enum err err = OK;
-	if (answer.verdict == LINK_CACHE_GENERATION_BEHIND)
+	if (answer.status == LINK_CACHE_GENERATION_BEHIND)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_BEHIND, answer.number, answer.server);
 	else if (answer.server != g->updater->server)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_NEW_SERVER, 0, answer.server);
@@ -175,7 +175,7 @@ void outbox_generation_maintain(struct outbox_generation *g, struct pg_conn *con
 		return;
 	g->maintained_us = now_us;
 	enum err err = g->updater->generation ? OK : load(g, conn);
-	uint64_t server = redis_pool_server(g->redis);
+	uint64_t server = redis_pool_run_id(g->redis);
 	if (err == OK && server != 0 && server != g->updater->server)
 		err = raise_generation(g, conn, lock, OUTBOX_GENERATION_NEW_SERVER, 0, server);
 	if (err == OK && !g->is_raised)

@@ -23,9 +23,9 @@
 
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
-#include "lib/net/fenced_lock.h"
-#include "lib/net/pg_conn.h"
-#include "lib/net/redis_pool.h"
+#include "lib/postgres/fenced_lock.h"
+#include "lib/postgres/pg_conn.h"
+#include "lib/redis/redis_pool.h"
 #include "services/links-api/outbox/outbox_cache_updater.h"
 
 #define OUTBOX_GENERATION_INTERVAL_MS 100

@@ -8,10 +8,10 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
-#include "lib/links/feed_mark.h"
+#include "lib/links/watermark.h"
 #include "lib/links/link_event.h"
-#include "lib/net/cloud_event.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/cloud_event.h"
+#include "lib/kafka/kafka_producer.h"
 
 #define QUEUE_MAX ((size_t)2 * OUTBOX_PUBLISHER_ROWS_MAX) /* each event may be followed by a tombstone */
 #define SOURCE "/waymark/links-api"
@@ -102,14 +102,14 @@ enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_r
 
 enum err outbox_publisher_send_watermark(struct outbox_publisher *p, int64_t as_of_us, int64_t generation)
 {
-	struct feed_mark watermark = { as_of_us, generation, kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
+	struct watermark watermark = { as_of_us, generation, kafka_producer_partitions(p->producer, LINK_EVENT_TOPIC) };
 	if (watermark.partitions == 0 || kafka_producer_queued(p->producer) > 0)
 		return ERR_UNAVAILABLE;
 	enum err err = OK;
 	for (int32_t partition = 0; partition < watermark.partitions && err == OK; partition++) {
-		struct feed_mark_texts texts = { 0 };
+		struct watermark_buffers texts = { 0 };
 		struct kafka_record record;
-		feed_mark_write(&watermark, partition, SOURCE, &texts, &record);
+		watermark_write(&watermark, partition, SOURCE, &texts, &record);
 		err = kafka_producer_send(p->producer, &record);
 	}
 	return err;

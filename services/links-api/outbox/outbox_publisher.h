@@ -11,7 +11,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/links/outbox.h"
-#include "lib/net/kafka_config.h"
+#include "lib/kafka/kafka_config.h"
 
 /* Rows that may be in flight together. */
 #define OUTBOX_PUBLISHER_ROWS_MAX 256
@@ -36,7 +36,7 @@ void outbox_publisher_free(struct outbox_publisher *p);
 enum err outbox_publisher_send(struct outbox_publisher *p, const struct outbox_row *row) MUST_CHECK;
 
 /*
- * Queues a watermark (lib/links/feed_mark.h) for each partition without waiting. Delivery is not
+ * Queues a watermark (lib/links/watermark.h) for each partition without waiting. Delivery is not
  * checked, because a newer watermark follows. ERR_UNAVAILABLE: none queued, because the last one is
  * still in flight or the number of partitions is unknown. ERR_LIMIT: queued for some partitions
  * only.

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
 #include "lib/links/outbox.h"
-#include "lib/net/fenced_lock.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/fenced_lock.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/outbox/outbox_cache_updater.h"
 #include "services/links-api/outbox/outbox_generation.h"
 #include "services/links-api/outbox/outbox_publisher.h"
@@ -29,8 +29,8 @@
 
 struct outbox_relay {
 	struct outbox_relay_config config;
-	struct background *background;
-	atomic_bool active;
+	struct thread *thread;
+	_Atomic bool active;
 	_Atomic int64_t held_steady_us; /* when the lock was last confirmed, measured before asking */
 	_Atomic int64_t oldest_us;
 
@@ -76,7 +76,7 @@ static void disconnect(struct outbox_relay *relay)
 
 static enum err connect(struct outbox_relay *relay)
 {
-	if (relay->conn && pg_conn_usable(relay->conn))
+	if (relay->conn && pg_conn_is_usable(relay->conn))
 		return OK;
 	disconnect(relay);
 	enum err err = pg_conn_open(relay->config.pg_url, "links-api outbox relay", PG_CONNECT_TIMEOUT_MS,
@@ -151,8 +151,8 @@ static bool contains_slug(const struct outbox_batch *batch, size_t begin, size_t
 static struct outbox_batch next_window(const struct outbox_batch *batch, size_t begin)
 {
 	size_t end = begin + 1;
-	bool is_patient = batch->rows[begin].is_patient;
-	while (end < batch->count && batch->rows[end].is_patient == is_patient &&
+	bool is_low_priority = batch->rows[begin].is_low_priority;
+	while (end < batch->count && batch->rows[end].is_low_priority == is_low_priority &&
 	       !contains_slug(batch, begin, end, batch->rows[end].slug))
 		end++;
 	return (struct outbox_batch){ batch->rows + begin, end - begin };
@@ -160,7 +160,7 @@ static struct outbox_batch next_window(const struct outbox_batch *batch, size_t 
 
 static void maintain_generation(struct outbox_relay *relay)
 {
-	if (relay->conn && pg_conn_usable(relay->conn) && atomic_load(&relay->active))
+	if (relay->conn && pg_conn_is_usable(relay->conn) && atomic_load(&relay->active))
 		outbox_generation_maintain(&relay->generation, relay->conn, &relay->lock,
 		                           atomic_load(&relay->held_steady_us));
 }
@@ -174,7 +174,7 @@ static enum err flush(struct outbox_relay *relay)
 {
 	for (;;) {
 		enum err err = outbox_publisher_flush(relay->publisher, FLUSH_MS);
-		if (err != ERR_LIMIT || background_is_ending(relay->background))
+		if (err != ERR_LIMIT || thread_is_stopping(relay->thread))
 			return err;
 		enum err extended = extend_lock(relay);
 		if (extended == OK)
@@ -228,7 +228,7 @@ static enum err read_batch(struct outbox_relay *relay, struct outbox_batch *batc
 	if (err != OK)
 		return err;
 	size_t high_priority = 0;
-	while (high_priority < batch->count && !batch->rows[high_priority].is_patient)
+	while (high_priority < batch->count && !batch->rows[high_priority].is_low_priority)
 		high_priority++;
 	int64_t low_priority = (int64_t)(batch->count - high_priority);
 	token_bucket_spend(&relay->low_priority_bucket, low_priority);
@@ -243,7 +243,7 @@ static enum err publish_all(struct outbox_relay *relay)
 {
 	bool more = true;
 	enum err err = OK;
-	while (err == OK && more && !background_is_ending(relay->background)) {
+	while (err == OK && more && !thread_is_stopping(relay->thread)) {
 		struct outbox_batch batch = { 0 };
 		err = ensure_lock(relay);
 		if (err == OK)
@@ -271,7 +271,7 @@ static void read_lag(struct outbox_relay *relay)
 	if (outbox_lag(relay->conn, &lag) != OK)
 		return;
 	metrics_set(relay->waiting, lag.unpublished);
-	metrics_set(relay->low_priority, lag.patient);
+	metrics_set(relay->low_priority, lag.low_priority);
 	metrics_set(relay->uncached, lag.uncached);
 	atomic_store(&relay->oldest_us, lag.oldest_us);
 }
@@ -284,7 +284,7 @@ static void run_periodic_work(struct outbox_relay *relay)
 	if (!relay->conn || now_us - relay->lag_read_steady_us < POLL_MS * CLOCK_US_PER_MS)
 		return;
 	relay->lag_read_steady_us = now_us;
-	if (pg_conn_usable(relay->conn))
+	if (pg_conn_is_usable(relay->conn))
 		read_lag(relay);
 }
 
@@ -307,18 +307,18 @@ static void run_once(struct outbox_relay *relay)
 	} else if (err == ERR_CONFLICT) {
 		/* Discard notifications, which the active relay handles. */
 		err = pg_conn_wait_notification(relay->conn, 0);
-		background_wait_ms(relay->background, POLL_MS);
+		thread_wait_ms(relay->thread, POLL_MS);
 	}
 	if (err != OK && err != ERR_NOT_FOUND)
-		background_wait_ms(relay->background, RETRY_MS);
+		thread_wait_ms(relay->thread, RETRY_MS);
 }
 
 static void run(void *ctx)
 {
 	struct outbox_relay *relay = ctx;
-	while (!background_is_ending(relay->background))
+	while (!thread_is_stopping(relay->thread))
 		run_once(relay);
-	if (relay->conn && pg_conn_usable(relay->conn) && relay->lock.fence) {
+	if (relay->conn && pg_conn_is_usable(relay->conn) && relay->lock.fence) {
 		enum err err = fenced_lock_release(&relay->lock, relay->conn, 0);
 		(void)err; /* the lock expires by itself */
 	}
@@ -347,7 +347,7 @@ static void register_metrics(struct outbox_relay *relay, struct metrics *metrics
 	relay->waiting =
 		metrics_gauge(metrics, "waymark_outbox_waiting_rows", "Link events that are not published yet", NULL);
 	relay->low_priority = metrics_gauge(
-		metrics, "waymark_outbox_patient_rows",
+		metrics, "waymark_outbox_low_priority_rows",
 		"Low-priority link events (expiries and purges) that are not published yet, at most", NULL);
 	relay->uncached = metrics_gauge(metrics, "waymark_outbox_uncached_rows",
 	                                "Link events that are not applied to Redis yet", NULL);
@@ -371,7 +371,7 @@ static enum err init_lock(struct outbox_relay *relay)
 static void free_relay(struct outbox_relay *relay)
 {
 	outbox_publisher_free(relay->publisher);
-	background_free(relay->background);
+	thread_free(relay->thread);
 	free(relay);
 }
 
@@ -386,7 +386,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 	token_bucket_init(&relay->low_priority_bucket, config->low_priority_per_second, OUTBOX_PUBLISHER_ROWS_MAX,
 	                  steady_us(relay));
 	atomic_init(&relay->held_steady_us, INT64_MIN / 2);
-	relay->background = background_new();
+	relay->thread = thread_new();
 	enum err err = init_lock(relay);
 	if (err == OK)
 		err = outbox_publisher_new(config->kafka, config->log, config->metrics, &relay->publisher);
@@ -396,7 +396,7 @@ enum err outbox_relay_start(const struct outbox_relay_config *config, struct out
 	}
 	register_metrics(relay, config->metrics);
 	outbox_watermark_init(&relay->watermark, relay->publisher, config->metrics);
-	background_start(relay->background, "outbox-relay", run, relay);
+	thread_start(relay->thread, "outbox-relay", run, relay);
 	*out = relay;
 	return OK;
 }
@@ -410,6 +410,6 @@ void outbox_relay_stop(struct outbox_relay *relay)
 {
 	if (!relay)
 		return;
-	background_end(relay->background);
+	thread_stop(relay->thread);
 	free_relay(relay);
 }

@@ -27,8 +27,8 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
-#include "lib/net/kafka_config.h"
-#include "lib/net/redis_pool.h"
+#include "lib/kafka/kafka_config.h"
+#include "lib/redis/redis_pool.h"
 
 #define OUTBOX_RELAY_LOCK "waymark_outbox_relay"
 

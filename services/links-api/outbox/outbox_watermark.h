@@ -1,5 +1,5 @@
 /*
- * Publishes watermarks (lib/links/feed_mark.h) to every partition of the topic, at most every 100
+ * Publishes watermarks (lib/links/watermark.h) to every partition of the topic, at most every 100
  * ms and only while the outbox is empty. A watermark tells consumers up to which time they have
  * seen all changes.
  *
@@ -15,7 +15,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 #include "services/links-api/outbox/outbox_publisher.h"
 
 #define OUTBOX_WATERMARK_INTERVAL_MS 100

@@ -4,7 +4,7 @@
 
 #include "lib/base/digest.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/links/etag.h"
 #include "services/links-api/media_type.h"
 #include "services/links-api/qr/qr_params.h"
@@ -25,7 +25,7 @@ static bool choose_format(struct request *r, enum qr_format *format)
 		return true;
 	if (media_type_choose(http_exchange_joined_header(r->exchange, "Accept"), types, QR_FORMAT_ANY, &chosen) !=
 	    OK) {
-		answer_problem(r, 406, NULL, "The Accept header excludes image/svg+xml and image/png.");
+		response_problem(r, 406, NULL, "The Accept header excludes image/svg+xml and image/png.");
 		return false;
 	}
 	*format = (enum qr_format)chosen;
@@ -35,11 +35,11 @@ static bool choose_format(struct request *r, enum qr_format *format)
 static enum err find_link(const struct request *r, struct link *link)
 {
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
 		return err;
-	err = link_store_get(conn, request_id_of_path(r), request_owner(r), link);
-	pg_pool_give(r->api->pg, conn);
+	err = link_store_get(conn, request_path_id(r), request_owner(r), link);
+	pg_pool_release(r->api->pg, conn);
 	return err == OK && link->entry.state == LINK_STATE_DELETED ? ERR_NOT_FOUND : err;
 }
 
@@ -47,7 +47,7 @@ static enum http_progress send_too_small(struct request *r, size_t modules)
 {
 	struct http_problem_fields wrong = { 0 };
 	http_problem_add_field(&wrong, "/size", "must be at least %zu for this link and margin", modules);
-	return answer_wrong_fields(r, &wrong);
+	return response_invalid_fields(r, &wrong);
 }
 
 static enum http_progress send_image(struct request *r, enum qr_format format, const struct strbuf *image)
@@ -60,15 +60,15 @@ static enum http_progress send_image(struct request *r, enum qr_format format, c
 	digest_hex(digest, ETAG_BYTES, hex);
 	snprintf(etag, sizeof(etag), "\"%s\"", hex);
 	if (http_exchange_add_header(x, "ETag", etag) != OK)
-		return answer_failure(r, ERR_INTERNAL);
+		return response_failure(r, ERR_INTERNAL);
 	http_exchange_add_fixed_header(x, "Vary", "Accept");
 	if (!etag_if_none_match(http_exchange_header(x, "If-None-Match"), etag)) {
 		http_exchange_set_status(x, 304);
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	}
 	http_exchange_add_fixed_header(x, "Content-Security-Policy", "default-src 'none'");
 	http_exchange_set_body(x, types[format], image->data, image->len);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 static enum http_progress draw(struct request *r, const struct qr_params *query, const struct qr_code *code)
@@ -87,7 +87,7 @@ static enum http_progress draw(struct request *r, const struct qr_params *query,
 	if (is_too_small)
 		progress = send_too_small(r, qr_image_modules(code, &query->image));
 	else
-		progress = err == OK ? send_image(r, query->format, &image) : answer_failure(r, ERR_INTERNAL);
+		progress = err == OK ? send_image(r, query->format, &image) : response_failure(r, ERR_INTERNAL);
 	strbuf_clear(&image);
 	return progress;
 }
@@ -98,19 +98,19 @@ enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x)
 	struct qr_params query;
 	struct http_problem_fields wrong = { 0 };
 	if (qr_params_parse(http_exchange_query(x), &query, &wrong) != OK)
-		return answer_wrong_fields(r, &wrong);
+		return response_invalid_fields(r, &wrong);
 	if (!choose_format(r, &query.format))
-		return HTTP_ANSWERED;
+		return HTTP_COMPLETE;
 	struct link link;
 	enum err err = find_link(r, &link);
 	if (err != OK)
-		return err == ERR_NOT_FOUND ? answer_not_found(r) : answer_failure(r, err);
+		return err == ERR_NOT_FOUND ? response_not_found(r) : response_failure(r, err);
 
 	char short_url[PUBLIC_BASE_SHORT_URL_SIZE];
 	struct qr_code code;
 	public_base_short_url(&r->api->base, link.entry.slug, short_url);
 	if (qr_code_encode(short_url, &code) != OK)
-		return answer_failure(r, ERR_INTERNAL);
+		return response_failure(r, ERR_INTERNAL);
 	enum http_progress progress = draw(r, &query, &code);
 	qr_code_clear(&code);
 	return progress;

@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_QR_QR_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_QR_QR_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* 400: an invalid format, size or margin, or a size of less than one pixel per module. */
 enum http_progress qr_handlers_get(void *ctx, struct http_exchange *x);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/number.h"
-#include "lib/net/http_query.h"
+#include "lib/http/http_query.h"
 #include "services/links-api/member.h"
 
 #define NAME_SIZE 64

@@ -6,7 +6,7 @@
 #define WAYMARK_SERVICES_LINKS_API_QR_QR_PARAMS_H
 
 #include "lib/base/err.h"
-#include "lib/net/http_problem.h"
+#include "lib/http/http_problem.h"
 #include "services/links-api/qr/qr_image.h"
 
 enum qr_format { QR_FORMAT_SVG, QR_FORMAT_PNG, QR_FORMAT_ANY };

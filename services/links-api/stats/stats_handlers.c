@@ -4,7 +4,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/lists/link_list_store.h"
 #include "services/links-api/stats/stats_request.h"
 
@@ -40,10 +40,10 @@ static enum err load(struct stats_request *stats, struct request *r, const struc
 	struct pg_conn *conn = NULL;
 	enum err err = stats_request_read(stats, r, &endpoint->terms);
 	if (err == OK)
-		err = pg_pool_take(r->api->pg, &conn);
+		err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
 		err = load_with(stats, conn, endpoint, result);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	return err;
 }
 
@@ -51,7 +51,7 @@ static enum http_progress run(struct request *r, const struct endpoint *endpoint
 {
 	struct stats_request *stats = mem_zero(sizeof(*stats));
 	enum err err = load(stats, r, endpoint, result);
-	enum http_progress progress = err == OK ? answer_json(r, 200, endpoint->render(stats, result))
+	enum http_progress progress = err == OK ? response_json(r, 200, endpoint->render(stats, result))
 	                                        : stats_request_answer_error(stats, err);
 	free(stats);
 	return progress;
@@ -73,7 +73,7 @@ static enum err load_totals(struct stats_request *stats, struct pg_conn *conn, v
 	totals->is_range = params->from.is_given || params->to.is_given || params->filter.count > 0;
 	if (!totals->is_range)
 		return statistics_store_get(conn, stats->question.link_id, &totals->statistics);
-	return statistics_query_total(conn, &stats->question, &totals->sums);
+	return statistics_sql_total(conn, &stats->question, &totals->sums);
 }
 
 static struct json *render_totals(const struct stats_request *stats, const void *result)
@@ -97,22 +97,22 @@ enum http_progress stats_handlers_link(void *ctx, struct http_exchange *x)
 
 struct series {
 	size_t count;
-	int64_t starts[STATISTICS_QUERY_POINTS_MAX];
-	struct statistics_sums sums[STATISTICS_QUERY_POINTS_MAX];
+	int64_t starts[STATISTICS_SQL_POINTS_MAX];
+	struct statistics_sums sums[STATISTICS_SQL_POINTS_MAX];
 };
 
 static enum err load_series(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct series *series = result;
-	enum err err = local_calendar_starts(conn, stats->question.asked, stats->params.zone, stats->params.interval,
-	                                     series->starts, STATISTICS_QUERY_POINTS_MAX, &series->count);
+	enum err err = local_calendar_starts(conn, stats->question.requested, stats->params.zone, stats->params.interval,
+	                                     series->starts, STATISTICS_SQL_POINTS_MAX, &series->count);
 	if (err == ERR_LIMIT)
 		http_problem_add_field(&stats->wrong, "/interval",
 		                       "gives more than %d points; use a longer interval or a shorter range",
-		                       STATISTICS_QUERY_POINTS_MAX);
+		                       STATISTICS_SQL_POINTS_MAX);
 	if (err != OK)
 		return err;
-	return statistics_query_series(conn, &stats->question, series->starts, series->count, series->sums);
+	return statistics_sql_series(conn, &stats->question, series->starts, series->count, series->sums);
 }
 
 static struct json *render_series(const struct stats_request *stats, const void *result)
@@ -142,13 +142,13 @@ struct values {
 	enum visit_dimension dimension;
 	size_t count;
 	struct statistics_sums total;
-	struct statistics_value values[STATISTICS_QUERY_VALUES_MAX];
+	struct statistics_value values[STATISTICS_SQL_VALUES_MAX];
 };
 
 static enum err load_values(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct values *values = result;
-	return statistics_query_values(conn, &stats->question, values->dimension, (size_t)stats->params.limit,
+	return statistics_sql_values(conn, &stats->question, values->dimension, (size_t)stats->params.limit,
 	                               values->values, &values->count, &values->total);
 }
 
@@ -163,7 +163,7 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 {
 	struct endpoint endpoint = {
 		{ STATS_PARAMS_LIMIT | STATS_PARAMS_FILTERS | STATS_PARAMS_BOTS, VALUES_DEFAULT,
-		  STATISTICS_QUERY_VALUES_MAX },
+		  STATISTICS_SQL_VALUES_MAX },
 		.load = load_values,
 		.render = render_values,
 	};
@@ -172,7 +172,7 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 	struct values *values = mem_zero(sizeof(*values));
 	bool is_there = visit_dimension_parse(r->match.params[1], &values->dimension) == OK;
 	endpoint.needs_log = is_there && !visit_dimension_is_rolled_up(values->dimension);
-	enum http_progress progress = is_there ? run(r, &endpoint, values) : answer_not_found(r);
+	enum http_progress progress = is_there ? run(r, &endpoint, values) : response_not_found(r);
 	free(values);
 	return progress;
 }
@@ -181,13 +181,13 @@ enum http_progress stats_handlers_dimension(void *ctx, struct http_exchange *x)
 
 struct top_links {
 	size_t count;
-	struct statistics_top links[STATISTICS_QUERY_TOP_MAX];
+	struct statistics_top links[STATISTICS_SQL_TOP_MAX];
 };
 
 static enum err load_top(struct stats_request *stats, struct pg_conn *conn, void *result)
 {
 	struct top_links *top = result;
-	return statistics_query_top(conn, &stats->question, stats->request->user_id, (size_t)stats->params.limit,
+	return statistics_sql_top(conn, &stats->question, stats->request->user_id, (size_t)stats->params.limit,
 	                            top->links, &top->count);
 }
 
@@ -202,7 +202,7 @@ enum http_progress stats_handlers_top(void *ctx, struct http_exchange *x)
 {
 	static const struct endpoint endpoint = {
 		{ STATS_PARAMS_LIMIT | STATS_PARAMS_BOTS | STATS_PARAMS_LAST_DAY, TOP_DEFAULT,
-		  STATISTICS_QUERY_TOP_MAX },
+		  STATISTICS_SQL_TOP_MAX },
 		.has_no_link = true,
 		.load = load_top,
 		.render = render_top,
@@ -236,13 +236,13 @@ enum http_progress stats_handlers_platform(void *ctx, struct http_exchange *x)
 	struct request *r = ctx;
 	struct platform platform = { .freshness.now_us = request_now_us(r) };
 	struct pg_conn *conn = NULL;
-	enum err err = pg_pool_take(r->api->pg, &conn);
+	enum err err = pg_pool_acquire(r->api->pg, &conn);
 	if (err != OK)
-		return answer_failure(r, err);
+		return response_failure(r, err);
 	err = load_platform(conn, &platform);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err != OK)
-		return answer_failure(r, err);
-	return answer_json(r, 200,
+		return response_failure(r, err);
+	return response_json(r, 200,
 	                   stats_json_of_platform(platform.total_links, &platform.statistics, &platform.freshness));
 }

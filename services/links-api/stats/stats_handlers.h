@@ -5,7 +5,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_STATS_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /* All answer 200 (stats_json.h) or the errors of stats_request_answer_error. */
 

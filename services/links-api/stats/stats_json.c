@@ -23,10 +23,10 @@ static struct json *latency_json(const struct welford *latency_ms)
 }
 
 /* The visits that the bots parameter selects. */
-static int64_t visits_of(const struct statistics_question *question, int64_t humans, int64_t bots)
+static int64_t visits_of(const struct statistics_query *question, int64_t humans, int64_t bots)
 {
-	switch (question->filter->who) {
-	case VISIT_FILTER_EVERYBODY:
+	switch (question->filter->traffic) {
+	case VISIT_FILTER_ALL:
 		return humans + bots;
 	case VISIT_FILTER_BOTS:
 		return bots;
@@ -36,7 +36,7 @@ static int64_t visits_of(const struct statistics_question *question, int64_t hum
 	return humans;
 }
 
-struct json *stats_json_of_link(const struct statistics_question *question, const struct statistics *statistics,
+struct json *stats_json_of_link(const struct statistics_query *question, const struct statistics *statistics,
                                 const struct stats_json_freshness *freshness)
 {
 	struct json *json = json_new_object();
@@ -69,20 +69,20 @@ static void set_time(struct json *json, const char *name, int64_t time_us)
 	json_set_text(json, name, text);
 }
 
-static void set_range(struct json *json, const struct statistics_question *question)
+static void set_range(struct json *json, const struct statistics_query *question)
 {
 	set_time(json, "from", question->counted.from_us);
 	set_time(json, "to", question->counted.to_us);
 }
 
-static void set_sums(struct json *json, const struct statistics_question *question, const struct statistics_sums *sums)
+static void set_sums(struct json *json, const struct statistics_query *question, const struct statistics_sums *sums)
 {
 	json_set_int(json, "visits", visits_of(question, sums->humans, sums->bots));
 	json_set_int(json, "bots", sums->bots);
 	json_set_int(json, "unique_visitors", sums->uniques);
 }
 
-struct json *stats_json_of_range(const struct statistics_question *question, const struct statistics_sums *sums,
+struct json *stats_json_of_range(const struct statistics_query *question, const struct statistics_sums *sums,
                                  const struct stats_json_freshness *freshness)
 {
 	struct json *json = json_new_object();
@@ -95,7 +95,7 @@ struct json *stats_json_of_range(const struct statistics_question *question, con
 	return json;
 }
 
-struct json *stats_json_of_series(const struct statistics_question *question, const struct stats_params *params,
+struct json *stats_json_of_series(const struct statistics_query *question, const struct stats_params *params,
                                   const int64_t *starts, const struct statistics_sums *sums, size_t count,
                                   const struct stats_json_freshness *freshness)
 {
@@ -115,7 +115,7 @@ struct json *stats_json_of_series(const struct statistics_question *question, co
 	return json;
 }
 
-struct json *stats_json_of_values(const struct statistics_question *question, enum visit_dimension dimension,
+struct json *stats_json_of_values(const struct statistics_query *question, enum visit_dimension dimension,
                                   const struct statistics_value *values, size_t count,
                                   const struct statistics_sums *total, const struct stats_json_freshness *freshness)
 {
@@ -137,7 +137,7 @@ struct json *stats_json_of_values(const struct statistics_question *question, en
 	return json;
 }
 
-struct json *stats_json_of_top(const struct statistics_question *question, const struct statistics_top *links,
+struct json *stats_json_of_top(const struct statistics_query *question, const struct statistics_top *links,
                                size_t count, const struct public_base *base,
                                const struct stats_json_freshness *freshness)
 {

@@ -8,7 +8,7 @@
 #include "lib/base/number.h"
 #include "lib/base/timestamp.h"
 #include "lib/base/utf8.h"
-#include "lib/net/http_query.h"
+#include "lib/http/http_query.h"
 #include "services/links-api/member.h"
 #include "services/links-api/stats/visit_cursor.h"
 
@@ -96,9 +96,9 @@ static void read_limit(struct reading *reading)
 static void read_bots(struct reading *reading)
 {
 	if (strcmp(reading->value, "include") == 0)
-		reading->out->filter.who = VISIT_FILTER_EVERYBODY;
+		reading->out->filter.traffic = VISIT_FILTER_ALL;
 	else if (strcmp(reading->value, "only") == 0)
-		reading->out->filter.who = VISIT_FILTER_BOTS;
+		reading->out->filter.traffic = VISIT_FILTER_BOTS;
 	else
 		WRONG(reading, "must be include or only");
 }

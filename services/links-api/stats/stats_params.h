@@ -12,7 +12,7 @@
 #include "lib/clicks/local_calendar.h"
 #include "lib/clicks/visit_filter.h"
 #include "lib/clicks/visit_page.h"
-#include "lib/net/http_problem.h"
+#include "lib/http/http_problem.h"
 
 /* The parameters that an endpoint accepts, in addition to from, to and tz. */
 enum stats_params_part {
@@ -52,7 +52,7 @@ struct stats_params {
 	int64_t limit;
 	bool has_limit;
 	struct visit_filter filter;    /* countries are in upper case */
-	struct visit_page_place after; /* all zero = from the start */
+	struct visit_page_cursor after; /* all zero = from the start */
 	enum stats_params_format format;
 };
 

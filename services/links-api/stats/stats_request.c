@@ -3,7 +3,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/timestamp.h"
 #include "lib/links/link_store.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/stats/zone_names.h"
 
 enum err stats_request_read(struct stats_request *stats, struct request *r, const struct stats_params_terms *terms)
@@ -18,7 +18,7 @@ enum err stats_request_read(struct stats_request *stats, struct request *r, cons
 enum err stats_request_find_link(struct stats_request *stats, struct pg_conn *conn)
 {
 	struct link link;
-	stats->question.link_id = request_id_of_path(stats->request);
+	stats->question.link_id = request_path_id(stats->request);
 	enum err err = link_store_get(conn, stats->question.link_id, request_owner(stats->request), &link);
 	if (err == OK && link.entry.state == LINK_STATE_DELETED)
 		err = ERR_NOT_FOUND;
@@ -50,7 +50,7 @@ static enum err resolve_from(struct pg_conn *conn, const struct stats_params *pa
 {
 	if (params->from.is_given)
 		return resolve_end(conn, params, &params->from, from_us);
-	return local_calendar_back(conn, to_us, params->zone, params->interval, default_intervals[params->interval],
+	return local_calendar_subtract(conn, to_us, params->zone, params->interval, default_intervals[params->interval],
 	                           from_us);
 }
 
@@ -84,9 +84,9 @@ static enum err resolve_range(struct stats_request *stats, struct pg_conn *conn,
 
 static enum err clamp_to_log(struct stats_request *stats, struct pg_conn *conn)
 {
-	struct statistics_span *asked = &stats->question.asked;
+	struct statistics_span *asked = &stats->question.requested;
 	int64_t since_us = 0;
-	enum err err = statistics_query_log_since(conn, &since_us);
+	enum err err = statistics_sql_log_since(conn, &since_us);
 	if (err == OK && asked->from_us < since_us && since_us < asked->to_us)
 		asked->from_us = since_us;
 	return err;
@@ -94,7 +94,7 @@ static enum err clamp_to_log(struct stats_request *stats, struct pg_conn *conn)
 
 enum err stats_request_find_range(struct stats_request *stats, struct pg_conn *conn)
 {
-	enum err err = resolve_range(stats, conn, &stats->question.asked);
+	enum err err = resolve_range(stats, conn, &stats->question.requested);
 	if (err == OK && stats->needs_log && !stats->params.from.is_given)
 		err = clamp_to_log(stats, conn);
 	stats->is_ready = err == OK;
@@ -111,7 +111,7 @@ static enum http_progress answer_beyond_log(struct stats_request *stats)
 		http_problem_add_field(&stats->wrong, "/from", "is before %s, the start of the visit log", since);
 	else
 		http_problem_add_field(&stats->wrong, "/to", "must be after %s, the start of the visit log", since);
-	return http_problem_answer(stats->request->exchange, 422, "beyond-log",
+	return http_problem_respond(stats->request->exchange, 422, "beyond-log",
 	                           "Counts with a filter, by referrer_source or by bot_reason need the visit log, "
 	                           "which does not reach back that far.",
 	                           &stats->wrong);
@@ -121,13 +121,13 @@ enum http_progress stats_request_answer_error(struct stats_request *stats, enum 
 {
 	struct request *r = stats->request;
 	if (stats->wrong.count > 0)
-		return answer_wrong_fields(r, &stats->wrong);
+		return response_invalid_fields(r, &stats->wrong);
 	if (stats->has_no_link)
-		return answer_not_found(r);
+		return response_not_found(r);
 	if (err == ERR_NOT_FOUND && stats->is_ready)
 		return answer_beyond_log(stats);
 	if (err == ERR_LIMIT && stats->is_ready && stats->needs_log)
-		return answer_problem(r, 422, "too-many-visits",
+		return response_problem(r, 422, "too-many-visits",
 		                      "The range has too many visits for this query. Use a shorter range.");
-	return answer_failure(r, err);
+	return response_failure(r, err);
 }

@@ -6,13 +6,13 @@
  *   err = stats_request_find_link(stats, conn);               // the link of the path
  *   err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
  *   err = stats_request_find_range(stats, conn);              // from and to as times
- *   err = statistics_query_total(conn, &stats->question, …);  // lib/clicks
+ *   err = statistics_sql_total(conn, &stats->question, …);  // lib/clicks
  *   if (err != OK) return stats_request_answer_error(stats, err);
  */
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_STATS_REQUEST_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_STATS_REQUEST_H
 
-#include "lib/clicks/statistics_query.h"
+#include "lib/clicks/statistics_sql.h"
 #include "lib/clicks/statistics_range.h"
 #include "services/links-api/request.h"
 #include "services/links-api/stats/stats_json.h"
@@ -21,7 +21,7 @@
 struct stats_request {
 	struct request *request;
 	struct stats_params params;
-	struct statistics_question question; /* filter points into params */
+	struct statistics_query question; /* filter points into params */
 	struct stats_json_freshness freshness;
 	struct http_problem_fields wrong;
 	bool has_no_link; /* unknown, deleted, or owned by another user */

@@ -9,7 +9,7 @@
 /* The end of the year 9999. */
 #define TIME_MAX_US INT64_C(253402300799999999)
 
-void visit_cursor_format(const struct visit_page_place *place, char out[static VISIT_CURSOR_SIZE])
+void visit_cursor_format(const struct visit_page_cursor *place, char out[static VISIT_CURSOR_SIZE])
 {
 	snprintf(out, VISIT_CURSOR_SIZE, "%" PRId64 "_%s", place->occurred_at_us, place->event_id);
 }
@@ -27,10 +27,10 @@ static bool is_uuid(const char *text)
 	return true;
 }
 
-enum err visit_cursor_parse(const char *text, struct visit_page_place *out)
+enum err visit_cursor_parse(const char *text, struct visit_page_cursor *out)
 {
 	char time[VISIT_CURSOR_SIZE];
-	struct visit_page_place place = { 0 };
+	struct visit_page_cursor place = { 0 };
 	const char *id = strchr(text, '_');
 	size_t time_len = id ? (size_t)(id - text) : 0;
 	if (time_len == 0 || time_len >= sizeof(time) || !is_uuid(id + 1))

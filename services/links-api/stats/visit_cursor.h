@@ -9,9 +9,9 @@
 
 #define VISIT_CURSOR_SIZE 64
 
-void visit_cursor_format(const struct visit_page_place *place, char out[static VISIT_CURSOR_SIZE]);
+void visit_cursor_format(const struct visit_page_cursor *place, char out[static VISIT_CURSOR_SIZE]);
 
 /* ERR_INVALID: text does not come from visit_cursor_format. */
-enum err visit_cursor_parse(const char *text, struct visit_page_place *out) MUST_CHECK;
+enum err visit_cursor_parse(const char *text, struct visit_page_cursor *out) MUST_CHECK;
 
 #endif

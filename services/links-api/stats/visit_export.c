@@ -14,16 +14,16 @@ struct visit_export {
 	int64_t user_id;
 	enum visit_export_format format;
 	struct visit_filter filter;
-	struct visit_page_question question; /* of the next page: its cursor and limit change */
+	struct visit_page_query question; /* of the next page: its cursor and limit change */
 	bool is_limited;
 	size_t left; /* visits to send, if is_limited */
 	bool has_begun;
 };
 
 enum err visit_export_new(const struct api *api, int64_t user_id, enum visit_export_format format,
-                          const struct visit_page_question *question, struct visit_export **out)
+                          const struct visit_page_query *question, struct visit_export **out)
 {
-	enum err err = export_desk_begin(api->exports, user_id);
+	enum err err = export_limiter_acquire(api->exports, user_id);
 	if (err != OK)
 		return err;
 	struct visit_export *export = mem_zero(sizeof(*export));
@@ -44,7 +44,7 @@ void visit_export_free(void *state)
 	struct visit_export *export = state;
 	if (!export)
 		return;
-	export_desk_end(export->api->exports, export->user_id);
+	export_limiter_release(export->api->exports, export->user_id);
 	free(export);
 }
 
@@ -64,7 +64,7 @@ static size_t add_lines(struct visit_export *export, struct strbuf *out, const s
 	while (row < count && out->len < CHUNK_BYTES)
 		add_line(export, out, rows, row++);
 	if (row > 0)
-		export->question.behind = visit_page_place_of(rows, row - 1);
+		export->question.after = visit_page_cursor_of(rows, row - 1);
 	return row;
 }
 
@@ -73,10 +73,10 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 	struct pg_conn *conn = NULL;
 	struct pg_result *rows = NULL;
 	export->question.limit = export->is_limited && export->left < PAGE_VISITS ? export->left : PAGE_VISITS;
-	enum err err = pg_pool_take(export->api->pg, &conn);
+	enum err err = pg_pool_acquire(export->api->pg, &conn);
 	if (err == OK)
 		err = visit_page_read(conn, &export->question, &rows);
-	pg_pool_give(export->api->pg, conn);
+	pg_pool_release(export->api->pg, conn);
 	if (err != OK)
 		return err;
 	if (!export->has_begun && export->format == VISIT_EXPORT_CSV)
@@ -91,14 +91,14 @@ enum err visit_export_next_chunk(struct visit_export *export, struct strbuf *out
 	return OK;
 }
 
-enum http_piece visit_export_body_reader(void *state, struct strbuf *out)
+enum http_chunk visit_export_body_reader(void *state, struct strbuf *out)
 {
 	struct visit_export *export = state;
 	bool is_last = false;
 	enum err err = visit_export_next_chunk(export, out, &is_last);
 	if (err != OK) {
 		log_warning(export->api->log, "export_broken", LOG_TEXT("error", err_name(err)));
-		return HTTP_PIECE_BROKEN;
+		return HTTP_CHUNK_FAILED;
 	}
-	return is_last ? HTTP_PIECE_LAST : HTTP_PIECE_MORE;
+	return is_last ? HTTP_CHUNK_LAST : HTTP_CHUNK_MORE;
 }

@@ -7,7 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
-#include "services/links-api/answer.h"
+#include "services/links-api/response.h"
 #include "services/links-api/media_type.h"
 #include "services/links-api/stats/stats_request.h"
 #include "services/links-api/stats/visit_cursor.h"
@@ -36,7 +36,7 @@ static enum err load_context(struct stats_request *stats, struct pg_conn *conn)
 	if (err == OK)
 		err = statistics_store_as_of(conn, &stats->freshness.as_of_us);
 	if (err == OK)
-		err = statistics_query_log_since(conn, &stats->question.log_since_us);
+		err = statistics_sql_log_since(conn, &stats->question.log_since_us);
 	if (err == OK)
 		err = stats_request_find_range(stats, conn);
 	return err;
@@ -56,13 +56,13 @@ static enum err read_params(struct stats_request *stats, struct request *r)
 	return err;
 }
 
-static struct visit_page_question page_of(const struct stats_request *stats)
+static struct visit_page_query page_of(const struct stats_request *stats)
 {
-	return (struct visit_page_question){
+	return (struct visit_page_query){
 		.link_id = stats->question.link_id,
-		.span = stats->question.asked,
+		.span = stats->question.requested,
 		.filter = &stats->params.filter,
-		.behind = stats->params.after,
+		.after = stats->params.after,
 		.limit = (size_t)stats->params.limit,
 	};
 }
@@ -81,7 +81,7 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 	if (count < (size_t)stats->params.limit) {
 		json_set_null(pagination, "next_cursor");
 	} else {
-		struct visit_page_place last = visit_page_place_of(rows, count - 1);
+		struct visit_page_cursor last = visit_page_cursor_of(rows, count - 1);
 		visit_cursor_format(&last, cursor);
 		json_set_text(pagination, "next_cursor", cursor);
 	}
@@ -96,13 +96,13 @@ static struct json *render_page(const struct stats_request *stats, const struct 
 static enum http_progress answer_page(struct stats_request *stats, struct pg_conn *conn)
 {
 	struct request *r = stats->request;
-	struct visit_page_question question = page_of(stats);
+	struct visit_page_query question = page_of(stats);
 	struct pg_result *rows = NULL;
 	enum err err = visit_page_read(conn, &question, &rows);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	if (err != OK)
 		return stats_request_answer_error(stats, err);
-	enum http_progress progress = answer_json(r, 200, render_page(stats, rows));
+	enum http_progress progress = response_json(r, 200, render_page(stats, rows));
 	pg_result_free(rows);
 	return progress;
 }
@@ -128,14 +128,14 @@ static enum err add_headers(struct stats_request *stats, enum format format)
 static enum http_progress answer_busy(struct request *r)
 {
 	http_exchange_add_fixed_header(r->exchange, "Retry-After", "10");
-	return answer_problem(r, 429, "busy", "Too many exports are running. Wait until one of them ends.");
+	return response_problem(r, 429, "busy", "Too many exports are running. Wait until one of them ends.");
 }
 
 /* Reads the first chunk now, so that an early error becomes a proper error response. */
 static enum http_progress answer_export(struct stats_request *stats, enum format format)
 {
 	struct request *r = stats->request;
-	struct visit_page_question question = page_of(stats);
+	struct visit_page_query question = page_of(stats);
 	struct visit_export *export = NULL;
 	if (!stats->params.has_limit)
 		question.limit = 0;
@@ -143,8 +143,8 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 		r->api, r->user_id, format == FORMAT_CSV ? VISIT_EXPORT_CSV : VISIT_EXPORT_NDJSON, &question, &export);
 	if (err != OK)
 		return answer_busy(r);
-	r->errand = export;
-	r->release_errand = visit_export_free;
+	r->handler_state = export;
+	r->release_handler_state = visit_export_free;
 	struct strbuf chunk;
 	bool is_last = false;
 	strbuf_init(&chunk, CHUNK_BYTES_MAX);
@@ -157,10 +157,10 @@ static enum http_progress answer_export(struct stats_request *stats, enum format
 		                                            : media_types[format],
 		                       chunk.data, chunk.len);
 		if (!is_last)
-			http_exchange_set_source(r->exchange, visit_export_body_reader, export);
+			http_exchange_set_body_reader(r->exchange, visit_export_body_reader, export);
 	}
 	strbuf_clear(&chunk);
-	return err == OK ? HTTP_ANSWERED : stats_request_answer_error(stats, err);
+	return err == OK ? HTTP_COMPLETE : stats_request_answer_error(stats, err);
 }
 
 /*
@@ -186,15 +186,15 @@ static enum http_progress answer(struct stats_request *stats, struct request *r)
 	enum format format = FORMAT_JSON;
 	enum err err = read_params(stats, r);
 	if (err == OK && choose_format(stats, &format) != OK)
-		return answer_problem(r, 406, NULL,
+		return response_problem(r, 406, NULL,
 		                      "Accept must allow application/json, text/csv or application/x-ndjson.");
 	if (err == OK)
-		err = pg_pool_take(r->api->pg, &conn);
+		err = pg_pool_acquire(r->api->pg, &conn);
 	if (err == OK)
 		err = load_context(stats, conn);
 	if (err == OK && format == FORMAT_JSON)
 		return answer_page(stats, conn);
-	pg_pool_give(r->api->pg, conn);
+	pg_pool_release(r->api->pg, conn);
 	return err == OK ? answer_export(stats, format) : stats_request_answer_error(stats, err);
 }
 

@@ -4,7 +4,7 @@
 #ifndef WAYMARK_SERVICES_LINKS_API_STATS_VISIT_HANDLERS_H
 #define WAYMARK_SERVICES_LINKS_API_STATS_VISIT_HANDLERS_H
 
-#include "lib/net/http_server.h"
+#include "lib/http/http_server.h"
 
 /*
  * GET /api/links/{id}/visits. The format comes from format= or else from Accept:

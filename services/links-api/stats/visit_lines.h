@@ -6,8 +6,8 @@
 #define WAYMARK_SERVICES_LINKS_API_STATS_VISIT_LINES_H
 
 #include "lib/base/strbuf.h"
-#include "lib/net/json.h"
-#include "lib/net/pg_result.h"
+#include "lib/json/json.h"
+#include "lib/postgres/pg_result.h"
 
 /* The caller owns the result. */
 struct json *visit_lines_object(const struct pg_result *rows, size_t row);

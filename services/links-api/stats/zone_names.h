@@ -6,7 +6,7 @@
 #define WAYMARK_SERVICES_LINKS_API_STATS_ZONE_NAMES_H
 
 #include "lib/base/err.h"
-#include "lib/net/pg_conn.h"
+#include "lib/postgres/pg_conn.h"
 
 struct zone_names;
 

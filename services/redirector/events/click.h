@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "lib/clicks/redirect_event.h"
-#include "lib/net/client_ip.h"
-#include "lib/net/http_server.h"
+#include "lib/base/client_ip.h"
+#include "lib/http/http_server.h"
 #include "services/redirector/events/salt_cache.h"
 
 /* The visitor's address, for use during the request only. Never store, send or log it. */

@@ -11,8 +11,8 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
-#include "lib/net/cloud_event.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/cloud_event.h"
+#include "lib/kafka/kafka_producer.h"
 #include "services/redirector/journal/journal_shard.h"
 
 #define SOURCE "/waymark/redirector"
@@ -35,8 +35,8 @@ struct event_shipper {
 	size_t shard_bytes_max;
 	const struct log *log;
 	pthread_t thread;
-	atomic_bool is_stopping;
-	atomic_bool is_dropping;
+	_Atomic bool is_stopping;
+	_Atomic bool is_dropping;
 	atomic_uint_fast64_t rejected; /* by Kafka for good: acked in the journal, counted as dropped */
 	atomic_uint_fast64_t dropped;  /* never stored in a journal */
 	struct metric *accepted_total;
@@ -150,7 +150,7 @@ static enum err send(struct event_shipper *shipper, size_t shard, const struct j
 		.key_len = strlen(found->slug),
 		.value = found->bytes,
 		.value_len = found->len,
-		.value_is_kept = true,
+		.value_is_borrowed = true,
 		.opaque = pack(shard, found->ack_id),
 	};
 	cloud_event_headers(&headers, found->event_id, found->occurred_at_us, REDIRECT_EVENT_TYPE, SOURCE, found->slug,
@@ -197,7 +197,7 @@ static size_t ship(struct event_shipper *shipper, size_t shard)
 static void *run(void *arg)
 {
 	struct event_shipper *shipper = arg;
-	scheduling_give_way();
+	scheduling_lower_priority();
 	while (!atomic_load(&shipper->is_stopping)) {
 		size_t count = 0;
 		maintain(shipper);
@@ -268,7 +268,7 @@ enum err event_shipper_new(const struct event_shipper_config *config, struct eve
 	struct event_shipper *shipper = mem_zero(sizeof(*shipper));
 	shipper->log = config->log;
 	struct creation creation = { .shipper = shipper, .config = config };
-	scheduling_call_giving_way(create_producer, &creation);
+	scheduling_call_at_lower_priority(create_producer, &creation);
 	if (creation.result != OK) {
 		free(shipper);
 		return creation.result;

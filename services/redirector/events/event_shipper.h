@@ -27,7 +27,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/clicks/redirect_event.h"
-#include "lib/net/kafka_config.h"
+#include "lib/kafka/kafka_config.h"
 
 struct event_shipper;
 

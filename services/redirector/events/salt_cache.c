@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
 #include "lib/clicks/salt_store.h"
 
@@ -16,7 +16,7 @@ struct salt_cache {
 	struct pg_pool *postgres;
 	const struct clock *clock;
 	const struct log *log;
-	struct background *background;
+	struct thread *thread;
 	pthread_mutex_t lock; /* protects the fields below */
 	bool is_missing;      /* today's salt, as last logged */
 	size_t count;
@@ -43,11 +43,11 @@ bool salt_cache_get(struct salt_cache *cache, int64_t time_us, struct digest_hma
 static enum err read_salts(struct salt_cache *cache, int32_t today, struct salt *salts, size_t *count)
 {
 	struct pg_conn *conn = NULL;
-	enum err e = pg_pool_take(cache->postgres, &conn);
+	enum err e = pg_pool_acquire(cache->postgres, &conn);
 	if (e != OK)
 		return e;
 	e = salt_store_read(conn, today - 1, today + 1, salts, count);
-	pg_pool_give(cache->postgres, conn);
+	pg_pool_release(cache->postgres, conn);
 	return e;
 }
 
@@ -107,7 +107,7 @@ static void run(void *ctx)
 	bool is_complete;
 	do
 		is_complete = refresh(cache);
-	while (!background_wait_ms(cache->background, is_complete ? READ_EVERY_MS : RETRY_EVERY_MS));
+	while (!thread_wait_ms(cache->thread, is_complete ? READ_EVERY_MS : RETRY_EVERY_MS));
 }
 
 struct salt_cache *salt_cache_new(const struct salt_cache_config *config)
@@ -117,8 +117,8 @@ struct salt_cache *salt_cache_new(const struct salt_cache_config *config)
 	cache->clock = config->clock;
 	cache->log = config->log;
 	pthread_mutex_init(&cache->lock, NULL);
-	cache->background = background_new();
-	background_start(cache->background, "salt-cache", run, cache);
+	cache->thread = thread_new();
+	thread_start(cache->thread, "salt-cache", run, cache);
 	return cache;
 }
 
@@ -126,7 +126,7 @@ void salt_cache_free(struct salt_cache *cache)
 {
 	if (!cache)
 		return;
-	background_free(cache->background);
+	thread_free(cache->thread);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }

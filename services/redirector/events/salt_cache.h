@@ -16,7 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/clicks/visitor.h"
-#include "lib/net/pg_pool.h"
+#include "lib/postgres/pg_pool.h"
 
 struct salt_cache;
 

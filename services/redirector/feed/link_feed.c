@@ -8,9 +8,9 @@
 #include "lib/base/mem.h"
 #include "lib/base/scheduling.h"
 #include "lib/base/worker_pool.h"
-#include "lib/links/feed_mark.h"
+#include "lib/links/watermark.h"
 #include "lib/links/link_event.h"
-#include "lib/net/kafka_feed.h"
+#include "lib/kafka/kafka_topic_reader.h"
 
 #define POLL_MS 20
 #define POLL_BUSY_MS 1
@@ -22,10 +22,10 @@
 
 struct link_feed {
 	struct link_feed_config config;
-	struct kafka_feed *kafka;
+	struct kafka_topic_reader *kafka;
 	struct worker_pool *repairers;
 	pthread_t thread;
-	atomic_bool is_stopping;
+	_Atomic bool is_stopping;
 	int64_t connected_at_us; /* the thread's: the last time that the feed was fresh or Redis reachable */
 	struct metric *events;
 	struct metric *malformed;
@@ -84,11 +84,11 @@ static void handle_malformed(struct link_feed *feed, const struct kafka_message 
 
 static void handle_watermark(struct link_feed *feed, const struct kafka_message *message)
 {
-	struct feed_mark watermark;
-	if (feed_mark_read(feed->kafka, message, &watermark) != OK)
+	struct watermark watermark;
+	if (watermark_read(feed->kafka, message, &watermark) != OK)
 		metrics_add(feed->malformed, 1);
 	else if (!watermark_tracker_update(feed->config.watermark, message->partition, &watermark))
-		kafka_feed_look(feed->kafka);
+		kafka_topic_reader_refresh(feed->kafka);
 	else
 		link_cache_require_generation(feed->config.link_cache, watermark.generation);
 }
@@ -96,7 +96,7 @@ static void handle_watermark(struct link_feed *feed, const struct kafka_message 
 static void handle_record(struct link_feed *feed, const struct kafka_message *message)
 {
 	struct link_event event;
-	if (feed_mark_is_key(message->key, message->key_len))
+	if (watermark_is_key(message->key, message->key_len))
 		handle_watermark(feed, message);
 	else if (!message->value)
 		return; /* the tombstone after a PURGED event */
@@ -121,8 +121,8 @@ static void on_position_lost(void *ctx, int32_t partition)
 
 static enum err open_kafka(struct link_feed *feed)
 {
-	return kafka_feed_new(
-		&(struct kafka_feed_config){
+	return kafka_topic_reader_new(
+		&(struct kafka_topic_reader_config){
 			.kafka = feed->config.kafka,
 			.topic = feed->config.topic,
 			.events = { on_partitions_found, on_position_lost },
@@ -149,7 +149,7 @@ static void reopen_kafka(struct link_feed *feed)
 	for (int32_t p = 0; p < feed->config.watermark->partitions; p++)
 		watermark_tracker_reset_partition(feed->config.watermark, p);
 	metrics_add(feed->resets, 1);
-	kafka_feed_free(feed->kafka);
+	kafka_topic_reader_free(feed->kafka);
 	feed->kafka = NULL;
 	enum err e = open_kafka(feed);
 	(void)e; /* logged; the next pass of follow retries */
@@ -173,13 +173,13 @@ static void *follow(void *arg)
 {
 	struct link_feed *feed = arg;
 	bool is_busy = false;
-	scheduling_give_way();
+	scheduling_lower_priority();
 	while (!atomic_load(&feed->is_stopping)) {
 		struct kafka_message message;
 		enum err e = ERR_INTERNAL;
 		int64_t poll_ms = is_busy ? POLL_BUSY_MS : POLL_MS;
 		for (int i = 0; i < BATCH_MAX && feed->kafka; i++) {
-			e = kafka_feed_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
+			e = kafka_topic_reader_poll(feed->kafka, i == 0 ? poll_ms : 0, &message);
 			if (e != OK)
 				break;
 			handle_record(feed, &message);
@@ -237,7 +237,7 @@ enum err link_feed_start(const struct link_feed_config *config, struct link_feed
 	feed->config = *config;
 	feed->connected_at_us = clock_steady_us(config->clock);
 	struct open_call call = { .feed = feed };
-	scheduling_call_giving_way(open_at_low_priority, &call); /* a burst of events must not delay visitors */
+	scheduling_call_at_lower_priority(open_at_low_priority, &call); /* a burst of events must not delay visitors */
 	if (call.result != OK) {
 		free(feed);
 		return call.result;
@@ -258,6 +258,6 @@ void link_feed_stop(struct link_feed *feed)
 	atomic_store(&feed->is_stopping, true);
 	pthread_join(feed->thread, NULL);
 	worker_pool_free(feed->repairers);
-	kafka_feed_free(feed->kafka);
+	kafka_topic_reader_free(feed->kafka);
 	free(feed);
 }

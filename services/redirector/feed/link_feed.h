@@ -21,7 +21,7 @@
 #include "lib/base/log.h"
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
-#include "lib/net/kafka_config.h"
+#include "lib/kafka/kafka_config.h"
 #include "services/redirector/cache/memory_cache.h"
 #include "services/redirector/feed/recent_changes.h"
 #include "services/redirector/feed/watermark_tracker.h"

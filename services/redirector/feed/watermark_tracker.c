@@ -46,7 +46,7 @@ static void advance(struct watermark_tracker *tracker, int64_t watermark_us)
 	atomic_store(&tracker->fresh_until_us, steady_us + WATERMARK_TRACKER_FRESH_US - lag_us);
 }
 
-bool watermark_tracker_update(struct watermark_tracker *tracker, int32_t partition, const struct feed_mark *watermark)
+bool watermark_tracker_update(struct watermark_tracker *tracker, int32_t partition, const struct watermark *watermark)
 {
 	if (watermark->generation > atomic_load(&tracker->generation))
 		atomic_store(&tracker->generation, watermark->generation);

@@ -2,7 +2,7 @@
  * Readers: any thread. Writer: the thread of link_feed alone.
  *
  * Tells how far this process has read the topic of link events. The outbox relay of links-api
- * writes watermarks (lib/links/feed_mark.h) into every partition: "every change that was committed
+ * writes watermarks (lib/links/watermark.h) into every partition: "every change that was committed
  * before time T is ahead of this record in its partition". The watermark of the whole topic is the
  * lowest of the newest watermarks of all partitions.
  *
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "lib/base/clock.h"
-#include "lib/links/feed_mark.h"
+#include "lib/links/watermark.h"
 
 /* Leaves room for two clocks that differ by 100 ms and for the response, within one second. */
 #define WATERMARK_TRACKER_FRESH_US (700 * CLOCK_US_PER_MS)
@@ -44,7 +44,7 @@ void watermark_tracker_clear(struct watermark_tracker *tracker);
 /* The feed reads this many partitions from now on. */
 void watermark_tracker_set_partitions(struct watermark_tracker *tracker, int32_t partitions);
 /* False: the relay knows of partitions that we do not read yet; the watermark is ignored. */
-bool watermark_tracker_update(struct watermark_tracker *tracker, int32_t partition, const struct feed_mark *watermark);
+bool watermark_tracker_update(struct watermark_tracker *tracker, int32_t partition, const struct watermark *watermark);
 /* Events of this partition may have been missed: the feed is no longer continuous. */
 void watermark_tracker_reset_partition(struct watermark_tracker *tracker, int32_t partition);
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/mem.h"
-#include "lib/links/issued_slugs.h"
+#include "lib/links/link_store.h"
 
 #define POLL_MS 200
 #define RETRY_MS 1000
@@ -16,9 +16,9 @@
 
 struct bloom_filter_loader {
 	struct bloom_filter_loader_config config;
-	struct background *background;
+	struct thread *thread;
 	bool has_warned_overfull;
-	struct issued_slugs *page;
+	struct link_store_slug_page *page;
 	int64_t newest_id;
 	int64_t polled_us; /* steady; last look for new links */
 };
@@ -30,7 +30,7 @@ static int64_t continuous_since(const struct bloom_filter_loader *loader)
 
 static void add_page(struct bloom_filter_loader *loader)
 {
-	const struct issued_slugs *page = loader->page;
+	const struct link_store_slug_page *page = loader->page;
 	for (size_t i = 0; i < page->count; i++)
 		slug_bloom_filter_add(loader->config.filter, page->slugs[i], strlen(page->slugs[i]));
 }
@@ -41,16 +41,16 @@ enum page_kind { PAGE_FIRST, PAGE_NEXT, PAGE_NEW };
 static enum err load_page(struct bloom_filter_loader *loader, enum page_kind kind)
 {
 	struct pg_conn *conn = NULL;
-	enum err e = pg_pool_take(loader->config.postgres, &conn);
+	enum err e = pg_pool_acquire(loader->config.postgres, &conn);
 	if (e != OK)
 		return e;
 	if (kind == PAGE_FIRST)
-		e = issued_slugs_newest_id(conn, &loader->newest_id);
+		e = link_store_newest_id(conn, &loader->newest_id);
 	if (e == OK && kind == PAGE_NEW)
-		e = issued_slugs_since(conn, &loader->newest_id, loader->page);
+		e = link_store_new_slugs(conn, &loader->newest_id, loader->page);
 	else if (e == OK)
-		e = issued_slugs_next(conn, loader->page);
-	pg_pool_give(loader->config.postgres, conn);
+		e = link_store_next_slugs(conn, loader->page);
+	pg_pool_release(loader->config.postgres, conn);
 	if (e == OK)
 		add_page(loader);
 	return e;
@@ -61,10 +61,10 @@ static enum err load_all(struct bloom_filter_loader *loader)
 {
 	loader->page->last[0] = '\0';
 	enum err e = load_page(loader, PAGE_FIRST);
-	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE) {
+	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX) {
 		if (slug_bloom_filter_is_overfull(loader->config.filter))
 			return ERR_LIMIT;
-		e = background_is_ending(loader->background) ? ERR_UNAVAILABLE : load_page(loader, PAGE_NEXT);
+		e = thread_is_stopping(loader->thread) ? ERR_UNAVAILABLE : load_page(loader, PAGE_NEXT);
 	}
 	return e == OK && slug_bloom_filter_is_overfull(loader->config.filter) ? ERR_LIMIT : e;
 }
@@ -74,7 +74,7 @@ static void load_new(struct bloom_filter_loader *loader)
 {
 	loader->newest_id = loader->newest_id > RECENT_IDS ? loader->newest_id - RECENT_IDS : 0;
 	enum err e = load_page(loader, PAGE_NEW);
-	while (e == OK && loader->page->count == ISSUED_SLUGS_PAGE && !background_wait_ms(loader->background, 0))
+	while (e == OK && loader->page->count == LINK_STORE_SLUG_PAGE_MAX && !thread_wait_ms(loader->thread, 0))
 		e = load_page(loader, PAGE_NEW);
 }
 
@@ -85,7 +85,7 @@ static void warn_overfull(struct bloom_filter_loader *loader)
 	loader->has_warned_overfull = true;
 	log_warning(loader->config.log, "slug_bloom_filter_overfull",
 	            LOG_INT("slugs", slug_bloom_filter_count(loader->config.filter)),
-	            LOG_TEXT("hint", "raise SLUG_FILTER_SLUGS; until then unknown slugs reach PostgreSQL"));
+	            LOG_TEXT("hint", "raise SLUG_BLOOM_FILTER_SLUGS; until then unknown slugs reach PostgreSQL"));
 }
 
 /* Returns the pause until the next call. */
@@ -118,7 +118,7 @@ static int64_t load_once(struct bloom_filter_loader *loader)
 static void load(void *ctx)
 {
 	struct bloom_filter_loader *loader = ctx;
-	for (int64_t pause_ms = POLL_MS; !background_wait_ms(loader->background, pause_ms);)
+	for (int64_t pause_ms = POLL_MS; !thread_wait_ms(loader->thread, pause_ms);)
 		pause_ms = load_once(loader);
 }
 
@@ -153,17 +153,17 @@ struct bloom_filter_loader *bloom_filter_loader_start(const struct bloom_filter_
 	struct metrics *m = config->metrics;
 	loader->config = *config;
 	loader->page = mem_zero(sizeof(*loader->page));
-	loader->background = background_new();
-	metrics_gauge_callback(m, "waymark_slug_filter_is_complete",
+	loader->thread = thread_new();
+	metrics_gauge_callback(m, "waymark_slug_bloom_filter_is_complete",
 	                       "1 while the Bloom filter holds every issued slug.", NULL, is_complete_value, loader);
-	metrics_gauge_callback(m, "waymark_slug_filter_is_overfull",
-	                       "1 if the Bloom filter holds more slugs than SLUG_FILTER_SLUGS; it is not used then.",
+	metrics_gauge_callback(m, "waymark_slug_bloom_filter_is_overfull",
+	                       "1 if the Bloom filter holds more slugs than SLUG_BLOOM_FILTER_SLUGS; it is not used then.",
 	                       NULL, is_overfull_value, config->filter);
-	metrics_gauge_callback(m, "waymark_slug_filter_slugs", "Slugs in the Bloom filter.", NULL, count_value,
+	metrics_gauge_callback(m, "waymark_slug_bloom_filter_slugs", "Slugs in the Bloom filter.", NULL, count_value,
 	                       config->filter);
-	metrics_gauge_callback(m, "waymark_slug_filter_bytes", "Memory of the Bloom filter.", NULL, bytes_value,
+	metrics_gauge_callback(m, "waymark_slug_bloom_filter_bytes", "Memory of the Bloom filter.", NULL, bytes_value,
 	                       config->filter);
-	background_start(loader->background, "bloom-loader", load, loader);
+	thread_start(loader->thread, "bloom-loader", load, loader);
 	return loader;
 }
 
@@ -171,7 +171,7 @@ void bloom_filter_loader_stop(struct bloom_filter_loader *loader)
 {
 	if (!loader)
 		return;
-	background_free(loader->background);
+	thread_free(loader->thread);
 	free(loader->page);
 	free(loader);
 }

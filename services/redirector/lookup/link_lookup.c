@@ -99,9 +99,9 @@ struct link_lookup *link_lookup_new(const struct link_lookup_config *config)
 	lookup->from_redis = count_results(config->metrics, "level=\"redis\"");
 	lookup->from_postgres = count_results(config->metrics, "level=\"postgres\"");
 	lookup->from_stale_memory = count_results(config->metrics, "level=\"stale_memory\"");
-	lookup->from_filter = count_results(config->metrics, "level=\"filter\"");
+	lookup->from_filter = count_results(config->metrics, "level=\"bloom_filter\"");
 	lookup->from_nowhere = count_results(config->metrics, "level=\"none\"");
-	metrics_gauge_callback(config->metrics, "waymark_link_flights", "Slugs that are being looked up in the stores.",
+	metrics_gauge_callback(config->metrics, "waymark_link_lookups_pending", "Slugs that are being looked up in the stores.",
 	                       NULL, count_pending, lookup->pending);
 	return lookup;
 }
@@ -195,7 +195,7 @@ static void prepare_redis_query(struct leader *leader)
 	start_query(leader, leader->read_at_us);
 }
 
-static enum step use_redis_result(struct leader *leader, enum link_cache_answer result, struct link_entry *entry)
+static enum step use_redis_result(struct leader *leader, enum link_cache_result result, struct link_entry *entry)
 {
 	struct link_lookup *lookup = leader->lookup;
 	const char *slug = leader->pending->slug;
@@ -205,7 +205,7 @@ static enum step use_redis_result(struct leader *leader, enum link_cache_answer 
 		return end_not_found(leader, lookup->from_redis);
 
 	leave_loop(leader);
-	leader->is_redis_down = result == LINK_CACHE_AWAY;
+	leader->is_redis_down = result == LINK_CACHE_UNAVAILABLE;
 	leader->is_redis_stale = result == LINK_CACHE_ENTRY;
 	/* Memory knows the slug, so it was issued, and the Bloom filter cannot answer. */
 	if (leader->is_redis_stale || leader->seen_version > 0)
@@ -274,11 +274,11 @@ static enum err find_in_postgres(struct link_lookup *lookup, const char *slug, s
 	bool should_try = true;
 	for (int attempts = 0; attempts < 2 && should_try; attempts++) {
 		struct pg_conn *conn = NULL;
-		if (pg_pool_take(lookup->postgres, &conn) != OK)
+		if (pg_pool_acquire(lookup->postgres, &conn) != OK)
 			return ERR_UNAVAILABLE;
 		e = link_store_find_entry(conn, slug, out);
 		should_try = e == ERR_UNAVAILABLE && !pg_conn_timed_out(conn);
-		pg_pool_give(lookup->postgres, conn);
+		pg_pool_release(lookup->postgres, conn);
 	}
 	return e == OK || e == ERR_NOT_FOUND ? e : ERR_UNAVAILABLE;
 }
@@ -317,10 +317,10 @@ static enum err find_in_redis_as_last_resort(struct leader *leader, struct link_
 {
 	struct link_lookup *lookup = leader->lookup;
 	if ((!leader->is_redis_stale && !leader->is_redis_down) ||
-	    !pg_pool_is_away(lookup->postgres, leader->down_check_ms))
+	    !pg_pool_is_down(lookup->postgres, leader->down_check_ms))
 		return ERR_UNAVAILABLE;
 	start_query(leader, clock_steady_us(lookup->clock));
-	enum link_cache_answer result = link_cache_get_last_resort(lookup->redis, leader->pending->slug, out);
+	enum link_cache_result result = link_cache_get_last_resort(lookup->redis, leader->pending->slug, out);
 	return result == LINK_CACHE_ENTRY ? OK : ERR_UNAVAILABLE;
 }
 
@@ -366,7 +366,7 @@ static enum step check_stale_memory(struct leader *leader, struct link_entry *en
 	struct link_lookup *lookup = leader->lookup;
 	const char *slug = leader->pending->slug;
 	enum err e = ERR_NOT_FOUND;
-	bool is_down = pg_pool_is_away(lookup->postgres, leader->down_check_ms);
+	bool is_down = pg_pool_is_down(lookup->postgres, leader->down_check_ms);
 	start_query(leader, clock_steady_us(lookup->clock));
 	if (is_down)
 		e = memory_cache_get_stale(lookup->memory, slug, strlen(slug), entry);
@@ -434,7 +434,7 @@ static void run_on_worker(void *arg)
 	run_steps(leader, leader->step, &entry);
 }
 
-static void on_redis_reply(void *ctx, enum link_cache_answer result, struct link_entry *found)
+static void on_redis_reply(void *ctx, enum link_cache_result result, struct link_entry *found)
 {
 	struct leader *leader = ctx;
 	struct link_entry entry;
@@ -462,7 +462,7 @@ bool link_lookup_start(struct link_lookup *lookup, struct redis_pipeline *pipeli
 	if (pipeline) {
 		prepare_redis_query(leader);
 		leader->loop_waiter = *waiter;
-		if (link_cache_ask(lookup->redis, pipeline, pending->slug, on_redis_reply, leader) == OK)
+		if (link_cache_get_async(lookup->redis, pipeline, pending->slug, on_redis_reply, leader) == OK)
 			return true;
 		leader->loop_waiter = (struct link_lookup_waiter){ 0 };
 	}

@@ -4,7 +4,7 @@
  *   memory        answers in the loop thread while its entry is fresh (memory_cache.h)
  *   Redis         queried through the loop's pipeline: all queries of one turn go out in one write.
  *                 Holds for a day what links-api and the redirectors put there. Skipped while its
- *                 content is not valid (lib/links/link_cache_trust.h).
+ *                 content is not valid (lib/links/link_cache_validity.h).
  *   Bloom filter  answers 404 for invented slugs (unknown_slug_limiter.h) when neither memory nor
  *                 Redis knows the slug. A slug that misses again within a minute is written to
  *                 Redis as unknown.
@@ -32,7 +32,7 @@
 #include "lib/base/err.h"
 #include "lib/base/metrics.h"
 #include "lib/links/link_cache.h"
-#include "lib/net/pg_pool.h"
+#include "lib/postgres/pg_pool.h"
 #include "services/redirector/cache/memory_cache.h"
 #include "services/redirector/feed/recent_changes.h"
 #include "services/redirector/lookup/pending_lookups.h"

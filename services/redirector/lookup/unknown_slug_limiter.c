@@ -58,7 +58,7 @@ struct unknown_slug_limiter *unknown_slug_limiter_new(const struct unknown_slug_
 	                        "Lookups of slugs not in the Bloom filter that waited for the watermark.", NULL);
 	limiter->denied = metrics_counter(config->metrics, "waymark_unknown_slugs_denied_total",
 	                                  "Lookups answered 404 by the Bloom filter.", NULL);
-	limiter->timed_out = metrics_counter(config->metrics, "waymark_unknown_slugs_impatient_total",
+	limiter->timed_out = metrics_counter(config->metrics, "waymark_unknown_slugs_timed_out_total",
 	                                     "Lookups whose wait for the watermark timed out or was undecided.", NULL);
 	metrics_gauge_callback(config->metrics, "waymark_unknown_slugs_waiting", "Lookups that wait for the watermark.",
 	                       NULL, count_waiting, limiter);

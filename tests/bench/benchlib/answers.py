@@ -25,7 +25,7 @@ VALUES = {
     "utm_medium": 4, "utm_campaign": 20,
 }  # fmt: skip
 BATCH = 10_000
-STEP_MS = 200  # as services/janitor/finished_days.h has it
+STEP_MS = 200  # as services/janitor/retention/daily_rollups.h has it
 P50_MS_MAX, P99_MS_MAX = 20, 100
 
 
@@ -123,13 +123,13 @@ def fill(cursor, visits):
 def finish_days(cursor):
     """As the janitor does it; gives how long the steps took, in milliseconds."""
     cursor.execute(
-        "UPDATE finished_days SET totals_since = first, next_day = first, next_link = 0"
+        "UPDATE daily_rollup_progress SET totals_since = first, next_day = first, next_link = 0"
         " FROM (SELECT (min(bucket) AT TIME ZONE 'UTC')::date AS first FROM visit_rollup_quarter) AS quarters"
     )
     steps, done = [], 1
     while done > 0:
         begun = time.perf_counter()
-        cursor.execute("SELECT finished_days_advance((now() AT TIME ZONE 'UTC')::date - 1, %s)", (STEP_MS,))
+        cursor.execute("SELECT daily_rollup_advance((now() AT TIME ZONE 'UTC')::date - 1, %s)", (STEP_MS,))
         done = cursor.fetchone()[0]
         steps.append((time.perf_counter() - begun) * 1000)
     return sorted(steps)
@@ -186,7 +186,7 @@ def measure(stage, visits):
     begun = time.monotonic()
     steps = finish_days(cursor)
     print(f"  {DAYS - 1} days finished in {time.monotonic() - begun:.0f} s, {len(steps)} steps, the longest {steps[-1]:.0f} ms", flush=True)
-    cursor.execute("VACUUM ANALYZE visit_rollup_day, visit_total_day, finished_days")
+    cursor.execute("VACUUM ANALYZE visit_rollup_day, visit_total_day, daily_rollup_progress")
     client.connect()  # the service has closed the one that was idle
     dice = random.Random(1)
     check(client, cursor, ids, dice)

@@ -1,6 +1,6 @@
 """Ways to name hosts that are not on the global Internet, for tests that nobody is sent there.
 
-The blocks are written down from the IANA special-purpose address registries once more, apart from lib/net/global_address.c, and say
+The blocks are written down from the IANA special-purpose address registries once more, apart from lib/base/global_address.c, and say
 what a packet counts as.
 """
 

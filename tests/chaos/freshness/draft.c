@@ -8,7 +8,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/base/timestamp.h"
-#include "lib/net/json.h"
+#include "lib/json/json.h"
 
 #define HOST "https://t.example/"
 #define BODY_SIZE 512

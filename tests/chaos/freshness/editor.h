@@ -17,7 +17,7 @@ struct editor_config {
 	double rate;     /* changes a second at most */
 	uint64_t seed;   /* not 0 */
 	struct shelf *shelf;
-	const atomic_bool *is_over;
+	const _Atomic bool *is_over;
 };
 
 struct editor;

@@ -32,7 +32,7 @@ struct options {
 struct load {
 	struct options options;
 	struct shelf *shelf;
-	atomic_bool is_over;
+	_Atomic bool is_over;
 	struct editor *editors[THREADS_MAX];
 	struct reader *readers[THREADS_MAX];
 };

@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define change_clock_fill change_clock_fill_if_quiet
-#include "services/redirector/change_clock.c" // NOLINT(bugprone-suspicious-include)
-#undef change_clock_fill
+#define recent_changes_start_fill recent_changes_start_fill_if_unchanged
+#include "services/redirector/feed/recent_changes.c" // NOLINT(bugprone-suspicious-include)
+#undef recent_changes_start_fill
 
-bool change_clock_fill(struct change_clock *clock, const char *slug, size_t slug_len, int64_t read_at_us,
+bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len, int64_t read_at_us,
                        int64_t now_us);
 
-bool change_clock_fill(struct change_clock *clock, const char *slug, size_t slug_len, int64_t read_at_us,
+bool recent_changes_start_fill(struct recent_changes *changes, const char *slug, size_t slug_len, int64_t read_at_us,
                        int64_t now_us)
 {
-	(void)change_clock_fill_if_quiet(clock, slug, slug_len, read_at_us, now_us);
+	(void)recent_changes_start_fill_if_unchanged(changes, slug, slug_len, read_at_us, now_us);
 	return true;
 }

@@ -17,7 +17,7 @@ struct reader_config {
 	double rate;   /* requests a second at most; 0 = no limit */
 	uint64_t seed; /* not 0 */
 	const struct shelf *shelf;
-	const atomic_bool *is_over;
+	const _Atomic bool *is_over;
 };
 
 struct reader;

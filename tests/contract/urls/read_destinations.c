@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/json.h"
+#include "lib/json/json.h"
 #include "services/links-api/destinations/destination.h"
 
 #define ANSWER_BYTES_MAX 65536

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "tests/integration/net/net_fixture.h"
+#include "tests/integration/backend/backend_fixture.h"
 
 #define POLL_MS 20
 
@@ -28,9 +28,9 @@ struct commit_fault_proxy {
 	int listener;
 	uint16_t server_port;
 	pthread_t thread;
-	atomic_bool closing;
-	atomic_int commits, lost_requests, lost_replies;
-	atomic_int connections; /* open ones, each with its own thread */
+	_Atomic bool closing;
+	_Atomic int commits, lost_requests, lost_replies;
+	_Atomic int connections; /* open ones, each with its own thread */
 };
 
 struct connection {
@@ -153,8 +153,8 @@ struct commit_fault_proxy *commit_fault_proxy_new(char *url, size_t size)
 	assert_int_equal(bind(proxy->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(proxy->listener, 16), 0);
 	assert_int_equal(getsockname(proxy->listener, (struct sockaddr *)&address, &len), 0);
-	proxy->server_port = net_fixture_port(url);
-	net_fixture_set_port(url, size, ntohs(address.sin_port));
+	proxy->server_port = backend_fixture_port(url);
+	backend_fixture_set_port(url, size, ntohs(address.sin_port));
 	assert_int_equal(pthread_create(&proxy->thread, NULL, serve, proxy), 0);
 	return proxy;
 }

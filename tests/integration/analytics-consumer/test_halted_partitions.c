@@ -10,50 +10,50 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "tests/integration/analytics-consumer/world.h"
-#include "tests/integration/net/kafka_fixture.h"
+#include "tests/integration/analytics-consumer/consumer_fixture.h"
+#include "tests/integration/kafka/kafka_fixture.h"
 
-#define COUNT_HALTED "SELECT count(*) FROM consumer_offsets WHERE stranded_at IS NOT NULL"
+#define COUNT_HALTED "SELECT count(*) FROM consumer_offsets WHERE halted_at IS NOT NULL"
 
-static void produce_clicks(struct world *fixture, int count)
+static void produce_clicks(struct consumer_fixture *fixture, int count)
 {
 	for (int i = 0; i < count; i++) {
-		struct redirect_event click = world_click(1 + i % 17, (uint32_t)i);
-		world_produce(fixture, &click);
+		struct redirect_event click = consumer_fixture_click(1 + i % 17, (uint32_t)i);
+		consumer_fixture_produce(fixture, &click);
 	}
-	world_flush(fixture);
+	consumer_fixture_flush(fixture);
 }
 
-static int64_t ask(struct world *fixture, const char *sql)
+static int64_t ask(struct consumer_fixture *fixture, const char *sql)
 {
 	return test_database_ask(fixture->database, sql);
 }
 
-static void await(struct world *fixture, const char *sql, int64_t wanted)
+static void await(struct consumer_fixture *fixture, const char *sql, int64_t wanted)
 {
-	test_database_await(fixture->database, sql, wanted, WORLD_DEADLINE_MS);
+	test_database_await(fixture->database, sql, wanted, CONSUMER_FIXTURE_DEADLINE_MS);
 }
 
-static void count_clicks(struct world *fixture, int count)
+static void count_clicks(struct consumer_fixture *fixture, int count)
 {
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	produce_clicks(fixture, count);
-	struct ingest *ingest = world_start(fixture);
-	world_await_counted(fixture, count);
-	world_stop(fixture, ingest);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, count);
+	consumer_fixture_stop(fixture, ingest);
 }
 
 /* To the consumer it looks like the same topic: name and stored offsets are unchanged. */
-static void recreate_topic(struct world *fixture)
+static void recreate_topic(struct consumer_fixture *fixture)
 {
 	char sql[256];
 	snprintf(fixture->redirects, sizeof(fixture->redirects), "%s.recreated", fixture->backend->unique);
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	snprintf(sql, sizeof(sql), "UPDATE consumer_offsets SET topic = '%s'", fixture->redirects);
 	test_database_run(fixture->database, sql);
 }
 
-static void resume(struct world *fixture, const char *which)
+static void resume(struct consumer_fixture *fixture, const char *which)
 {
 	char sql[256];
 	snprintf(sql, sizeof(sql), "SELECT consumer_offsets_resume(topic, partition, 0) FROM consumer_offsets WHERE %s",
@@ -66,22 +66,22 @@ static bool is_halted(void *ctx)
 	return !ingest_has_no_halted_partition(ctx);
 }
 
-static bool has_logged_reason(struct world *fixture, const char *reason)
+static bool has_logged_reason(struct consumer_fixture *fixture, const char *reason)
 {
 	char text[64];
 	snprintf(text, sizeof(text), "\"reason\":\"%s\",\"first_offset\":", reason);
-	return net_fixture_logged(fixture->backend, text) > 0;
+	return backend_fixture_logged(fixture->backend, text) > 0;
 }
 
 static void halts_a_partition_whose_next_offset_does_not_exist(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
 	/* As if the topic had been recreated, or had lost its end. */
 	test_database_run(fixture->database, "UPDATE consumer_offsets SET next_offset = next_offset + 1000000, "
 	                                     "published_offset = next_offset + 999990 WHERE partition = 2");
-	struct ingest *ingest = world_start(fixture);
-	net_fixture_wait(is_halted, ingest, WORLD_DEADLINE_MS);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	backend_fixture_wait(is_halted, ingest, CONSUMER_FIXTURE_DEADLINE_MS);
 	assert_true(has_logged_reason(fixture, "topic_ends_before"));
 	int64_t before = ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 2");
 	/* The other partitions continue, and nothing of this one is skipped. */
@@ -89,96 +89,96 @@ static void halts_a_partition_whose_next_offset_does_not_exist(void **state)
 	await(fixture, "SELECT (sum(visit_count) > 200)::int FROM link_statistics WHERE link_id > 0", 1);
 	await(fixture, COUNT_HALTED, 1);
 	assert_int_equal(ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 2"), before);
-	world_stop(fixture, ingest);
-	assert_in_range(world_counted(fixture), 201, 399);
+	consumer_fixture_stop(fixture, ingest);
+	assert_in_range(consumer_fixture_counted(fixture), 201, 399);
 	/* An operator decides to continue with what the topic has. */
 	resume(fixture, "partition = 2");
-	ingest = world_start(fixture);
-	world_await_counted(fixture, 400);
+	ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 400);
 	assert_true(ingest_has_no_halted_partition(ingest));
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 400);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 400);
 }
 
 /* The new topic is already longer than the old one. Only the records reveal it. */
 static void counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
 	recreate_topic(fixture);
 	produce_clicks(fixture, 600);
 	/* The records that should be published again are gone too. */
 	test_database_run(fixture->database, "UPDATE consumer_offsets SET published_offset = 1 WHERE partition = 2");
-	struct ingest *ingest = world_start(fixture);
-	await(fixture, COUNT_HALTED, WORLD_PARTITIONS);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	await(fixture, COUNT_HALTED, CONSUMER_FIXTURE_PARTITIONS);
 	assert_true(has_logged_reason(fixture, "another_record"));
-	assert_int_equal(world_counted(fixture), 200);
-	world_stop(fixture, ingest);
+	assert_int_equal(consumer_fixture_counted(fixture), 200);
+	consumer_fixture_stop(fixture, ingest);
 	/* It stays halted after a restart. */
-	int logged = net_fixture_logged(fixture->backend, "\"partition_stranded\"");
-	ingest = world_start(fixture);
-	net_fixture_wait(is_halted, ingest, WORLD_DEADLINE_MS);
-	assert_int_equal(net_fixture_logged(fixture->backend, "\"partition_stranded\""), logged + WORLD_PARTITIONS);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 200);
+	int logged = backend_fixture_logged(fixture->backend, "\"partition_halted\"");
+	ingest = consumer_fixture_start(fixture);
+	backend_fixture_wait(is_halted, ingest, CONSUMER_FIXTURE_DEADLINE_MS);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "\"partition_halted\""), logged + CONSUMER_FIXTURE_PARTITIONS);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 200);
 	resume(fixture, "true");
-	ingest = world_start(fixture);
-	world_await_counted(fixture, 800);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 800);
+	ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 800);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 800);
 }
 
 /* The topic lost exactly its last record, so that another record could take its offset. */
 static void halts_when_only_the_last_record_is_lost(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct redirect_event click = world_click(1, 1);
-	world_produce(fixture, &click);
-	world_flush(fixture);
-	struct ingest *ingest = world_start(fixture);
-	world_await_counted(fixture, 1);
-	world_stop(fixture, ingest);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct redirect_event click = consumer_fixture_click(1, 1);
+	consumer_fixture_produce(fixture, &click);
+	consumer_fixture_flush(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 1);
+	consumer_fixture_stop(fixture, ingest);
 	recreate_topic(fixture);
-	ingest = world_start(fixture);
+	ingest = consumer_fixture_start(fixture);
 	await(fixture, COUNT_HALTED, 1);
 	assert_true(has_logged_reason(fixture, "topic_ends_before"));
-	world_stop(fixture, ingest);
+	consumer_fixture_stop(fixture, ingest);
 }
 
 /* Retention has removed every counted record and nothing else. */
 static void continues_when_retention_removed_only_counted_records(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
 	int64_t next = ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1");
 	kafka_fixture_delete_before(fixture->backend, fixture->redirects, 1, next);
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 100);
-	world_await_counted(fixture, 300);
-	world_stop(fixture, ingest);
+	consumer_fixture_await_counted(fixture, 300);
+	consumer_fixture_stop(fixture, ingest);
 	assert_int_equal(ask(fixture, COUNT_HALTED), 0);
-	assert_int_equal(net_fixture_logged(fixture->backend, "\"partition_stranded\""), 0);
-	world_assert_books(fixture, 300);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "\"partition_halted\""), 0);
+	consumer_fixture_assert_ledger(fixture, 300);
 }
 
 static void halts_when_retention_removed_records_that_were_not_counted(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 200);
 	produce_clicks(fixture, 200);
 	int64_t next = ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1");
 	kafka_fixture_delete_before(fixture->backend, fixture->redirects, 1, next + 3);
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	await(fixture, COUNT_HALTED, 1);
 	assert_true(has_logged_reason(fixture, "removed_by_retention"));
 	assert_int_equal(ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1"), next);
-	world_stop(fixture, ingest);
+	consumer_fixture_stop(fixture, ingest);
 	resume(fixture, "partition = 1");
-	ingest = world_start(fixture);
-	world_await_counted(fixture, 397);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 397);
+	ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 397);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 397);
 }
 
 /*
@@ -187,26 +187,26 @@ static void halts_when_retention_removed_records_that_were_not_counted(void **st
  */
 static void continues_and_logs_when_clicks_to_publish_again_are_gone(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	count_clicks(fixture, 300);
 	int64_t next = ask(fixture, "SELECT next_offset FROM consumer_offsets WHERE partition = 1");
 	assert_true(next > 10);
 	test_database_run(fixture->database, "UPDATE consumer_offsets SET published_offset = 3 WHERE partition = 1");
 	kafka_fixture_delete_before(fixture->backend, fixture->redirects, 1, next - 2);
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 60);
-	world_await_counted(fixture, 360);
-	assert_true(net_fixture_logged(fixture->backend, "\"visits_cannot_be_published_again\"") > 0);
-	assert_int_equal(net_fixture_logged(fixture->backend, "\"partition_stranded\""), 0);
+	consumer_fixture_await_counted(fixture, 360);
+	assert_true(backend_fixture_logged(fixture->backend, "\"visits_cannot_be_published_again\"") > 0);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "\"partition_halted\""), 0);
 	assert_true(ingest_has_no_halted_partition(ingest));
 	await(fixture, "SELECT (published_offset = next_offset)::int FROM consumer_offsets WHERE partition = 1", 1);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 360);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 360);
 }
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(halts_a_partition_whose_next_offset_does_not_exist),
 		WITH_FIXTURE(counts_nothing_of_a_recreated_topic_that_is_longer_than_the_old_one),

@@ -11,50 +11,50 @@
 #include <poll.h>
 
 #include "tests/integration/analytics-consumer/commit_fault_proxy.h"
-#include "tests/integration/analytics-consumer/world.h"
+#include "tests/integration/analytics-consumer/consumer_fixture.h"
 
-static void produce_clicks(struct world *fixture, int count)
+static void produce_clicks(struct consumer_fixture *fixture, int count)
 {
 	for (int i = 0; i < count; i++) {
-		struct redirect_event click = world_click(1 + i % 17, (uint32_t)i);
-		world_produce(fixture, &click);
+		struct redirect_event click = consumer_fixture_click(1 + i % 17, (uint32_t)i);
+		consumer_fixture_produce(fixture, &click);
 	}
-	world_flush(fixture);
+	consumer_fixture_flush(fixture);
 }
 
 static void starts_before_postgres_is_up(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct tcp_proxy *proxy = net_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
-	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
-	struct ingest *ingest = world_start(fixture);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 500);
-	assert_int_equal(world_counted(fixture), 0);
-	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
-	world_await_counted(fixture, 500);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 500);
-	world_close_pool(fixture);
+	assert_int_equal(consumer_fixture_counted(fixture), 0);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	consumer_fixture_await_counted(fixture, 500);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 500);
+	consumer_fixture_close_pool(fixture);
 	tcp_proxy_free(proxy);
 }
 
 static void keeps_its_batch_while_postgres_is_frozen(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct tcp_proxy *proxy = net_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
-	struct ingest *ingest = world_start(fixture);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 500);
-	world_await_counted(fixture, 500);
-	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
+	consumer_fixture_await_counted(fixture, 500);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
 	produce_clicks(fixture, 5000);
-	assert_int_equal(world_counted(fixture), 500);
-	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
-	world_await_counted(fixture, 5500);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 5500);
-	world_close_pool(fixture);
+	assert_int_equal(consumer_fixture_counted(fixture), 500);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	consumer_fixture_await_counted(fixture, 5500);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 5500);
+	consumer_fixture_close_pool(fixture);
 	tcp_proxy_free(proxy);
 }
 
@@ -66,35 +66,35 @@ struct reading {
 static bool has_read(void *ctx)
 {
 	const struct reading *reading = ctx;
-	return net_fixture_metric(reading->metrics, "waymark_events_read_total") >= reading->count;
+	return backend_fixture_metric(reading->metrics, "waymark_events_read_total") >= reading->count;
 }
 
 static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
 {
 	enum { BATCH = 200 };
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct tcp_proxy *proxy = net_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.metrics = metrics_new();
 	fixture->config.batch_events = BATCH;
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 1);
-	world_await_counted(fixture, 1);
-	tcp_proxy_set(proxy, TCP_PROXY_FREEZE);
+	consumer_fixture_await_counted(fixture, 1);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
 	produce_clicks(fixture, 4 * BATCH);
 	/*
 	 * More than the waiting batch, which its timer may have closed early, but never more than
 	 * two batches.
 	 */
 	struct reading reading = { fixture->config.metrics, 1 + BATCH + 1 };
-	net_fixture_wait(has_read, &reading, WORLD_DEADLINE_MS);
-	assert_int_equal(world_counted(fixture), 1);
-	assert_true(net_fixture_metric(reading.metrics, "waymark_events_read_total") <= 1 + 2 * BATCH);
-	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
-	world_await_counted(fixture, 1 + 4 * BATCH);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 1 + 4 * BATCH);
-	world_close_pool(fixture);
+	backend_fixture_wait(has_read, &reading, CONSUMER_FIXTURE_DEADLINE_MS);
+	assert_int_equal(consumer_fixture_counted(fixture), 1);
+	assert_true(backend_fixture_metric(reading.metrics, "waymark_events_read_total") <= 1 + 2 * BATCH);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	consumer_fixture_await_counted(fixture, 1 + 4 * BATCH);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 1 + 4 * BATCH);
+	consumer_fixture_close_pool(fixture);
 	metrics_free(reading.metrics);
 	fixture->config.metrics = NULL;
 	tcp_proxy_free(proxy);
@@ -103,13 +103,13 @@ static void gathers_only_one_more_batch_while_postgres_is_frozen(void **state)
 static void counts_once_while_connections_are_closed(void **state)
 {
 	enum { CUTS = 150, CLICKS_PER_CUT = 60 };
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct tcp_proxy *proxy = net_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.batch_ms = 2;
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 1);
-	world_await_counted(fixture, 1);
+	consumer_fixture_await_counted(fixture, 1);
 	for (int cut = 0; cut < CUTS; cut++) {
 		produce_clicks(fixture, CLICKS_PER_CUT);
 		/*
@@ -119,63 +119,63 @@ static void counts_once_while_connections_are_closed(void **state)
 		poll(NULL, 0, cut % 23);
 		tcp_proxy_cut(proxy);
 	}
-	world_await_counted(fixture, 1 + CUTS * CLICKS_PER_CUT);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 1 + CUTS * CLICKS_PER_CUT);
-	world_close_pool(fixture);
+	consumer_fixture_await_counted(fixture, 1 + CUTS * CLICKS_PER_CUT);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 1 + CUTS * CLICKS_PER_CUT);
+	consumer_fixture_close_pool(fixture);
 	tcp_proxy_free(proxy);
 }
 
 static void counts_once_when_the_outcome_of_a_commit_is_unknown(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
 	struct commit_fault_proxy *proxy = commit_fault_proxy_new(fixture->pg_url, sizeof(fixture->pg_url));
 	fixture->config.batch_ms = 2;
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	int clicks = 0;
 	while (commit_fault_proxy_lost_replies(proxy) < 20) {
 		produce_clicks(fixture, 50);
 		clicks += 50;
-		world_await_counted(fixture, clicks);
+		consumer_fixture_await_counted(fixture, clicks);
 	}
-	world_assert_books(fixture, clicks);
+	consumer_fixture_assert_ledger(fixture, clicks);
 	assert_true(commit_fault_proxy_lost_requests(proxy) >= 19);
 	/* The outcome was looked up. The fence alone would have discarded these batches. */
-	assert_true(net_fixture_logged(fixture->backend, "batch_in_doubt_was_stored") >= 19);
-	assert_int_equal(net_fixture_logged(fixture->backend, "batch_fenced"), 0);
-	size_t published = world_read(fixture, fixture->visits, (size_t)clicks);
+	assert_true(backend_fixture_logged(fixture->backend, "batch_in_doubt_was_stored") >= 19);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "batch_fenced"), 0);
+	size_t published = consumer_fixture_read(fixture, fixture->visits, (size_t)clicks);
 	assert_int_equal(published, clicks);
-	world_stop(fixture, ingest);
-	world_close_pool(fixture);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_close_pool(fixture);
 	commit_fault_proxy_free(proxy);
 }
 
 static void stops_quickly_while_postgres_is_down(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct tcp_proxy *proxy = net_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
-	struct ingest *ingest = world_start(fixture);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct tcp_proxy *proxy = backend_fixture_proxy(fixture->pg_url, sizeof(fixture->pg_url));
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	produce_clicks(fixture, 100);
-	world_await_counted(fixture, 100);
-	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	consumer_fixture_await_counted(fixture, 100);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
 	produce_clicks(fixture, 100);
-	int64_t began_ms = net_fixture_now_ms();
-	world_stop(fixture, ingest);
-	assert_true(net_fixture_now_ms() - began_ms < 15000);
-	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
-	ingest = world_start(fixture);
-	world_await_counted(fixture, 200);
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 200);
-	world_close_pool(fixture);
+	int64_t began_ms = backend_fixture_now_ms();
+	consumer_fixture_stop(fixture, ingest);
+	assert_true(backend_fixture_now_ms() - began_ms < 15000);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 200);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 200);
+	consumer_fixture_close_pool(fixture);
 	tcp_proxy_free(proxy);
 }
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(starts_before_postgres_is_up),
 		WITH_FIXTURE(keeps_its_batch_while_postgres_is_frozen),

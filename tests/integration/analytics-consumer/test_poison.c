@@ -11,7 +11,7 @@
 
 #include "lib/base/mem.h"
 #include "services/analytics-consumer/publish/dead_letter.h"
-#include "tests/integration/analytics-consumer/world.h"
+#include "tests/integration/analytics-consumer/consumer_fixture.h"
 
 /* The largest message that brokers accept by default, minus the framing. */
 #define LARGE ((size_t)999000)
@@ -31,7 +31,7 @@ static void encode(const struct redirect_event *click, struct strbuf *out)
 /* Encodes a click and overwrites needle in its bytes with as many other bytes. */
 static void encode_with(const char *needle, const char *instead, size_t len, struct strbuf *out)
 {
-	struct redirect_event click = world_click(1, 1);
+	struct redirect_event click = consumer_fixture_click(1, 1);
 	snprintf(click.user_agent, sizeof(click.user_agent), "agent-%s-end", needle);
 	encode(&click, out);
 	char *at = memmem(out->data, out->len, needle, len);
@@ -41,7 +41,7 @@ static void encode_with(const char *needle, const char *instead, size_t len, str
 
 static size_t make_poison(struct poison *out)
 {
-	struct redirect_event click = world_click(1, 1);
+	struct redirect_event click = consumer_fixture_click(1, 1);
 	size_t n = 0;
 	encode_with("nul", "a\0b", 3, &out[n].bytes);
 	out[n++].reason = "user_agent";
@@ -70,7 +70,7 @@ static size_t make_poison(struct poison *out)
 	return n;
 }
 
-static const struct world_record *find(const struct world_record *records, size_t count, const char *key)
+static const struct consumer_fixture_record *find(const struct consumer_fixture_record *records, size_t count, const char *key)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(records[i].key, key) == 0)
@@ -80,7 +80,7 @@ static const struct world_record *find(const struct world_record *records, size_
 	return NULL;
 }
 
-static void assert_letter(struct world *fixture, const struct world_record *letter, const struct poison *poison)
+static void assert_letter(struct consumer_fixture *fixture, const struct consumer_fixture_record *letter, const struct poison *poison)
 {
 	char original[24];
 	snprintf(original, sizeof(original), "%zu", poison->bytes.len);
@@ -96,88 +96,88 @@ static void assert_letter(struct world *fixture, const struct world_record *lett
 
 static void sends_each_poison_message_to_the_dead_letters_once_and_counts_the_rest(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	struct poison poison[16];
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	size_t count = make_poison(poison);
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	for (size_t i = 0; i < count; i++) {
 		char key[32];
 		snprintf(key, sizeof(key), "poison-%zu", i);
 		for (int good = 0; good < 20; good++) {
-			struct redirect_event click = world_click(1 + good, (uint32_t)good);
-			world_produce(fixture, &click);
+			struct redirect_event click = consumer_fixture_click(1 + good, (uint32_t)good);
+			consumer_fixture_produce(fixture, &click);
 		}
-		world_produce_bytes(fixture, key, poison[i].bytes.data, poison[i].bytes.len);
-		world_flush(fixture);
+		consumer_fixture_produce_bytes(fixture, key, poison[i].bytes.data, poison[i].bytes.len);
+		consumer_fixture_flush(fixture);
 	}
-	world_await_counted(fixture, 20 * (int64_t)count);
+	consumer_fixture_await_counted(fixture, 20 * (int64_t)count);
 	test_database_await(fixture->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets",
-	                    21 * (int64_t)count, WORLD_DEADLINE_MS);
+	                    21 * (int64_t)count, CONSUMER_FIXTURE_DEADLINE_MS);
 	/* The next owner starts after them. */
-	world_stop(fixture, ingest);
-	ingest = world_start(fixture);
-	struct redirect_event last = world_click(1, 1);
-	world_produce(fixture, &last);
-	world_flush(fixture);
-	world_await_counted(fixture, 20 * (int64_t)count + 1);
-	size_t letters = world_read(fixture, fixture->dead_letters, count);
+	consumer_fixture_stop(fixture, ingest);
+	ingest = consumer_fixture_start(fixture);
+	struct redirect_event last = consumer_fixture_click(1, 1);
+	consumer_fixture_produce(fixture, &last);
+	consumer_fixture_flush(fixture);
+	consumer_fixture_await_counted(fixture, 20 * (int64_t)count + 1);
+	size_t letters = consumer_fixture_read(fixture, fixture->dead_letters, count);
 	assert_int_equal(letters, count);
 	for (size_t i = 0; i < count; i++) {
 		char key[32];
 		snprintf(key, sizeof(key), "poison-%zu", i);
 		assert_letter(fixture, find(fixture->records, letters, key), &poison[i]);
 	}
-	world_assert_books(fixture, 20 * (int64_t)count + 1);
-	world_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 20 * (int64_t)count + 1);
+	consumer_fixture_stop(fixture, ingest);
 	for (size_t i = 0; i < count; i++)
 		strbuf_clear(&poison[i].bytes);
 }
 
 static void survives_a_topic_full_of_poison(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	char *large = mem_zero(LARGE);
-	world_make_topics(fixture);
-	struct ingest *ingest = world_start(fixture);
+	consumer_fixture_create_topics(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	for (int i = 0; i < 60; i++)
-		world_produce_bytes(fixture, "large", large, LARGE);
+		consumer_fixture_produce_bytes(fixture, "large", large, LARGE);
 	for (int i = 0; i < 200; i++)
-		world_produce_bytes(fixture, "small", "\xff", 1);
-	struct redirect_event click = world_click(1, 1);
-	world_produce(fixture, &click);
-	world_flush(fixture);
-	world_await_counted(fixture, 1);
+		consumer_fixture_produce_bytes(fixture, "small", "\xff", 1);
+	struct redirect_event click = consumer_fixture_click(1, 1);
+	consumer_fixture_produce(fixture, &click);
+	consumer_fixture_flush(fixture);
+	consumer_fixture_await_counted(fixture, 1);
 	test_database_await(fixture->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 261,
-	                    WORLD_DEADLINE_MS);
-	assert_int_equal(world_read(fixture, fixture->dead_letters, 260), 260);
-	world_stop(fixture, ingest);
+	                    CONSUMER_FIXTURE_DEADLINE_MS);
+	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 260), 260);
+	consumer_fixture_stop(fixture, ingest);
 	free(large);
 }
 
 /* Only the owner of a partition may send dead letters for it. */
 static void sends_no_dead_letter_for_a_fenced_batch(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
-	struct ingest *first = world_start(fixture);
-	struct ingest *second = world_start_zombie(fixture);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
+	struct ingest *first = consumer_fixture_start(fixture);
+	struct ingest *second = consumer_fixture_start_zombie(fixture);
 	for (int i = 0; i < 100; i++) {
 		char key[32];
 		snprintf(key, sizeof(key), "poison-%d", i);
-		world_produce_bytes(fixture, key, "\xff\xff", 2);
-		struct redirect_event click = world_click(1 + i, 1);
-		world_produce(fixture, &click);
+		consumer_fixture_produce_bytes(fixture, key, "\xff\xff", 2);
+		struct redirect_event click = consumer_fixture_click(1 + i, 1);
+		consumer_fixture_produce(fixture, &click);
 		if (i % 10 == 0)
-			world_flush(fixture);
+			consumer_fixture_flush(fixture);
 	}
-	world_flush(fixture);
-	world_await_counted(fixture, 100);
+	consumer_fixture_flush(fixture);
+	consumer_fixture_await_counted(fixture, 100);
 	test_database_await(fixture->database, "SELECT sum(next_offset)::bigint FROM consumer_offsets", 200,
-	                    WORLD_DEADLINE_MS);
-	assert_int_equal(world_read(fixture, fixture->dead_letters, 100), 100);
-	world_stop(fixture, first);
-	world_stop(fixture, second);
+	                    CONSUMER_FIXTURE_DEADLINE_MS);
+	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 100), 100);
+	consumer_fixture_stop(fixture, first);
+	consumer_fixture_stop(fixture, second);
 }
 
 static bool waits_for_dead_letters(void *ctx)
@@ -187,63 +187,63 @@ static bool waits_for_dead_letters(void *ctx)
 
 static void reports_that_it_waits_for_the_dead_letter_topic(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	char missing[80];
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	snprintf(missing, sizeof(missing), "%s.missing", fixture->backend->unique);
 	fixture->config.dead_letter_topic = missing;
-	struct ingest *ingest = world_start(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
 	for (uint32_t i = 0; i < 20; i++) {
-		struct redirect_event click = world_click(1 + i, i);
-		world_produce(fixture, &click);
+		struct redirect_event click = consumer_fixture_click(1 + i, i);
+		consumer_fixture_produce(fixture, &click);
 	}
-	world_produce_bytes(fixture, "poison", "\xff", 1);
-	world_flush(fixture);
-	net_fixture_wait(waits_for_dead_letters, ingest, WORLD_DEADLINE_MS);
+	consumer_fixture_produce_bytes(fixture, "poison", "\xff", 1);
+	consumer_fixture_flush(fixture);
+	backend_fixture_wait(waits_for_dead_letters, ingest, CONSUMER_FIXTURE_DEADLINE_MS);
 	char said[160];
 	snprintf(said, sizeof(said), "\"dead_letters_refused\",\"topic\":\"%s\",\"count\":1", missing);
-	assert_true(net_fixture_logged(fixture->backend, said) > 0);
+	assert_true(backend_fixture_logged(fixture->backend, said) > 0);
 	/* Once the topic exists, the consumer continues by itself. */
 	snprintf(fixture->dead_letters, sizeof(fixture->dead_letters), "%s", missing);
-	world_make_topics(fixture);
-	world_await_counted(fixture, 20);
-	assert_int_equal(world_read(fixture, missing, 1), 1);
+	consumer_fixture_create_topics(fixture);
+	consumer_fixture_await_counted(fixture, 20);
+	assert_int_equal(consumer_fixture_read(fixture, missing, 1), 1);
 	assert_true(ingest_can_send_dead_letters(ingest));
-	world_stop(fixture, ingest);
-	world_assert_books(fixture, 20);
+	consumer_fixture_stop(fixture, ingest);
+	consumer_fixture_assert_ledger(fixture, 20);
 }
 
 /* As if the process had died: the transaction ends between the acknowledgement and the commit. */
 static void sends_a_dead_letter_again_with_the_same_offset_after_a_crash_before_the_commit(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	struct pg_conn *blocker = test_database_connect(fixture->database, NULL);
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	assert_int_equal(pg_conn_begin(blocker), OK);
 	assert_int_equal(pg_conn_query_once(blocker, "LOCK TABLE link_statistics IN SHARE MODE", NULL, NULL), OK);
-	struct redirect_event click = world_click(1, 1);
-	world_produce(fixture, &click);
-	world_produce_bytes(fixture, click.slug, "\xff", 1);
-	world_flush(fixture);
-	struct ingest *ingest = world_start(fixture);
-	assert_int_equal(world_read(fixture, fixture->dead_letters, 1), 1);
-	world_stop(fixture, ingest);
-	assert_int_equal(world_counted(fixture), 0);
+	struct redirect_event click = consumer_fixture_click(1, 1);
+	consumer_fixture_produce(fixture, &click);
+	consumer_fixture_produce_bytes(fixture, click.slug, "\xff", 1);
+	consumer_fixture_flush(fixture);
+	struct ingest *ingest = consumer_fixture_start(fixture);
+	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 1), 1);
+	consumer_fixture_stop(fixture, ingest);
+	assert_int_equal(consumer_fixture_counted(fixture), 0);
 	pg_conn_rollback(blocker);
 	pg_conn_close(blocker);
-	ingest = world_start(fixture);
-	world_await_counted(fixture, 1);
-	world_stop(fixture, ingest);
-	assert_int_equal(world_read(fixture, fixture->dead_letters, 2), 2);
+	ingest = consumer_fixture_start(fixture);
+	consumer_fixture_await_counted(fixture, 1);
+	consumer_fixture_stop(fixture, ingest);
+	assert_int_equal(consumer_fixture_read(fixture, fixture->dead_letters, 2), 2);
 	assert_string_equal(fixture->records[0].partition, fixture->records[1].partition);
 	assert_string_equal(fixture->records[0].offset, fixture->records[1].offset);
 	assert_memory_equal(fixture->records[0].bytes, fixture->records[1].bytes, 1);
-	world_assert_books(fixture, 1);
+	consumer_fixture_assert_ledger(fixture, 1);
 }
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(sends_each_poison_message_to_the_dead_letters_once_and_counts_the_rest),
 		WITH_FIXTURE(survives_a_topic_full_of_poison),

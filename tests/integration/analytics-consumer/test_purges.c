@@ -13,11 +13,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/mem.h"
 #include "lib/links/link_event.h"
-#include "lib/net/kafka_producer.h"
+#include "lib/kafka/kafka_producer.h"
 #include "services/analytics-consumer/ingest/purge_consumer.h"
 #include "services/analytics-consumer/storage/rollup_store.h"
-#include "tests/integration/net/kafka_fixture.h"
-#include "tests/integration/net/net_fixture.h"
+#include "tests/integration/kafka/kafka_fixture.h"
+#include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test_database.h"
 
 #define PARTITIONS 3
@@ -36,7 +36,7 @@
 	"(SELECT count(*) FROM link_statistics WHERE " where ")"
 
 struct fixture {
-	struct net_fixture *backend;
+	struct backend_fixture *backend;
 	struct test_database *db;
 	char pg_url[TEST_DATABASE_URL_SIZE];
 	struct pg_pool *pool;
@@ -47,7 +47,7 @@ struct fixture {
 static int set_up(void **state)
 {
 	struct fixture *f = mem_zero(sizeof(*f));
-	if (net_fixture_set_up((void **)&f->backend) != 0)
+	if (backend_fixture_set_up((void **)&f->backend) != 0)
 		return -1;
 	f->db = test_database_new();
 	test_database_url(f->db, "waymark_consumer", f->pg_url);
@@ -74,7 +74,7 @@ static int tear_down(void **state)
 	stop(f);
 	kafka_producer_free(f->producer);
 	test_database_drop(f->db);
-	net_fixture_tear_down((void **)&f->backend);
+	backend_fixture_tear_down((void **)&f->backend);
 	free(f);
 	return 0;
 }
@@ -175,7 +175,7 @@ static void assert_others_untouched(struct fixture *f, int64_t links)
 static void deletes_the_counts_of_a_purged_link_but_not_its_visits(void **state)
 {
 	struct fixture *f = *state;
-	kafka_fixture_make_topic(f->backend, PARTITIONS);
+	kafka_fixture_create_topic(f->backend, PARTITIONS);
 	count_clicks(f);
 	start(f);
 	/* A watermark, a malformed event and a change that is not a purge have no effect. */
@@ -192,7 +192,7 @@ static void deletes_the_counts_of_a_purged_link_but_not_its_visits(void **state)
 static void deletes_only_what_postgres_confirms_as_purged(void **state)
 {
 	struct fixture *f = *state;
-	kafka_fixture_make_topic(f->backend, 1);
+	kafka_fixture_create_topic(f->backend, 1);
 	count_clicks(f);
 	start(f);
 	send_change(f, "link-4", LINK_CHANGE_PURGED);
@@ -207,7 +207,7 @@ static void deletes_only_what_postgres_confirms_as_purged(void **state)
 static void deletes_links_that_were_purged_while_it_was_stopped(void **state)
 {
 	struct fixture *f = *state;
-	kafka_fixture_make_topic(f->backend, PARTITIONS);
+	kafka_fixture_create_topic(f->backend, PARTITIONS);
 	count_clicks(f);
 	purge(f, "link-6");
 	send_change(f, "link-6", LINK_CHANGE_PURGED);
@@ -235,7 +235,7 @@ static void deletes_links_that_were_purged_while_it_was_stopped(void **state)
 static void reads_from_the_beginning_when_its_offset_is_gone(void **state)
 {
 	struct fixture *f = *state;
-	kafka_fixture_make_topic(f->backend, 1);
+	kafka_fixture_create_topic(f->backend, 1);
 	count_clicks(f);
 	char sql[300];
 	snprintf(sql, sizeof(sql),
@@ -246,20 +246,20 @@ static void reads_from_the_beginning_when_its_offset_is_gone(void **state)
 	send_change(f, "link-9", LINK_CHANGE_PURGED);
 	start(f);
 	test_database_await(f->db, COUNTED(PURGED), 0, DEADLINE_MS);
-	assert_true(net_fixture_logged(f->backend, "\"purges_read_from_the_beginning\"") > 0);
+	assert_true(backend_fixture_logged(f->backend, "\"purges_read_from_the_beginning\"") > 0);
 	assert_others_untouched(f, 8);
 }
 
 static bool has_timed_out(void *ctx)
 {
 	struct fixture *f = ctx;
-	return net_fixture_logged(f->backend, "\"57014\"") > 0;
+	return backend_fixture_logged(f->backend, "\"57014\"") > 0;
 }
 
 static void retries_while_postgres_does_not_respond(void **state)
 {
 	struct fixture *f = *state;
-	kafka_fixture_make_topic(f->backend, 1);
+	kafka_fixture_create_topic(f->backend, 1);
 	count_clicks(f);
 	purge(f, "link-1");
 	struct pg_conn *reader = test_database_connect(f->db, NULL);
@@ -267,7 +267,7 @@ static void retries_while_postgres_does_not_respond(void **state)
 	assert_int_equal(pg_conn_query(reader, "LOCK TABLE visit_rollup_day IN SHARE MODE", NULL, NULL), OK);
 	start(f);
 	send_change(f, "link-1", LINK_CHANGE_PURGED);
-	net_fixture_wait(has_timed_out, f, DEADLINE_MS);
+	backend_fixture_wait(has_timed_out, f, DEADLINE_MS);
 	assert_int_equal(test_database_ask(f->db, COUNTED(PURGED)), ROWS_PER_LINK);
 	assert_int_equal(pg_conn_commit(reader), OK);
 	pg_conn_close(reader);
@@ -320,7 +320,7 @@ static void leaves_a_click_counted_meanwhile_to_the_nightly_sweep(void **state)
 		test_database_ask(f->db, "SELECT count(*) FROM visit_rollup_hour AS r WHERE " PURGED
 	                                 " AND EXISTS (SELECT FROM link_statistics AS s WHERE s.link_id = r.link_id)"),
 		1);
-	assert_int_equal(test_database_ask(f->db, "SELECT statistics_forget_purged(1000)"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT statistics_delete_orphans(1000)"), 2);
 	assert_int_equal(test_database_ask(f->db, COUNTED(PURGED)), 0);
 	assert_others_untouched(f, 8);
 }

@@ -10,9 +10,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/entropy.h"
-#include "tests/integration/analytics-consumer/owner.h"
+#include "tests/integration/analytics-consumer/partition_owner.h"
 
-static int64_t ask(struct world *fixture, const char *sql)
+static int64_t ask(struct consumer_fixture *fixture, const char *sql)
 {
 	return test_database_ask(fixture->database, sql);
 }
@@ -22,13 +22,13 @@ static int64_t ask(struct world *fixture, const char *sql)
 
 static void stores_visits_sums_and_offsets_together(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 100);
-	owner_take_clicks(&owner, 1, 0, 50);
-	assert_int_equal(owner_store(&owner), OK);
-	world_assert_books(fixture, 150);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 100);
+	partition_owner_add_clicks(&owner, 1, 0, 50);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, 150);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 100);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 1)), 50);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets "
@@ -37,166 +37,166 @@ static void stores_visits_sums_and_offsets_together(void **state)
 	assert_int_equal(ask(fixture, "SELECT sum(humans)::bigint FROM visit_rollup_hour "
 	                              "WHERE dimension = 'referrer' AND value = 'news.example.com'"),
 	                 150);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void marks_everything_before_the_first_record_as_published(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 57, 3);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 57, 3);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 60);
 	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), 57);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 /* Otherwise as_of could be reported before the partition was looked at. */
 static void has_a_row_for_each_assigned_partition(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM consumer_offsets WHERE next_offset = 0 AND as_of IS NULL"),
 	                 2);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void continues_over_gaps_between_offsets(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_go_on(&owner);
-	owner_take_clicks(&owner, 0, 500, 10);
-	assert_int_equal(owner_store(&owner), OK);
-	world_assert_books(fixture, 20);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
+	partition_owner_add_clicks(&owner, 0, 500, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, 20);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 510);
 	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), 10);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void marks_only_published_visits_as_published(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_close(&owner);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_close(&owner);
 	/*
 	 * The next owner publishes again from 0. It has reached 7 when new clicks follow in the
 	 * same batch.
 	 */
-	owner_open(&owner, fixture, 10);
+	partition_owner_open(&owner, fixture, 10);
 	owner.offsets.partitions[0].published = 7;
 	offsets_begin_batch(&owner.offsets);
-	owner_take_clicks(&owner, 0, 7, 6);
-	assert_int_equal(owner_store(&owner), OK);
+	partition_owner_add_clicks(&owner, 0, 7, 6);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 13);
 	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), 7);
-	owner_go_on(&owner);
-	owner_take_clicks(&owner, 0, 13, 1);
-	assert_int_equal(owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
+	partition_owner_add_clicks(&owner, 0, 13, 1);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(ask(fixture, OFFSET("published_offset", 0)), 13);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void drops_events_that_are_already_counted(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event first = world_click(1, 1);
-	struct redirect_event second = world_click(1, 2);
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &first);
-	owner_take(&owner, 0, 1, &first);
-	owner_take(&owner, 1, 0, &first);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event first = consumer_fixture_click(1, 1);
+	struct redirect_event second = consumer_fixture_click(1, 2);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &first);
+	partition_owner_add(&owner, 0, 1, &first);
+	partition_owner_add(&owner, 1, 0, &first);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(batch_sum(&owner.batch).duplicates, 2);
-	world_assert_books(fixture, 1);
-	owner_go_on(&owner);
-	owner_take(&owner, 0, 2, &first);
-	owner_take(&owner, 0, 3, &second);
-	assert_int_equal(owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, 1);
+	partition_owner_begin_batch(&owner);
+	partition_owner_add(&owner, 0, 2, &first);
+	partition_owner_add(&owner, 0, 3, &second);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(batch_sum(&owner.batch).duplicates, 1);
 	assert_int_equal(batch_sum(&owner.batch).humans, 1);
-	world_assert_books(fixture, 2);
+	consumer_fixture_assert_ledger(fixture, 2);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 4);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void stores_a_batch_that_has_only_duplicates(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event click = world_click(1, 1);
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &click);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event click = consumer_fixture_click(1, 1);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &click);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	for (int i = 1; i < 4; i++) {
-		owner_go_on(&owner);
-		owner_take(&owner, 0, i, &click);
-		assert_int_equal(owner_store(&owner), OK);
+		partition_owner_begin_batch(&owner);
+		partition_owner_add(&owner, 0, i, &click);
+		assert_int_equal(partition_owner_store(&owner), OK);
 	}
-	world_assert_books(fixture, 1);
+	consumer_fixture_assert_ledger(fixture, 1);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 4);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void counts_a_visitor_once_per_link_and_day(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
 	int64_t offset = 0;
 	for (int day = 0; day < 2; day++) {
 		for (int64_t link = 1; link <= 2; link++) {
 			for (int again = 0; again < 3; again++) {
-				struct redirect_event click = world_click(link, 7);
+				struct redirect_event click = consumer_fixture_click(link, 7);
 				click.occurred_at_us -= day * CLOCK_US_PER_DAY;
-				owner_take(&owner, 0, offset++, &click);
+				partition_owner_add(&owner, 0, offset++, &click);
 			}
 		}
-		assert_int_equal(owner_store(&owner), OK);
-		owner_go_on(&owner);
+		assert_int_equal(partition_owner_store(&owner), OK);
+		partition_owner_begin_batch(&owner);
 	}
-	world_assert_books(fixture, 12);
+	consumer_fixture_assert_ledger(fixture, 12);
 	assert_int_equal(ask(fixture, "SELECT sum(unique_visitors)::bigint FROM link_statistics WHERE link_id > 0"), 4);
 	assert_int_equal(ask(fixture, "SELECT unique_visitors FROM link_statistics WHERE link_id = 0"), 4);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log WHERE is_unique"), 4);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 #define UNIQUES "SELECT unique_visitors FROM link_statistics WHERE link_id = 1"
 
 /* Stores a batch with one click on link 1. */
-static void store_click_of(struct owner *owner, int64_t offset, uint32_t visitor)
+static void store_click_of(struct partition_owner *owner, int64_t offset, uint32_t visitor)
 {
-	struct redirect_event click = world_click(1, visitor);
-	owner_take(owner, 0, offset, &click);
-	assert_int_equal(owner_store(owner), OK);
-	owner_go_on(owner);
+	struct redirect_event click = consumer_fixture_click(1, visitor);
+	partition_owner_add(owner, 0, offset, &click);
+	assert_int_equal(partition_owner_store(owner), OK);
+	partition_owner_begin_batch(owner);
 }
 
 static void recognizes_the_visitors_of_the_previous_owner(void **state)
 {
-	struct world *fixture = *state;
-	struct owner previous, owner;
-	owner_open(&previous, fixture, 0);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner previous, owner;
+	partition_owner_open(&previous, fixture, 0);
 	store_click_of(&previous, 0, 7);
-	owner_close(&previous);
-	owner_open(&owner, fixture, 1);
+	partition_owner_close(&previous);
+	partition_owner_open(&owner, fixture, 1);
 	store_click_of(&owner, 1, 7);
 	store_click_of(&owner, 2, 8);
 	store_click_of(&owner, 3, 7);
 	store_click_of(&owner, 4, 8);
-	world_assert_books(fixture, 5);
+	consumer_fixture_assert_ledger(fixture, 5);
 	assert_int_equal(ask(fixture, UNIQUES), 2);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 /*
@@ -205,78 +205,78 @@ static void recognizes_the_visitors_of_the_previous_owner(void **state)
  */
 static void counts_a_visitor_once_after_look_ups_have_stopped(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
 	int64_t offset = 0;
-	owner_open(&owner, fixture, 0);
+	partition_owner_open(&owner, fixture, 0);
 	for (uint32_t visitor = 0; visitor < 40; visitor++)
 		store_click_of(&owner, offset++, visitor);
 	visit_store_invalidate(owner.store);
 	for (uint32_t visitor = 100; visitor < 140; visitor++)
 		store_click_of(&owner, offset++, visitor);
-	assert_int_equal(net_fixture_logged(fixture->backend, "known_visitor_found"), 0);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "known_visitor_found"), 0);
 	store_click_of(&owner, offset++, 5);
-	assert_int_equal(net_fixture_logged(fixture->backend, "known_visitor_found"), 1);
-	world_assert_books(fixture, 81);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "known_visitor_found"), 1);
+	consumer_fixture_assert_ledger(fixture, 81);
 	assert_int_equal(ask(fixture, UNIQUES), 80);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void counts_a_duplicate_by_a_known_visitor_neither_twice_nor_as_unique(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event first = world_click(1, 7);
-	struct redirect_event again = world_click(1, 7);
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &first);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_close(&owner);
-	owner_open(&owner, fixture, 1);
-	owner_take(&owner, 0, 1, &again);
-	owner_take(&owner, 0, 2, &first);
-	owner_take(&owner, 0, 3, &again);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event first = consumer_fixture_click(1, 7);
+	struct redirect_event again = consumer_fixture_click(1, 7);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &first);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_close(&owner);
+	partition_owner_open(&owner, fixture, 1);
+	partition_owner_add(&owner, 0, 1, &again);
+	partition_owner_add(&owner, 0, 2, &first);
+	partition_owner_add(&owner, 0, 3, &again);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(batch_sum(&owner.batch).duplicates, 2);
-	world_assert_books(fixture, 2);
+	consumer_fixture_assert_ledger(fixture, 2);
 	assert_int_equal(ask(fixture, UNIQUES), 1);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void counts_bots_separately_and_never_as_unique_visitors(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event bot = world_click(1, 1);
-	struct redirect_event human = world_click(1, 1);
-	struct redirect_event anonymous = world_click(1, 2);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event bot = consumer_fixture_click(1, 1);
+	struct redirect_event human = consumer_fixture_click(1, 1);
+	struct redirect_event anonymous = consumer_fixture_click(1, 2);
 	snprintf(bot.user_agent, sizeof(bot.user_agent), "curl/7.88.1");
 	anonymous.has_visitor_hash = false;
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &bot);
-	owner_take(&owner, 0, 1, &human);
-	owner_take(&owner, 0, 2, &anonymous);
-	assert_int_equal(owner_store(&owner), OK);
-	world_assert_books(fixture, 3);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &bot);
+	partition_owner_add(&owner, 0, 1, &human);
+	partition_owner_add(&owner, 0, 2, &anonymous);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, 3);
 	assert_int_equal(ask(fixture, "SELECT bot_count FROM link_statistics WHERE link_id = 1"), 1);
 	assert_int_equal(ask(fixture, "SELECT unique_visitors FROM link_statistics WHERE link_id = 1"), 1);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log WHERE is_bot AND bot_reason = 'http_library'"),
 	                 1);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void keeps_clicks_of_days_without_a_partition(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event old = world_click(1, 1);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event old = consumer_fixture_click(1, 1);
 	old.occurred_at_us = 1;
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &old);
-	assert_int_equal(owner_store(&owner), OK);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &old);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log_default WHERE day = '1970-01-01'"), 1);
-	world_assert_books(fixture, 1);
-	owner_close(&owner);
+	consumer_fixture_assert_ledger(fixture, 1);
+	partition_owner_close(&owner);
 }
 
 static void fill_with(char *text, size_t size, const char *pattern)
@@ -293,7 +293,7 @@ static void fill_with(char *text, size_t size, const char *pattern)
  */
 static void stores_every_extreme_value_that_decodes(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	static const char *const patterns[] = { "\xf0\x9f\x98\x80",
 		                                "\\",
 		                                "\"",
@@ -307,11 +307,11 @@ static void stores_every_extreme_value_that_decodes(void **state)
 		                                "%00",
 		                                "utm_source=\xf4\x8f\xbf\xbf&",
 		                                "https://\xc3\xa4" };
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
 	int64_t offset = 0;
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
-		struct redirect_event click = world_click(INT64_MAX, UINT32_MAX);
+		struct redirect_event click = consumer_fixture_click(INT64_MAX, UINT32_MAX);
 		click.occurred_at_us = INT64_C(253402300799999999) - (int64_t)i;
 		click.latency_us = INT32_MAX;
 		click.status = 599;
@@ -321,34 +321,34 @@ static void stores_every_extreme_value_that_decodes(void **state)
 		fill_with(click.accept_language, sizeof(click.accept_language), patterns[i]);
 		fill_with(click.region, sizeof(click.region), patterns[i]);
 		fill_with(click.client_network, sizeof(click.client_network), patterns[i]);
-		owner_take(&owner, 0, offset++, &click);
+		partition_owner_add(&owner, 0, offset++, &click);
 	}
 	assert_int_equal(owner.batch.count, offset);
-	assert_int_equal(owner_store(&owner), OK);
-	world_assert_books(fixture, offset);
-	owner_close(&owner);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, offset);
+	partition_owner_close(&owner);
 }
 
 static void returns_already_counted_visits_as_they_were_stored(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event unique = world_click(1, 1);
-	struct redirect_event again = world_click(1, 1);
-	struct redirect_event fresh = world_click(1, 1);
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &unique);
-	owner_take(&owner, 0, 1, &again);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_go_on(&owner);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event unique = consumer_fixture_click(1, 1);
+	struct redirect_event again = consumer_fixture_click(1, 1);
+	struct redirect_event fresh = consumer_fixture_click(1, 1);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &unique);
+	partition_owner_add(&owner, 0, 1, &again);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
 	/* The rules have changed since. The stored facts are kept. */
 	test_database_run(fixture->database,
 	                  "UPDATE visit_log SET country = 'DE', region = 'DE-BE', browser = 'As stored', "
 	                  "browser_version = '1.2', os_version = '3.4', referrer_source = 'Then'");
-	owner_take(&owner, 0, 1, &again);
-	owner_take(&owner, 0, 0, &unique);
-	owner_take(&owner, 0, 2, &fresh);
-	assert_int_equal(owner_store(&owner), OK);
+	partition_owner_add(&owner, 0, 1, &again);
+	partition_owner_add(&owner, 0, 0, &unique);
+	partition_owner_add(&owner, 0, 2, &fresh);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(owner.batch.visits[0].disposition, VISIT_ALREADY_COUNTED);
 	assert_string_equal(owner.batch.visits[0].event.browser, "As stored");
 	assert_string_equal(owner.batch.visits[0].event.browser_version, "1.2");
@@ -361,63 +361,63 @@ static void returns_already_counted_visits_as_they_were_stored(void **state)
 	assert_memory_equal(owner.batch.visits[1].event.event_id, unique.event_id, sizeof(unique.event_id));
 	assert_string_equal(owner.batch.visits[2].event.browser, "Chrome");
 	assert_int_equal(owner.batch.visits[2].disposition, VISIT_NEW);
-	assert_int_equal(world_counted(fixture), 3);
+	assert_int_equal(consumer_fixture_counted(fixture), 3);
 	assert_int_equal(ask(fixture, OFFSET("next_offset", 0)), 3);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void stores_each_fact_in_its_column(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event click = world_click(1, 1);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event click = consumer_fixture_click(1, 1);
 	snprintf(click.user_agent, sizeof(click.user_agent),
 	         "Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
 	         "Version/17.5 Mobile/15E148 Safari/604.1");
 	snprintf(click.referrer, sizeof(click.referrer), "https://l.facebook.com/");
 	snprintf(click.region, sizeof(click.region), "eu-1");
-	owner_open(&owner, fixture, 0);
-	owner_take(&owner, 0, 0, &click);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add(&owner, 0, 0, &click);
 	snprintf(owner.batch.visits[0].event.region, sizeof(owner.batch.visits[0].event.region), "DE-BY");
-	assert_int_equal(owner_store(&owner), OK);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(ask(fixture, "SELECT count(*) FROM visit_log WHERE browser = 'Mobile Safari' AND os = 'iOS' "
 	                              "AND browser_version = '17.5' AND os_version = '17.6' AND device = 'mobile' "
 	                              "AND referrer_host = 'l.facebook.com' AND referrer_source = 'Facebook' "
 	                              "AND served_from = 'eu-1' AND region = 'DE-BY' AND country = ''"),
 	                 1);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void skips_already_counted_visits_whose_day_was_dropped(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	struct redirect_event click = world_click(1, 1);
-	owner_open(&owner, fixture, 10);
-	owner_take(&owner, 0, 5, &click);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	struct redirect_event click = consumer_fixture_click(1, 1);
+	partition_owner_open(&owner, fixture, 10);
+	partition_owner_add(&owner, 0, 5, &click);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_int_equal(owner.batch.visits[0].disposition, VISIT_DUPLICATE);
-	assert_int_equal(world_counted(fixture), 0);
-	owner_close(&owner);
+	assert_int_equal(consumer_fixture_counted(fixture), 0);
+	partition_owner_close(&owner);
 }
 
 /* Compares random latencies in random batches with PostgreSQL's own arithmetic over the log. */
 static void aggregates_latencies_as_exactly_as_a_single_pass(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
 	int64_t offset = 0;
 	for (int batch = 0; batch < 20; batch++) {
 		for (uint32_t i = 0, count = 1 + entropy_below(200); i < count; i++) {
-			struct redirect_event click = world_click(1 + i % 3, i);
+			struct redirect_event click = consumer_fixture_click(1 + i % 3, i);
 			click.latency_us = 100000000 + entropy_below(1000);
-			owner_take(&owner, 0, offset++, &click);
+			partition_owner_add(&owner, 0, offset++, &click);
 		}
-		assert_int_equal(owner_store(&owner), OK);
-		owner_go_on(&owner);
+		assert_int_equal(partition_owner_store(&owner), OK);
+		partition_owner_begin_batch(&owner);
 	}
-	world_assert_books(fixture, offset);
+	consumer_fixture_assert_ledger(fixture, offset);
 	assert_int_equal(ask(fixture,
 	                     "SELECT count(*) FROM link_statistics s JOIN (SELECT link_id, "
 	                     "avg(latency_us::numeric) / 1000 AS mean, "
@@ -425,12 +425,12 @@ static void aggregates_latencies_as_exactly_as_a_single_pass(void **state)
 	                     "FROM visit_log GROUP BY link_id) log USING (link_id) "
 	                     "WHERE abs(s.latency_mean_ms - mean) > 1e-6 OR abs(s.latency_m2 / m2 - 1) > 1e-6"),
 	                 0);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 int main(void)
 {
-#define WITH_EMPTY_DATABASE(test) cmocka_unit_test_setup_teardown(test, world_reset, NULL)
+#define WITH_EMPTY_DATABASE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
 	const struct CMUnitTest tests[] = {
 		WITH_EMPTY_DATABASE(stores_visits_sums_and_offsets_together),
 		WITH_EMPTY_DATABASE(marks_everything_before_the_first_record_as_published),
@@ -451,5 +451,5 @@ int main(void)
 		WITH_EMPTY_DATABASE(skips_already_counted_visits_whose_day_was_dropped),
 		WITH_EMPTY_DATABASE(aggregates_latencies_as_exactly_as_a_single_pass),
 	};
-	return cmocka_run_group_tests(tests, world_open, world_close);
+	return cmocka_run_group_tests(tests, consumer_fixture_open, consumer_fixture_close);
 }

@@ -12,10 +12,10 @@
 #include <pthread.h>
 
 #include "lib/base/clock.h"
-#include "tests/integration/analytics-consumer/owner.h"
+#include "tests/integration/analytics-consumer/partition_owner.h"
 
 /* A hash over everything that counting may change. */
-static int64_t hash_of_tables(struct world *fixture)
+static int64_t hash_of_tables(struct consumer_fixture *fixture)
 {
 	return test_database_ask(fixture->database,
 	                         "SELECT hashtextextended(concat("
@@ -29,102 +29,102 @@ static int64_t hash_of_tables(struct world *fixture)
 
 static void changes_nothing_for_a_zombie(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner, zombie;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	owner_take_clicks(&owner, 1, 0, 10);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_go_on(&owner);
-	owner_open(&zombie, fixture, 10);
-	owner_take_clicks(&owner, 0, 10, 5);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner, zombie;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	partition_owner_add_clicks(&owner, 1, 0, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
+	partition_owner_open(&zombie, fixture, 10);
+	partition_owner_add_clicks(&owner, 0, 10, 5);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	int64_t before = hash_of_tables(fixture);
 	/* Its batch has clicks of a partition that has advanced and of one that has not. */
-	owner_take_clicks(&zombie, 0, 10, 3);
-	owner_take_clicks(&zombie, 1, 10, 3);
+	partition_owner_add_clicks(&zombie, 0, 10, 3);
+	partition_owner_add_clicks(&zombie, 1, 10, 3);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(owner_store(&zombie), ERR_CONFLICT);
+		assert_int_equal(partition_owner_store(&zombie), ERR_CONFLICT);
 	assert_int_equal(hash_of_tables(fixture), before);
-	owner_close(&zombie);
-	owner_close(&owner);
+	partition_owner_close(&zombie);
+	partition_owner_close(&owner);
 }
 
 static void lets_only_one_of_two_new_owners_count(void **state)
 {
-	struct world *fixture = *state;
-	struct owner first, second;
-	owner_open(&first, fixture, 0);
-	owner_open(&second, fixture, 0);
-	owner_take_clicks(&first, 0, 0, 10);
-	owner_take_clicks(&second, 0, 0, 20);
-	assert_int_equal(owner_store(&first), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner first, second;
+	partition_owner_open(&first, fixture, 0);
+	partition_owner_open(&second, fixture, 0);
+	partition_owner_add_clicks(&first, 0, 0, 10);
+	partition_owner_add_clicks(&second, 0, 0, 20);
+	assert_int_equal(partition_owner_store(&first), OK);
 	int64_t before = hash_of_tables(fixture);
-	assert_int_equal(owner_store(&second), ERR_CONFLICT);
+	assert_int_equal(partition_owner_store(&second), ERR_CONFLICT);
 	assert_int_equal(hash_of_tables(fixture), before);
-	owner_close(&second);
-	owner_close(&first);
+	partition_owner_close(&second);
+	partition_owner_close(&first);
 }
 
 static void detects_that_a_batch_in_doubt_was_stored(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	assert_int_equal(owner_store(&owner), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	int64_t before = hash_of_tables(fixture);
 	owner.batch.in_doubt = true;
-	assert_int_equal(owner_store(&owner), OK);
+	assert_int_equal(partition_owner_store(&owner), OK);
 	assert_false(owner.batch.in_doubt);
 	assert_int_equal(hash_of_tables(fixture), before);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 static void stores_a_batch_in_doubt_that_was_not_stored(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
 	owner.batch.in_doubt = true;
-	assert_int_equal(owner_store(&owner), OK);
-	world_assert_books(fixture, 10);
-	owner_close(&owner);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	consumer_fixture_assert_ledger(fixture, 10);
+	partition_owner_close(&owner);
 }
 
 static void gives_up_a_batch_in_doubt_when_another_owner_has_counted(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner, other;
-	owner_open(&owner, fixture, 0);
-	owner_open(&other, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	owner_take_clicks(&other, 0, 0, 4);
-	assert_int_equal(owner_store(&other), OK);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner, other;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_open(&other, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	partition_owner_add_clicks(&other, 0, 0, 4);
+	assert_int_equal(partition_owner_store(&other), OK);
 	owner.batch.in_doubt = true;
-	assert_int_equal(owner_store(&owner), ERR_CONFLICT);
-	world_assert_books(fixture, 4);
-	owner_close(&other);
-	owner_close(&owner);
+	assert_int_equal(partition_owner_store(&owner), ERR_CONFLICT);
+	consumer_fixture_assert_ledger(fixture, 4);
+	partition_owner_close(&other);
+	partition_owner_close(&owner);
 }
 
 static void *store_in_thread(void *arg)
 {
-	struct owner *owner = arg;
-	return owner_store(owner) == OK ? owner : NULL;
+	struct partition_owner *owner = arg;
+	return partition_owner_store(owner) == OK ? owner : NULL;
 }
 
 /* The connection broke, but the server has not noticed and commits a moment later. */
 static void waits_for_a_commit_that_is_still_running(void **state)
 {
-	struct world *fixture = *state;
-	struct owner owner;
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_go_on(&owner);
-	owner_take_clicks(&owner, 0, 10, 10);
+	struct consumer_fixture *fixture = *state;
+	struct partition_owner owner;
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
+	partition_owner_add_clicks(&owner, 0, 10, 10);
 	owner.batch.in_doubt = true;
 	struct pg_conn *late = test_database_connect(fixture->database, "waymark_consumer");
 	assert_int_equal(pg_conn_begin(late), OK);
@@ -135,7 +135,7 @@ static void waits_for_a_commit_that_is_still_running(void **state)
 	test_database_await(fixture->database,
 	                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
 	                    "AND datname = current_database()",
-	                    1, WORLD_DEADLINE_MS);
+	                    1, CONSUMER_FIXTURE_DEADLINE_MS);
 	assert_int_equal(pg_conn_commit(late), OK);
 	assert_int_equal(pthread_join(thread, &stored), 0);
 	assert_ptr_equal(stored, &owner);
@@ -143,15 +143,15 @@ static void waits_for_a_commit_that_is_still_running(void **state)
 	 * The late commit of this test advances the offset without any visits, so the second batch
 	 * is not counted.
 	 */
-	world_assert_books(fixture, 10);
+	consumer_fixture_assert_ledger(fixture, 10);
 	pg_conn_close(late);
-	owner_close(&owner);
+	partition_owner_close(&owner);
 }
 
 /* A waiting consumer terminates the frozen one after twice the statement timeout. */
 static void continues_when_another_owner_freezes_while_it_sends_visits(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	char url[TEST_DATABASE_URL_SIZE];
 	/*
 	 * A user may terminate only its own connections. A role set with SET ROLE does not count.
@@ -165,35 +165,35 @@ static void continues_when_another_owner_freezes_while_it_sends_visits(void **st
 		                                      .statement_timeout_ms = 400,
 		                                      .clock = clock_system(),
 		                                      .log = fixture->backend->log };
-	struct owner owner;
-	world_close_pool(fixture);
+	struct partition_owner owner;
+	consumer_fixture_close_pool(fixture);
 	fixture->pool = pg_pool_new(&short_timeout);
-	owner_open(&owner, fixture, 0);
-	owner_take_clicks(&owner, 0, 0, 10);
-	assert_int_equal(owner_store(&owner), OK);
-	owner_go_on(&owner);
+	partition_owner_open(&owner, fixture, 0);
+	partition_owner_add_clicks(&owner, 0, 0, 10);
+	assert_int_equal(partition_owner_store(&owner), OK);
+	partition_owner_begin_batch(&owner);
 	struct pg_conn *frozen = NULL;
 	assert_int_equal(pg_conn_open(url, "frozen", 5000, 5000, NULL, &frozen), OK);
 	assert_int_equal(pg_conn_begin(frozen), OK);
 	assert_int_equal(pg_conn_query_once(frozen, "UPDATE consumer_offsets SET next_offset = 20", NULL, NULL), OK);
 	/* The server waits for rows that never come. */
 	assert_int_equal(pg_conn_query_once(frozen, "COPY visit_log FROM STDIN", NULL, NULL), ERR_INTERNAL);
-	owner_take_clicks(&owner, 0, 10, 10);
+	partition_owner_add_clicks(&owner, 0, 10, 10);
 	int waits = 0;
 	enum err err = ERR_LIMIT;
 	while (err == ERR_LIMIT && waits++ < 10)
-		err = owner_store(&owner);
+		err = partition_owner_store(&owner);
 	assert_int_equal(err, OK);
 	assert_in_range(waits, 2, 5);
-	world_assert_books(fixture, 20);
-	owner_close(&owner);
+	consumer_fixture_assert_ledger(fixture, 20);
+	partition_owner_close(&owner);
 	pg_conn_close(frozen);
-	world_close_pool(fixture);
+	consumer_fixture_close_pool(fixture);
 }
 
 int main(void)
 {
-#define WITH_EMPTY_DATABASE(test) cmocka_unit_test_setup_teardown(test, world_reset, NULL)
+#define WITH_EMPTY_DATABASE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_reset, NULL)
 	const struct CMUnitTest tests[] = {
 		WITH_EMPTY_DATABASE(changes_nothing_for_a_zombie),
 		WITH_EMPTY_DATABASE(lets_only_one_of_two_new_owners_count),
@@ -203,5 +203,5 @@ int main(void)
 		WITH_EMPTY_DATABASE(waits_for_a_commit_that_is_still_running),
 		WITH_EMPTY_DATABASE(continues_when_another_owner_freezes_while_it_sends_visits),
 	};
-	return cmocka_run_group_tests(tests, world_open, world_close);
+	return cmocka_run_group_tests(tests, consumer_fixture_open, consumer_fixture_close);
 }

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "services/analytics-consumer/ingest/workers.h"
-#include "tests/integration/analytics-consumer/world.h"
+#include "tests/integration/analytics-consumer/consumer_fixture.h"
 #include "tests/support/test_folder.h"
 
 #define WORKERS 3
 
-static struct workers *start_workers_with(struct world *fixture, size_t count, struct metrics *metrics,
+static struct workers *start_workers_with(struct consumer_fixture *fixture, size_t count, struct metrics *metrics,
                                           const char *geoip_db)
 {
 	struct workers_config config = { .count = count,
@@ -28,55 +28,55 @@ static struct workers *start_workers_with(struct world *fixture, size_t count, s
 		                                    .check_ms = 60000,
 		                                    .log = fixture->backend->log } };
 	struct workers *workers = NULL;
-	config.ingest.pool = world_pool(fixture);
+	config.ingest.pool = consumer_fixture_pool(fixture);
 	config.ingest.metrics = metrics;
 	assert_int_equal(workers_start(&config, &workers), OK);
 	return workers;
 }
 
-static struct workers *start_workers(struct world *fixture, size_t count, struct metrics *metrics)
+static struct workers *start_workers(struct consumer_fixture *fixture, size_t count, struct metrics *metrics)
 {
 	return start_workers_with(fixture, count, metrics, "");
 }
 
-static void produce_clicks(struct world *fixture, int count)
+static void produce_clicks(struct consumer_fixture *fixture, int count)
 {
 	for (int i = 0; i < count; i++) {
-		struct redirect_event click = world_click(1 + i % 17, (uint32_t)i);
-		world_produce(fixture, &click);
+		struct redirect_event click = consumer_fixture_click(1 + i % 17, (uint32_t)i);
+		consumer_fixture_produce(fixture, &click);
 	}
-	world_flush(fixture);
+	consumer_fixture_flush(fixture);
 }
 
 struct share {
 	struct metrics *metrics;
-	const struct world *fixture;
+	const struct consumer_fixture *fixture;
 };
 
 static bool all_have_partitions(void *ctx)
 {
 	const struct share *share = ctx;
-	return net_fixture_logged(share->fixture->backend, "kafka_partitions_assigned") >= WORKERS &&
-	       net_fixture_metric(share->metrics, "waymark_partitions_assigned") == WORLD_PARTITIONS;
+	return backend_fixture_logged(share->fixture->backend, "kafka_partitions_assigned") >= WORKERS &&
+	       backend_fixture_metric(share->metrics, "waymark_partitions_assigned") == CONSUMER_FIXTURE_PARTITIONS;
 }
 
 static void count_every_click_once(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	struct metrics *metrics = metrics_new();
 	struct share share = { metrics, fixture };
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	struct workers *workers = start_workers(fixture, WORKERS, metrics);
-	net_fixture_wait(all_have_partitions, &share, WORLD_DEADLINE_MS);
+	backend_fixture_wait(all_have_partitions, &share, CONSUMER_FIXTURE_DEADLINE_MS);
 	produce_clicks(fixture, 3000);
-	world_await_counted(fixture, 3000);
-	world_assert_books(fixture, 3000);
+	consumer_fixture_await_counted(fixture, 3000);
+	consumer_fixture_assert_ledger(fixture, 3000);
 	assert_true(workers_reach_kafka(workers));
 	assert_true(workers_have_no_halted_partition(workers));
 	assert_true(workers_can_store(workers));
 	workers_stop(workers);
-	assert_int_equal(net_fixture_metric(metrics, "waymark_events_read_total"), 3000);
-	assert_int_equal(net_fixture_metric(metrics, "waymark_partitions_assigned"), 0);
+	assert_int_equal(backend_fixture_metric(metrics, "waymark_events_read_total"), 3000);
+	assert_int_equal(backend_fixture_metric(metrics, "waymark_partitions_assigned"), 0);
 	metrics_free(metrics);
 }
 
@@ -87,15 +87,15 @@ static bool has_halted_partition(void *ctx)
 
 static void report_a_halted_partition_of_one_worker(void **state)
 {
-	struct world *fixture = *state;
-	world_make_topics(fixture);
+	struct consumer_fixture *fixture = *state;
+	consumer_fixture_create_topics(fixture);
 	char sql[256];
 	snprintf(sql, sizeof(sql),
 	         "INSERT INTO consumer_offsets (topic, partition, next_offset) VALUES ('%s', 0, 1000000)",
 	         fixture->redirects);
 	test_database_run(fixture->database, sql);
 	struct workers *workers = start_workers(fixture, 2, NULL);
-	net_fixture_wait(has_halted_partition, workers, WORLD_DEADLINE_MS);
+	backend_fixture_wait(has_halted_partition, workers, CONSUMER_FIXTURE_DEADLINE_MS);
 	workers_stop(workers);
 }
 
@@ -114,23 +114,23 @@ static void build_database(char *path)
 /* A city database takes 66 MB of memory, so the workers share one copy. */
 static void share_one_geoip_database(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	char folder[TEST_FOLDER_SIZE], path[TEST_FOLDER_SIZE + 16];
-	world_make_topics(fixture);
+	consumer_fixture_create_topics(fixture);
 	test_folder_make(folder);
 	snprintf(path, sizeof(path), "%s/city.mmdb", folder);
 	build_database(path);
 	struct workers *workers = start_workers_with(fixture, WORKERS, NULL, path);
-	assert_int_equal(net_fixture_logged(fixture->backend, "\"geoip_database_read\""), 1);
+	assert_int_equal(backend_fixture_logged(fixture->backend, "\"geoip_database_read\""), 1);
 	produce_clicks(fixture, 100);
-	world_await_counted(fixture, 100);
+	consumer_fixture_await_counted(fixture, 100);
 	workers_stop(workers);
 	test_folder_remove(folder);
 }
 
 static void are_limited_in_number(void **state)
 {
-	struct world *fixture = *state;
+	struct consumer_fixture *fixture = *state;
 	const struct workers_config config = { .count = WORKERS_MAX + 1, .ingest = fixture->config };
 	struct workers *workers = NULL;
 	assert_int_equal(workers_start(&config, &workers), ERR_INVALID);
@@ -139,7 +139,7 @@ static void are_limited_in_number(void **state)
 
 int main(void)
 {
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, consumer_fixture_open, consumer_fixture_close)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(count_every_click_once),
 		WITH_FIXTURE(report_a_halted_partition_of_one_worker),

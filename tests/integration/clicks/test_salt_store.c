@@ -49,7 +49,7 @@ static void creates_a_different_salt_for_each_day(void **state)
 {
 	struct fixture *f = *state;
 	int64_t made = -1;
-	assert_int_equal(salt_store_make(f->janitor, 20000, 20002, &made), OK);
+	assert_int_equal(salt_store_create_missing(f->janitor, 20000, 20002, &made), OK);
 	assert_int_equal(made, 3);
 	struct salt salts[5];
 	size_t count = 0;
@@ -69,9 +69,9 @@ static void never_replaces_a_salt(void **state)
 	int64_t made = -1;
 	struct salt before, after[3];
 	size_t count = 0;
-	assert_int_equal(salt_store_make(f->janitor, 20001, 20001, &made), OK);
+	assert_int_equal(salt_store_create_missing(f->janitor, 20001, 20001, &made), OK);
 	assert_int_equal(salt_store_read(f->redirector, 20001, 20001, &before, &count), OK);
-	assert_int_equal(salt_store_make(f->janitor, 20000, 20002, &made), OK);
+	assert_int_equal(salt_store_create_missing(f->janitor, 20000, 20002, &made), OK);
 	assert_int_equal(made, 2);
 	assert_int_equal(salt_store_read(f->redirector, 20000, 20002, after, &count), OK);
 	assert_memory_equal(after[1].bytes, before.bytes, VISITOR_SALT_SIZE);
@@ -81,8 +81,8 @@ static void deletes_earlier_days_and_keeps_the_rest(void **state)
 {
 	struct fixture *f = *state;
 	int64_t n = -1;
-	assert_int_equal(salt_store_make(f->janitor, 20000, 20002, &n), OK);
-	assert_int_equal(salt_store_forget(f->janitor, 20001, &n), OK);
+	assert_int_equal(salt_store_create_missing(f->janitor, 20000, 20002, &n), OK);
+	assert_int_equal(salt_store_delete_before(f->janitor, 20001, &n), OK);
 	assert_int_equal(n, 1);
 	struct salt salts[3];
 	size_t count = 0;
@@ -96,8 +96,8 @@ static void redirectors_may_only_read(void **state)
 	struct fixture *f = *state;
 	int64_t n = -1;
 	pg_conn_set_log(f->redirector, NULL);
-	assert_int_equal(salt_store_make(f->redirector, 20000, 20000, &n), ERR_INTERNAL);
-	assert_int_equal(salt_store_forget(f->redirector, 20001, &n), ERR_INTERNAL);
+	assert_int_equal(salt_store_create_missing(f->redirector, 20000, 20000, &n), ERR_INTERNAL);
+	assert_int_equal(salt_store_delete_before(f->redirector, 20001, &n), ERR_INTERNAL);
 }
 
 int main(void)

@@ -125,13 +125,13 @@ static void gives_rows_in_the_order_of_the_ids(void **state)
 	assert_int_equal(statistics_store_add(f->consumer, deltas, COUNT), OK);
 	const int64_t ids[] = { 41, 2, 5999, 1, 41 };
 	struct statistics out[5];
-	assert_int_equal(statistics_store_get_many(f->api, ids, 5, out), OK);
+	assert_int_equal(statistics_store_get_bulk(f->api, ids, 5, out), OK);
 	const int64_t visits[] = { 20, 0, 2999, 0, 20 };
 	for (size_t i = 0; i < 5; i++) {
 		assert_int_equal(out[i].link_id, ids[i]);
 		assert_int_equal(out[i].visit_count, visits[i]);
 	}
-	assert_int_equal(statistics_store_get_many(f->api, ids, 0, out), OK);
+	assert_int_equal(statistics_store_get_bulk(f->api, ids, 0, out), OK);
 	free(deltas);
 }
 

@@ -13,13 +13,13 @@
 
 #include "lib/base/mem.h"
 #include "lib/base/strbuf.h"
-#include "tests/integration/net/net_fixture.h"
+#include "tests/integration/backend/backend_fixture.h"
 
 #define SETTINGS 3
 
 /* A database per test, and a folder with two migrations. */
 struct migrate_fixture {
-	struct net_fixture *net;
+	struct backend_fixture *net;
 	struct pg_conn *admin;
 	char url[512]; /* of the test's database */
 	char folder[64];
@@ -52,9 +52,9 @@ static int set_up(void **state)
 	struct migrate_fixture *f = mem_zero(sizeof(*f));
 	void *net = NULL;
 	char sql[96];
-	net_fixture_set_up(&net);
+	backend_fixture_set_up(&net);
 	f->net = net;
-	f->admin = net_fixture_pg(f->net);
+	f->admin = backend_fixture_pg(f->net);
 	snprintf(sql, sizeof(sql), "CREATE DATABASE %s", f->net->unique);
 	assert_int_equal(pg_conn_script(f->admin, sql), OK);
 	snprintf(f->url, sizeof(f->url), "%.*s/%s", (int)(strrchr(f->net->pg_url, '/') - f->net->pg_url),
@@ -87,7 +87,7 @@ static int tear_down(void **state)
 	pg_conn_close(f->admin);
 	remove_folder(f->folder);
 	void *net = f->net;
-	net_fixture_tear_down(&net);
+	backend_fixture_tear_down(&net);
 	free(f);
 	return 0;
 }
@@ -171,7 +171,7 @@ static int64_t ask(const struct migrate_fixture *f, const char *sql)
 {
 	struct pg_conn *conn = NULL;
 	assert_int_equal(pg_conn_open(f->url, "test", 5000, 5000, f->net->log, &conn), OK);
-	int64_t value = net_fixture_ask(conn, sql, NULL);
+	int64_t value = backend_fixture_query_int(conn, sql, NULL);
 	pg_conn_close(conn);
 	return value;
 }
@@ -305,19 +305,19 @@ static void waits_for_a_server_that_cannot_be_reached(void **state)
 	const struct migrate_fixture *f = *state;
 	char url[512];
 	snprintf(url, sizeof(url), "%s", f->url);
-	struct tcp_proxy *proxy = net_fixture_proxy(url, sizeof(url));
-	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
-	int64_t started_ms = net_fixture_now_ms();
+	struct tcp_proxy *proxy = backend_fixture_proxy(url, sizeof(url));
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
+	int64_t started_ms = backend_fixture_now_ms();
 	struct run run = run_with(url, f->folder, "1", "");
 	assert_int_equal(run.status, 1);
 	assert_non_null(strstr(run.output.data, "could not be reached within 1 s"));
-	assert_in_range(net_fixture_now_ms() - started_ms, 1000, 10000);
+	assert_in_range(backend_fixture_now_ms() - started_ms, 1000, 10000);
 	strbuf_clear(&run.output);
 	struct migrate_fixture through = *f;
 	snprintf(through.url, sizeof(through.url), "%s", url);
 	pthread_t thread;
 	assert_int_equal(pthread_create(&thread, NULL, run_in_thread, &through), 0);
-	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	void *result = NULL;
 	pthread_join(thread, &result);
 	struct run *later = result;

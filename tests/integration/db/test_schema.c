@@ -8,7 +8,7 @@
 
 #include "lib/base/entropy.h"
 #include "lib/base/mem.h"
-#include "tests/integration/net/net_fixture.h"
+#include "tests/integration/backend/backend_fixture.h"
 
 static enum err insert_link(struct pg_conn *conn, const char *slug)
 {
@@ -38,8 +38,8 @@ static void purge_link(struct pg_conn *conn, const char *slug)
 
 static void never_accepts_the_slug_of_a_purged_link_again(void **state)
 {
-	const struct net_fixture *f = *state;
-	struct pg_conn *conn = net_fixture_pg(f);
+	const struct backend_fixture *f = *state;
+	struct pg_conn *conn = backend_fixture_pg(f);
 	assert_int_equal(insert_link(conn, f->unique), OK);
 	assert_int_equal(insert_link(conn, f->unique), ERR_CONFLICT);
 	assert_string_equal(pg_conn_constraint(conn), "links_slug_key");
@@ -54,7 +54,7 @@ static void never_accepts_the_slug_of_a_purged_link_again(void **state)
 static void treats_slugs_as_case_sensitive(void **state)
 {
 	(void)state;
-	struct pg_conn *conn = net_fixture_pg(*state);
+	struct pg_conn *conn = backend_fixture_pg(*state);
 	char slug[2][12] = { "", "" };
 	entropy_text("abcdefghijklmnopqrstuvwxyz", slug[0], 10);
 	snprintf(slug[1], sizeof(slug[1]), "%s", slug[0]);
@@ -89,23 +89,23 @@ static bool waits_for_a_lock(void *ctx)
 	const struct waiting *w = ctx;
 	struct pg_params p = { 0 };
 	pg_params_int(&p, w->pid);
-	return net_fixture_ask(w->observer,
+	return backend_fixture_query_int(w->observer,
 	                       "SELECT count(*) FROM pg_stat_activity WHERE pid = $1::int AND wait_event_type = 'Lock'",
 	                       &p) == 1;
 }
 
 /* Inserts a slug while an uncommitted transaction purges it. */
-static void insert_during_purge(const struct net_fixture *f, bool commits)
+static void insert_during_purge(const struct backend_fixture *f, bool commits)
 {
-	struct pg_conn *purger = net_fixture_pg(f);
-	struct inserter inserter = { .conn = net_fixture_pg(f), .slug = f->unique };
-	struct waiting waiting = { net_fixture_pg(f), net_fixture_ask(inserter.conn, "SELECT pg_backend_pid()", NULL) };
+	struct pg_conn *purger = backend_fixture_pg(f);
+	struct inserter inserter = { .conn = backend_fixture_pg(f), .slug = f->unique };
+	struct waiting waiting = { backend_fixture_pg(f), backend_fixture_query_int(inserter.conn, "SELECT pg_backend_pid()", NULL) };
 	pthread_t thread;
 	assert_int_equal(insert_link(purger, f->unique), OK);
 	assert_int_equal(pg_conn_begin(purger), OK);
 	purge_link(purger, f->unique);
 	assert_int_equal(pthread_create(&thread, NULL, insert_in_thread, &inserter), 0);
-	net_fixture_wait(waits_for_a_lock, &waiting, 5000);
+	backend_fixture_wait(waits_for_a_lock, &waiting, 5000);
 	if (commits)
 		assert_int_equal(pg_conn_commit(purger), OK);
 	else
@@ -133,7 +133,7 @@ static int64_t ask_of_day(struct pg_conn *conn, const char *sql, int32_t day)
 {
 	struct pg_params p = { 0 };
 	pg_params_day(&p, day);
-	return net_fixture_ask(conn, sql, &p);
+	return backend_fixture_query_int(conn, sql, &p);
 }
 
 static enum err insert_visit(struct pg_conn *conn, int32_t day)
@@ -171,7 +171,7 @@ static void drop_partition(struct pg_conn *conn, int32_t day)
 
 static void moves_early_visits_into_their_partition(void **state)
 {
-	struct pg_conn *conn = net_fixture_pg(*state);
+	struct pg_conn *conn = backend_fixture_pg(*state);
 	int32_t day = unique_day();
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(insert_visit(conn, day), OK);
@@ -191,7 +191,7 @@ static void moves_early_visits_into_their_partition(void **state)
 
 static void keeps_one_visit_per_event_with_and_without_a_partition(void **state)
 {
-	struct pg_conn *conn = net_fixture_pg(*state);
+	struct pg_conn *conn = backend_fixture_pg(*state);
 	int32_t day = unique_day();
 	static const char sql[] =
 		"INSERT INTO visit_log (day, event_id, occurred_at, link_id, slug, status, latency_us, is_bot) "
@@ -232,15 +232,15 @@ static bool has_visits(void *ctx)
 
 static void accepts_every_visit_while_a_partition_is_created(void **state)
 {
-	const struct net_fixture *f = *state;
-	struct writer observer = { net_fixture_pg(f), unique_day(), OK };
+	const struct backend_fixture *f = *state;
+	struct writer observer = { backend_fixture_pg(f), unique_day(), OK };
 	struct writer writers[WRITERS];
 	pthread_t threads[WRITERS];
 	for (int i = 0; i < WRITERS; i++) {
-		writers[i] = (struct writer){ net_fixture_pg(f), observer.day, OK };
+		writers[i] = (struct writer){ backend_fixture_pg(f), observer.day, OK };
 		assert_int_equal(pthread_create(&threads[i], NULL, write_visits, &writers[i]), 0);
 	}
-	net_fixture_wait(has_visits, &observer, 5000);
+	backend_fixture_wait(has_visits, &observer, 5000);
 	assert_int_equal(ask_of_day(observer.conn, "SELECT visit_log_make_partition($1::date)::int", observer.day), 1);
 	for (int i = 0; i < WRITERS; i++) {
 		pthread_join(threads[i], NULL);
@@ -277,13 +277,13 @@ static void *make_partition(void *arg)
 
 static void creates_a_partition_once_in_two_concurrent_calls(void **state)
 {
-	const struct net_fixture *f = *state;
+	const struct backend_fixture *f = *state;
 	for (int attempt = 0; attempt < 10; attempt++) {
 		struct maker makers[2];
 		pthread_t threads[2];
 		int32_t day = unique_day();
 		for (int i = 0; i < 2; i++)
-			makers[i] = (struct maker){ net_fixture_pg(f), day, OK, 0 };
+			makers[i] = (struct maker){ backend_fixture_pg(f), day, OK, 0 };
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(pthread_create(&threads[i], NULL, make_partition, &makers[i]), 0);
 		for (int i = 0; i < 2; i++) {
@@ -297,7 +297,7 @@ static void creates_a_partition_once_in_two_concurrent_calls(void **state)
 	}
 }
 
-#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, net_fixture_set_up, net_fixture_tear_down)
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
 
 int main(void)
 {

@@ -21,7 +21,7 @@
 /* Read and written separately, so that two concurrent increments lose one. */
 struct counter {
 	const char *lock;
-	atomic_int value;
+	_Atomic int value;
 };
 
 struct contender {

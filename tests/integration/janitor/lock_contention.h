@@ -2,8 +2,8 @@
  * One thread at a time. Eight threads increment two counters, each 30 times (one thread 10 times),
  * by reading, waiting and writing. Without mutual exclusion increments are lost.
  */
-#ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_RIVALS_H
-#define WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_RIVALS_H
+#ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_CONTENTION_H
+#define WAYMARK_TESTS_INTEGRATION_JANITOR_LOCK_CONTENTION_H
 
 #include "tests/integration/janitor/janitor_fixture.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "services/janitor/retention/daily_rollups.h"
-#include "tests/integration/analytics-consumer/books.h"
+#include "tests/integration/analytics-consumer/ledger.h"
 #include "tests/integration/janitor/time_fixture.h"
 
 #define AWAIT_MS 10000
@@ -22,14 +22,14 @@ static int start_a_day(void **state)
 {
 	struct time_fixture *t = *state;
 	char sql[256];
-	assert_int_equal(world_reset((void **)&t->world), 0);
-	owner_close(&t->owner);
-	owner_open(&t->owner, t->world, 0);
+	assert_int_equal(consumer_fixture_reset((void **)&t->world), 0);
+	partition_owner_close(&t->owner);
+	partition_owner_open(&t->owner, t->world, 0);
 	t->offset = t->clicks = t->in_batch = 0;
 	t->config.daily_rollups_delay_s = 3600;
 	time_fixture_advance(t, CLOCK_US_PER_DAY - clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY);
 	snprintf(sql, sizeof(sql),
-	         "UPDATE finished_days SET totals_since = date '1970-01-01' + %d, next_day = date '1970-01-01' + %d, "
+	         "UPDATE daily_rollup_progress SET totals_since = date '1970-01-01' + %d, next_day = date '1970-01-01' + %d, "
 	         "next_link = 0, done_dimension = NULL, done_value = NULL",
 	         time_fixture_today(t), time_fixture_today(t));
 	test_database_run(t->world->database, sql);
@@ -40,7 +40,7 @@ static int start_a_day(void **state)
 static int64_t days_behind(struct time_fixture *t)
 {
 	char sql[128];
-	snprintf(sql, sizeof(sql), "SELECT date '1970-01-01' + %d - next_day FROM finished_days",
+	snprintf(sql, sizeof(sql), "SELECT date '1970-01-01' + %d - next_day FROM daily_rollup_progress",
 	         time_fixture_today(t));
 	return time_fixture_ask(t, sql);
 }
@@ -55,7 +55,7 @@ static void count_clicks(struct time_fixture *t, int32_t day, int clicks)
 static void assert_consistent(struct time_fixture *t)
 {
 	time_fixture_assert_counted(t);
-	books_assert_equal(t->world->database);
+	ledger_assert_equal(t->world->database);
 }
 
 static const char count_days[] =
@@ -145,8 +145,8 @@ static void add_many_values(struct time_fixture *t, int32_t day)
 
 static const char differences_of_days_and_hours[] =
 	"SELECT count(*) FROM (SELECT link_id, (bucket AT TIME ZONE 'UTC')::date AS day, dimension, value, "
-	"sum(humans)::bigint AS humans FROM visit_rollup_hour GROUP BY 1, 2, 3, 4) AS h, finished_days AS f "
-	"WHERE finished_days_have(f, link_id, day, dimension, value) AND NOT EXISTS (SELECT FROM visit_rollup_day AS d "
+	"sum(humans)::bigint AS humans FROM visit_rollup_hour GROUP BY 1, 2, 3, 4) AS h, daily_rollup_progress AS f "
+	"WHERE daily_rollup_has_value(f, link_id, day, dimension, value) AND NOT EXISTS (SELECT FROM visit_rollup_day AS d "
 	"WHERE (d.link_id, d.day, d.dimension, d.value, d.humans) = (h.link_id, h.day, h.dimension, h.value, h.humans))";
 
 /*
@@ -160,10 +160,10 @@ static void continues_in_the_middle_of_a_link(void **state)
 	int64_t steps = 0, positions = 0;
 	count_clicks(t, day, 50);
 	add_many_values(t, day);
-	snprintf(sql, sizeof(sql), "SELECT finished_days_advance(date '1970-01-01' + %d, 0, 5, 5)", day);
+	snprintf(sql, sizeof(sql), "SELECT daily_rollup_advance(date '1970-01-01' + %d, 0, 5, 5)", day);
 	while (time_fixture_ask(t, sql) > 0) {
 		steps++;
-		positions += time_fixture_ask(t, "SELECT count(done_value) FROM finished_days WHERE done_value <> ''");
+		positions += time_fixture_ask(t, "SELECT count(done_value) FROM daily_rollup_progress WHERE done_value <> ''");
 		count_clicks(t, day, 5);
 		assert_int_equal(time_fixture_ask(t, differences_of_days_and_hours), 0);
 	}
@@ -184,8 +184,8 @@ static void starts_the_next_link_from_its_beginning_after_a_purge_half_way(void 
 	char sql[128];
 	count_clicks(t, day, 50);
 	add_many_values(t, day);
-	snprintf(sql, sizeof(sql), "SELECT finished_days_advance(date '1970-01-01' + %d, 0, 5, 5)", day);
-	while (time_fixture_ask(t, "SELECT count(done_value) FROM finished_days WHERE done_value > 'value-2'") == 0)
+	snprintf(sql, sizeof(sql), "SELECT daily_rollup_advance(date '1970-01-01' + %d, 0, 5, 5)", day);
+	while (time_fixture_ask(t, "SELECT count(done_value) FROM daily_rollup_progress WHERE done_value > 'value-2'") == 0)
 		assert_true(time_fixture_ask(t, sql) > 0);
 	test_database_run(t->world->database, "DELETE FROM link_statistics WHERE link_id = 3");
 	while (time_fixture_ask(t, sql) > 0)
@@ -206,7 +206,7 @@ static void gives_up_in_time_while_a_consumer_counts_clicks_of_the_day(void **st
 	char sql[128];
 	count_clicks(t, day, 10);
 	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
-	snprintf(sql, sizeof(sql), "SELECT finished_days_hold(ARRAY[date '1970-01-01' + %d]) - date '1970-01-01'", day);
+	snprintf(sql, sizeof(sql), "SELECT daily_rollup_lock_days(ARRAY[date '1970-01-01' + %d]) - date '1970-01-01'", day);
 	int64_t next_day = 0;
 	assert_int_equal(pg_conn_begin(t->reader), OK);
 	assert_int_equal(pg_conn_query_int(t->reader, sql, NULL, &next_day), OK);
@@ -226,7 +226,7 @@ static void does_not_wait_for_consumers_that_count_clicks_of_other_days(void **s
 	count_clicks(t, day, 10);
 	time_fixture_advance(t, A_DAY_AND_AN_HOUR);
 	snprintf(sql, sizeof(sql),
-	         "SELECT finished_days_hold(ARRAY[date '1970-01-01' + %d, date '1970-01-01' + %d]) IS NOT NULL",
+	         "SELECT daily_rollup_lock_days(ARRAY[date '1970-01-01' + %d, date '1970-01-01' + %d]) IS NOT NULL",
 	         day - 1, day + 1);
 	assert_int_equal(pg_conn_begin(t->reader), OK);
 	assert_int_equal(pg_conn_query(t->reader, sql, NULL, NULL), OK);
@@ -238,7 +238,7 @@ static void does_not_wait_for_consumers_that_count_clicks_of_other_days(void **s
 struct roller {
 	struct time_fixture *t;
 	int32_t last_day;
-	atomic_bool is_stopped;
+	_Atomic bool is_stopped;
 	int64_t steps;
 };
 
@@ -247,7 +247,7 @@ static void *roll_up(void *arg)
 	struct roller *f = arg;
 	struct pg_conn *conn = test_database_connect(f->t->world->database, "waymark_janitor");
 	char sql[128];
-	snprintf(sql, sizeof(sql), "SELECT finished_days_advance(date '1970-01-01' + %d, 0, 20, 3)", f->last_day);
+	snprintf(sql, sizeof(sql), "SELECT daily_rollup_advance(date '1970-01-01' + %d, 0, 20, 3)", f->last_day);
 	while (!atomic_load(&f->is_stopped)) {
 		int64_t done = 0;
 		assert_int_equal(pg_conn_query_int(conn, sql, NULL, &done), OK);
@@ -272,7 +272,7 @@ static void counts_every_click_once_while_clicks_of_the_day_arrive(void **state)
 			(void)time_fixture_click(t, day + (i + j) % DAYS);
 		time_fixture_store(t);
 	}
-	test_database_await(t->world->database, "SELECT (next_day - totals_since)::int FROM finished_days", DAYS,
+	test_database_await(t->world->database, "SELECT (next_day - totals_since)::int FROM daily_rollup_progress", DAYS,
 	                    AWAIT_MS);
 	atomic_store(&roller.is_stopped, true);
 	pthread_join(thread, NULL);

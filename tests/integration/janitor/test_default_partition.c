@@ -33,8 +33,8 @@ struct feeder {
 	struct time_fixture *t;
 	struct pg_conn *reader;
 	pthread_t thread;
-	atomic_bool stop;
-	atomic_int batches;
+	_Atomic bool stop;
+	_Atomic int batches;
 	enum err err;
 	enum err janitor; /* the result of the janitor's run */
 	int there;        /* rows inserted directly, which the consumer did not count */
@@ -56,15 +56,15 @@ static void take_batch(struct feeder *f)
 	int64_t now_us = clock_now_us(&f->t->clock.clock);
 	struct redirect_event click;
 	for (uint32_t i = 0; i < FRESH + REPEATS; i++) {
-		click = world_click(1 + i % 5, i);
+		click = consumer_fixture_click(1 + i % 5, i);
 		click.occurred_at_us = now_us;
 		if (i >= FRESH)
 			set_id_of_a_row(&click,
 			                1 + f->next_repeat++ * 7919 % OF_TODAY + (uint32_t)(f->there - OF_A_ROUND));
-		owner_take(&f->t->owner, 0, f->t->offset++, &click);
+		partition_owner_add(&f->t->owner, 0, f->t->offset++, &click);
 	}
 	/* The last click twice. */
-	owner_take(&f->t->owner, 0, f->t->offset++, &click);
+	partition_owner_add(&f->t->owner, 0, f->t->offset++, &click);
 }
 
 static int64_t count_log(struct feeder *f)
@@ -83,11 +83,11 @@ static void *feed(void *arg)
 	while (!atomic_load(&f->stop) && f->err == OK) {
 		take_batch(f);
 		int64_t began_us = clock_steady_us(clock);
-		f->err = owner_store(&f->t->owner);
+		f->err = partition_owner_store(&f->t->owner);
 		int64_t took_us = clock_steady_us(clock) - began_us;
 		f->longest_us = took_us > f->longest_us ? took_us : f->longest_us;
 		f->fresh += batch_sum(&f->t->owner.batch).humans;
-		owner_go_on(&f->t->owner);
+		partition_owner_begin_batch(&f->t->owner);
 		if (f->err == OK && count_log(f) != f->there + f->fresh)
 			f->wrong_sizes++;
 		atomic_fetch_add(&f->batches, 1);
@@ -210,7 +210,7 @@ static void sorts_a_large_default_partition_while_clicks_and_repeats_arrive(void
 		assert_sorted(&f);
 	}
 	assert_int_equal(f.fresh, (int64_t)FRESH * atomic_load(&f.batches));
-	assert_int_equal(world_counted(t->world), f.fresh);
+	assert_int_equal(consumer_fixture_counted(t->world), f.fresh);
 	print_message("sorted %d rows beside %d batches: longest batch %lld ms\n", f.there, atomic_load(&f.batches),
 	              (long long)(f.longest_us / CLOCK_US_PER_MS));
 	assert_true(f.longest_us < STALL_MAX_MS * CLOCK_US_PER_MS);

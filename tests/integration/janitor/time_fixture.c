@@ -15,9 +15,9 @@
 int time_fixture_set_up(void **state)
 {
 	struct time_fixture *t = mem_zero(sizeof(*t));
-	if (world_open((void **)&t->world) != 0)
+	if (consumer_fixture_open((void **)&t->world) != 0)
 		return -1;
-	owner_open(&t->owner, t->world, 0);
+	partition_owner_open(&t->owner, t->world, 0);
 	clock_fake_init(&t->clock, TIME_FIXTURE_START * CLOCK_US_PER_DAY);
 	t->config = (struct config){ .salts_keep_s = 86400, .visit_log_keep_days = TIME_FIXTURE_KEEP_DAYS };
 	/* A simulated year has thousands of commits, and durability does not matter here. */
@@ -46,11 +46,11 @@ int time_fixture_set_up(void **state)
 int time_fixture_tear_down(void **state)
 {
 	struct time_fixture *t = *state;
-	owner_close(&t->owner);
+	partition_owner_close(&t->owner);
 	pg_conn_close(t->conn);
 	pg_conn_close(t->reader);
 	shutdown_free(t->shutdown);
-	world_close((void **)&t->world);
+	consumer_fixture_close((void **)&t->world);
 	free(t);
 	return 0;
 }
@@ -69,10 +69,10 @@ void time_fixture_advance(struct time_fixture *t, int64_t by_us)
 
 struct redirect_event time_fixture_click(struct time_fixture *t, int32_t day)
 {
-	struct redirect_event click = world_click(1 + t->clicks % 5, (uint32_t)t->clicks);
+	struct redirect_event click = consumer_fixture_click(1 + t->clicks % 5, (uint32_t)t->clicks);
 	int64_t into_day_us = clock_now_us(&t->clock.clock) % CLOCK_US_PER_DAY;
 	click.occurred_at_us = day * CLOCK_US_PER_DAY + into_day_us;
-	owner_take(&t->owner, 0, t->offset++, &click);
+	partition_owner_add(&t->owner, 0, t->offset++, &click);
 	t->clicks++;
 	t->in_batch++;
 	return click;
@@ -80,14 +80,14 @@ struct redirect_event time_fixture_click(struct time_fixture *t, int32_t day)
 
 void time_fixture_repeat(struct time_fixture *t, const struct redirect_event *click)
 {
-	owner_take(&t->owner, 0, t->offset++, click);
+	partition_owner_add(&t->owner, 0, t->offset++, click);
 }
 
 void time_fixture_store(struct time_fixture *t)
 {
-	assert_int_equal(owner_store(&t->owner), OK);
+	assert_int_equal(partition_owner_store(&t->owner), OK);
 	assert_int_equal(batch_sum(&t->owner.batch).humans, t->in_batch);
-	owner_go_on(&t->owner);
+	partition_owner_begin_batch(&t->owner);
 	t->in_batch = 0;
 }
 
@@ -105,6 +105,6 @@ int64_t time_fixture_ask(struct time_fixture *t, const char *sql)
 
 void time_fixture_assert_counted(struct time_fixture *t)
 {
-	assert_int_equal(world_counted(t->world), t->clicks);
+	assert_int_equal(consumer_fixture_counted(t->world), t->clicks);
 	assert_int_equal(time_fixture_ask(t, "SELECT sum(humans)::bigint FROM visit_rollup_quarter"), t->clicks);
 }

@@ -3,20 +3,20 @@
  * database, the janitor's tasks, which follow that clock, and a consumer that counts clicks of any
  * day. PostgreSQL's own clock is not changed.
  */
-#ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
-#define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_TRAVELLER_H
+#ifndef WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_FIXTURE_H
+#define WAYMARK_TESTS_INTEGRATION_JANITOR_TIME_FIXTURE_H
 
 #include "services/janitor/run.h"
-#include "tests/integration/analytics-consumer/owner.h"
-#include "tests/integration/analytics-consumer/world.h"
+#include "tests/integration/analytics-consumer/partition_owner.h"
+#include "tests/integration/analytics-consumer/consumer_fixture.h"
 
 #define TIME_FIXTURE_START 19600 /* 2023-08-31, at midnight */
 #define TIME_FIXTURE_KEEP_DAYS 30
 #define TIME_FIXTURE_BATCH 2000 /* the most clicks in one batch */
 
 struct time_fixture {
-	struct world *world;
-	struct owner owner;
+	struct consumer_fixture *world;
+	struct partition_owner owner;
 	struct clock_fake clock;
 	struct config config;
 	struct shutdown *shutdown;

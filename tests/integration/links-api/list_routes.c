@@ -15,18 +15,18 @@ static const char *method_of(const struct http_route *route)
 
 static const char *right_of(const struct http_route *route)
 {
-	switch ((enum routes_right)route->right) {
-	case ROUTES_RIGHT_NONE:
+	switch ((enum permission)route->right) {
+	case PERMISSION_NONE:
 		return "none";
-	case ROUTES_RIGHT_ACCOUNT:
+	case PERMISSION_ACCOUNT:
 		return "account";
-	case ROUTES_RIGHT_LINKS_READ:
+	case PERMISSION_LINKS_READ:
 		return "links:read";
-	case ROUTES_RIGHT_LINKS_WRITE:
+	case PERMISSION_LINKS_WRITE:
 		return "links:write";
-	case ROUTES_RIGHT_STATS_READ:
+	case PERMISSION_STATS_READ:
 		return "stats:read";
-	case ROUTES_RIGHT_ADMIN:
+	case PERMISSION_ADMIN:
 		return "admin";
 	}
 	abort();

@@ -15,7 +15,7 @@ PASSWORD = "correct horse battery"
 OTHER = "staple correct horse"
 # A slow Redis disables the limits. These tests need it to respond even on a busy machine.
 VARIABLES = {"REDIS_TIMEOUT_MS": 5000}
-CACHE_VALID_S = 4  # lib/links/link_cache_trust.h
+CACHE_VALID_S = 4  # lib/links/link_cache_validity.h
 
 
 @pytest.fixture(scope="module")

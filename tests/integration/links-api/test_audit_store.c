@@ -76,9 +76,9 @@ static void writes_one_entry_for_each_subject_of_a_bulk(void **state)
 	for (size_t i = 0; i <= AUDIT_STORE_SUBJECTS_MAX; i++)
 		ids[i] = 1000 + (int64_t)i;
 	const struct audit_entry entry = { .actor_id = 3, .action = "link.delete", .subject_type = "link" };
-	assert_int_equal(audit_store_add_many(f->conn, &entry, ids, 0), OK);
-	assert_int_equal(audit_store_add_many(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX + 1), ERR_LIMIT);
-	assert_int_equal(audit_store_add_many(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX), OK);
+	assert_int_equal(audit_store_add_bulk(f->conn, &entry, ids, 0), OK);
+	assert_int_equal(audit_store_add_bulk(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX + 1), ERR_LIMIT);
+	assert_int_equal(audit_store_add_bulk(f->conn, &entry, ids, AUDIT_STORE_SUBJECTS_MAX), OK);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(DISTINCT subject_id) FROM audit_log WHERE actor_id = 3 "
 	                                          "AND subject_id BETWEEN 1000 AND 1999"),
 	                 AUDIT_STORE_SUBJECTS_MAX);

@@ -77,11 +77,11 @@ static void sends_a_pending_low_priority_event_before_the_change(void **state)
 {
 	struct link_fixture *f = *state;
 	struct bulk_update_store_change *changes = two_changes(f);
-	test_database_run(f->db, "UPDATE outbox SET patience = 1");
+	test_database_run(f->db, "UPDATE outbox SET priority = 1");
 	assert_int_equal(write(f, changes, 1), OK);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND patience = 0"),
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'one' AND priority = 0"),
 	                 2);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND patience = 1"),
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE slug = 'two' AND priority = 1"),
 	                 1);
 	free(changes);
 }

@@ -43,7 +43,7 @@ static int tear_down(void **state)
 
 static void assert_stored(struct fixture *f, int64_t generation, uint64_t server)
 {
-	struct link_cache_trusted stored;
+	struct link_cache_epoch stored;
 	assert_int_equal(generation_store_get(f->conn, &stored), OK);
 	assert_int_equal(stored.generation, generation);
 	assert_int_equal(stored.server, server);
@@ -52,7 +52,7 @@ static void assert_stored(struct fixture *f, int64_t generation, uint64_t server
 static void rises_by_one_or_above_a_given_generation(void **state)
 {
 	struct fixture *f = *state;
-	struct link_cache_trusted raised;
+	struct link_cache_epoch raised;
 	assert_stored(f, 1, 0);
 	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised), OK);
 	assert_int_equal(raised.generation, 2);
@@ -67,7 +67,7 @@ static void rises_by_one_or_above_a_given_generation(void **state)
 static void cannot_be_raised_with_a_stale_lock(void **state)
 {
 	struct fixture *f = *state;
-	struct link_cache_trusted raised;
+	struct link_cache_epoch raised;
 	test_database_run(f->db, "UPDATE shedlock SET fence = fence + 1");
 	assert_int_equal(generation_store_raise(f->conn, &f->lock, 0, SERVER, &raised), ERR_CONFLICT);
 	assert_stored(f, 1, 0);
@@ -87,7 +87,7 @@ static void only_links_api_may_read_it(void **state)
 	static const char *const others[] = { "waymark_redirector", "waymark_consumer", "waymark_janitor" };
 	struct fixture *f = *state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct link_cache_trusted stored;
+		struct link_cache_epoch stored;
 		struct pg_conn *conn = test_database_connect(f->db, others[i]);
 		pg_conn_set_log(conn, NULL);
 		assert_int_equal(generation_store_get(conn, &stored), ERR_INTERNAL);

@@ -257,7 +257,7 @@ def test_a_restored_link_keeps_its_state_and_counts(ann, database):
 
 def test_each_change_is_in_redis_before_the_response(ann, database, service):
     cache = database.redis.client
-    valid = "waymark_link_cache_trusted 1"
+    valid = "waymark_link_cache_valid 1"
     links = []
 
     def is_one_cached():

@@ -49,7 +49,7 @@ def user(service):
 
 
 def wait_until_cache_is_valid(service):
-    wait_until(lambda: metric(service, "waymark_link_cache_trusted") == 1, 10, "the cache to be valid")
+    wait_until(lambda: metric(service, "waymark_link_cache_valid") == 1, 10, "the cache to be valid")
 
 
 def wait_until_cached(database):

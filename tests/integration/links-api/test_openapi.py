@@ -55,7 +55,7 @@ def test_routes_and_described_operations_are_the_same():
 
 
 def test_each_problem_has_exactly_one_explanation(service):
-    calls = re.findall(r"(?:answer_problem|answer_conflict|http_problem_answer)\(([^;]*);", "".join(each.read_text() for each in SOURCES.rglob("*.c")))
+    calls = re.findall(r"(?:response_problem|response_conflict|http_problem_respond)\(([^;]*);", "".join(each.read_text() for each in SOURCES.rglob("*.c")))
     kinds = {kind for call in calls for kind in re.findall(r', "([a-z-]+)",', call)}
     explained = re.findall(r"^## (.*)$", (ROOT / "docs/api/problems.md").read_text(), re.MULTILINE)
     listed = re.findall(r"^ *\| `/problems/([a-z-]+)` \|", DESCRIPTION["info"]["description"], re.MULTILINE)

@@ -153,7 +153,7 @@ def wait_until_announced(cache, database, seconds=10):
 
 
 def wait_until_cache_is_valid(service):
-    wait_until(lambda: metric(service, "waymark_link_cache_trusted") == 1, 10, "the cache to be valid")
+    wait_until(lambda: metric(service, "waymark_link_cache_valid") == 1, 10, "the cache to be valid")
 
 
 def make_cached_link(cache, user, service):

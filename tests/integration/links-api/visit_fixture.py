@@ -76,7 +76,7 @@ def roll_up(database, dimensions=True):
     sums = "count(*) FILTER (WHERE NOT is_bot), count(*) FILTER (WHERE is_bot), count(*) FILTER (WHERE is_unique)"
     database.run("TRUNCATE visit_rollup_quarter, visit_rollup_hour, visit_rollup_day, visit_total_day")
     database.run(
-        """UPDATE finished_days SET totals_since = first, next_day = first, next_link = 0, done_dimension = NULL, done_value = NULL
+        """UPDATE daily_rollup_progress SET totals_since = first, next_day = first, next_link = 0, done_dimension = NULL, done_value = NULL
            FROM (SELECT min(day) + %s AS first FROM visit_log) AS log""",
         OLD_DAYS,
     )
@@ -89,7 +89,7 @@ def roll_up(database, dimensions=True):
             continue
         for table, bucket, days in (
             ("hour", "date_trunc('hour', occurred_at, 'UTC')", "true"),
-            ("day", "day", "day < (SELECT next_day FROM finished_days)"),
+            ("day", "day", "day < (SELECT next_day FROM daily_rollup_progress)"),
         ):
             name = "bucket" if table == "hour" else "day"
             database.run(
@@ -108,10 +108,10 @@ def roll_up(database, dimensions=True):
 def finish(database, before):
     """Finishes all days before that one, and runs three minimal steps of the janitor on it."""
     database.run("SET synchronous_commit = off")
-    while database.value("SELECT next_day FROM finished_days") < before:
-        database.value("SELECT finished_days_advance(%s::date - 1, 1000)", before)
+    while database.value("SELECT next_day FROM daily_rollup_progress") < before:
+        database.value("SELECT daily_rollup_advance(%s::date - 1, 1000)", before)
     for _ in range(3):
-        database.value("SELECT finished_days_advance(%s, 0, 100, 3)", before)
+        database.value("SELECT daily_rollup_advance(%s, 0, 100, 3)", before)
 
 
 def filters_sql(filters):

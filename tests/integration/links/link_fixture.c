@@ -71,7 +71,7 @@ void link_fixture_change(struct link_fixture *f, int64_t id, enum link_state sta
 	assert_int_equal(pg_conn_begin(f->api), OK);
 	assert_int_equal(link_store_lock(f->api, id, 1, &f->link), OK);
 	f->link.entry.state = state;
-	assert_int_equal(link_store_write(f->api, &f->link, kind), OK);
+	assert_int_equal(link_store_update(f->api, &f->link, kind), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 }
 

@@ -68,7 +68,7 @@ static void creates_free_slugs_and_skips_taken_ones(void **state)
 			assert_string_equal(b->links[i].entry.slug, slugs[i]);
 	}
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links"), 4);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE patience = 0"), 4);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 4);
 	free(b);
 }
 

@@ -46,7 +46,7 @@ static void await_valid(struct link_cache *cache)
 {
 	struct link_entry entry;
 	int64_t until_us = clock_steady_us(clock_system()) + 5 * CLOCK_US_PER_S;
-	while (link_cache_get(cache, "nobody's", &entry) == LINK_CACHE_AWAY) {
+	while (link_cache_get(cache, "nobody's", &entry) == LINK_CACHE_UNAVAILABLE) {
 		assert_true(clock_steady_us(clock_system()) < until_us);
 		usleep(5000); /* poll interval */
 	}
@@ -221,7 +221,7 @@ static void caches_an_unknown_slug_for_a_minute(void **state)
 	assert_in_range(ttl_s(f), 50, LINK_CACHE_UNKNOWN_TTL_S);
 }
 
-static void assert_answer(struct fixture *f, enum link_cache_answer wanted)
+static void assert_answer(struct fixture *f, enum link_cache_result wanted)
 {
 	struct link_entry out;
 	assert_int_equal(link_cache_get(f->cache, f->slug, &out), wanted);
@@ -372,7 +372,7 @@ static void reports_that_redis_is_down(void **state)
 	struct link_cache *cache = new_cache(redis, NULL);
 	struct link_cache_reservation place;
 	struct link_entry entry = { .id = 1, .version = 1, .redirect_status = 302, .slug = "abc", .original_url = "u" };
-	assert_int_equal(link_cache_get(cache, "abc", &entry), LINK_CACHE_AWAY);
+	assert_int_equal(link_cache_get(cache, "abc", &entry), LINK_CACHE_UNAVAILABLE);
 	assert_int_equal(link_cache_set(cache, &entry), ERR_UNAVAILABLE);
 	link_cache_reserve(cache, "abc", &place);
 	assert_int_equal(place.generation, 0);

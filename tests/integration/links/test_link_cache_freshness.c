@@ -20,7 +20,7 @@
 #include "lib/base/mem.h"
 #include "lib/links/link_cache.h"
 #include "lib/links/link_cache_generation.h"
-#include "tests/integration/net/net_fixture.h"
+#include "tests/integration/backend/backend_fixture.h"
 #include "tests/support/test_announcer.h"
 #include "tests/support/test_redis.h"
 
@@ -57,7 +57,7 @@ static struct link_cache *new_cache(struct redis_pool *pool, struct metrics *met
 		&(struct link_cache_config){ .redis = pool, .clock = clock_system(), .metrics = metrics });
 }
 
-static enum link_cache_answer get(struct fixture *f)
+static enum link_cache_result get(struct fixture *f)
 {
 	struct link_entry entry;
 	return link_cache_get(f->cache, SLUG, &entry);
@@ -67,7 +67,7 @@ static enum link_cache_answer get(struct fixture *f)
 static void await_valid(struct fixture *f)
 {
 	int64_t until_us = steady_us() + DEADLINE_US;
-	while (get(f) == LINK_CACHE_AWAY) {
+	while (get(f) == LINK_CACHE_UNAVAILABLE) {
 		assert_true(steady_us() < until_us);
 		usleep(1000); /* poll interval */
 	}
@@ -76,12 +76,12 @@ static void await_valid(struct fixture *f)
 static bool is_invalid(void *ctx)
 {
 	struct fixture *f = ctx;
-	return net_fixture_metric(f->metrics, "waymark_link_cache_trusted") == 0;
+	return backend_fixture_metric(f->metrics, "waymark_link_cache_valid") == 0;
 }
 
 static void await_invalid(struct fixture *f)
 {
-	net_fixture_wait(is_invalid, f, DEADLINE_US / CLOCK_US_PER_MS);
+	backend_fixture_wait(is_invalid, f, DEADLINE_US / CLOCK_US_PER_MS);
 }
 
 static int set_up(void **state)
@@ -167,7 +167,7 @@ static void reads_nothing_from_a_server_restarted_from_an_old_snapshot(void **st
 	test_redis_restart(f->server);
 	assert_int_equal(test_redis_run(f->server, "EXISTS " KEY), 1);
 	assert_misses_for(f, 1500);
-	test_announcer_go_on(f->announcer);
+	test_announcer_resume(f->announcer);
 	assert_miss_once_redis_is_valid(f);
 }
 
@@ -185,11 +185,11 @@ static void reads_nothing_from_a_replica_that_was_promoted(void **state)
 	test_redis_run(replica, "REPLICAOF NO ONE");
 	change(f, 2);
 	test_announcer_pause(f->announcer);
-	tcp_proxy_aim(f->proxy, test_redis_port(replica));
+	tcp_proxy_set_target(f->proxy, test_redis_port(replica));
 	tcp_proxy_cut(f->proxy);
 	assert_int_equal(test_redis_run(replica, "EXISTS " KEY), 1);
 	assert_misses_for(f, 1500);
-	test_announcer_go_on(f->announcer);
+	test_announcer_resume(f->announcer);
 	assert_miss_once_redis_is_valid(f);
 	test_redis_free(replica);
 }
@@ -203,8 +203,8 @@ static void reads_nothing_from_a_resumed_server_before_the_relay_reaches_it(void
 	await_invalid(f); /* then version 2 is committed, and no announcement can reach Redis */
 	test_redis_thaw(f->server);
 	assert_misses_for(f, 1000);
-	test_announcer_raise(f->announcer);
-	test_announcer_go_on(f->announcer);
+	test_announcer_raise_generation(f->announcer);
+	test_announcer_resume(f->announcer);
 	assert_miss_once_redis_is_valid(f);
 }
 
@@ -216,13 +216,13 @@ static void ignores_an_announcement_that_was_stuck_in_a_suspended_server(void **
 {
 	struct fixture *f = *state;
 	struct redis_pool *relay = new_pool(f->url);
-	struct link_cache_generation_answer answer;
+	struct link_cache_generation_reply answer;
 	int64_t generation = test_announcer_generation(f->announcer);
 	fill(f, 1);
 	test_announcer_pause(f->announcer);
-	enum err err = link_cache_generation_announce(relay, generation, redis_pool_server(relay), 0, &answer);
+	enum err err = link_cache_generation_announce(relay, generation, redis_pool_run_id(relay), 0, &answer);
 	assert_int_equal(err, OK);
-	assert_int_equal(answer.verdict, LINK_CACHE_GENERATION_LATE);
+	assert_int_equal(answer.status, LINK_CACHE_GENERATION_LATE);
 	test_redis_freeze(f->server);
 	err = link_cache_generation_announce(relay, generation, answer.server, answer.now_us + 200000, &answer);
 	assert_int_equal(err, ERR_UNAVAILABLE);
@@ -235,11 +235,11 @@ static void ignores_an_announcement_that_was_stuck_in_a_suspended_server(void **
 static void ignores_a_generation_lower_than_the_current_one(void **state)
 {
 	struct fixture *f = *state;
-	struct link_cache_generation_answer answer;
+	struct link_cache_generation_reply answer;
 	enum err err =
-		link_cache_generation_announce(f->pool, 1, redis_pool_server(f->pool), INT64_MAX / 1024, &answer);
+		link_cache_generation_announce(f->pool, 1, redis_pool_run_id(f->pool), INT64_MAX / 1024, &answer);
 	assert_int_equal(err, OK);
-	assert_int_equal(answer.verdict, LINK_CACHE_GENERATION_BEHIND);
+	assert_int_equal(answer.status, LINK_CACHE_GENERATION_BEHIND);
 	assert_int_equal(answer.number, test_announcer_generation(f->announcer));
 	fill(f, 1);
 }
@@ -249,8 +249,8 @@ static void is_invalid_below_the_required_generation(void **state)
 	struct fixture *f = *state;
 	fill(f, 1);
 	link_cache_require_generation(f->cache, test_announcer_generation(f->announcer) + 1);
-	assert_int_equal(get(f), LINK_CACHE_AWAY);
-	test_announcer_raise(f->announcer);
+	assert_int_equal(get(f), LINK_CACHE_UNAVAILABLE);
+	test_announcer_raise_generation(f->announcer);
 	assert_miss_once_redis_is_valid(f);
 }
 
@@ -266,8 +266,8 @@ static void stays_valid_without_a_relay_for_4_s_and_then_only_as_a_last_resort(v
 	int64_t until_us = steady_us() + DEADLINE_US;
 	while (link_cache_get_last_resort(f->cache, SLUG, &entry) != LINK_CACHE_ENTRY)
 		assert_true(steady_us() < until_us);
-	assert_int_equal(get(f), LINK_CACHE_AWAY);
-	test_announcer_go_on(f->announcer);
+	assert_int_equal(get(f), LINK_CACHE_UNAVAILABLE);
+	test_announcer_resume(f->announcer);
 	await_valid(f);
 	assert_int_equal(get(f), LINK_CACHE_ENTRY);
 }
@@ -281,7 +281,7 @@ static void another_server_is_not_a_last_resort(void **state)
 	test_announcer_pause(f->announcer);
 	test_redis_restart(f->server);
 	for (int64_t until_us = steady_us() + CLOCK_US_PER_S; steady_us() < until_us;)
-		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry), LINK_CACHE_AWAY);
+		assert_int_equal(link_cache_get_last_resort(f->cache, SLUG, &entry), LINK_CACHE_UNAVAILABLE);
 }
 
 static void does_not_fill_after_a_flush_with_an_entry_read_before(void **state)
@@ -350,7 +350,7 @@ static void reads_no_stale_version_while_entries_are_evicted(void **state)
 			assert_true(err == OK || err == ERR_CONFLICT);
 			changed_to[number] = i + 1;
 		}
-		enum link_cache_answer answer = link_cache_get(f->cache, entry.slug, &entry);
+		enum link_cache_result answer = link_cache_get(f->cache, entry.slug, &entry);
 		if (answer == LINK_CACHE_ENTRY && number < CROWD) {
 			hits++;
 			assert_true(entry.version >= changed_to[number]);

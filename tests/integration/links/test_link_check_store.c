@@ -25,7 +25,7 @@ static size_t claim(struct link_fixture *f, int64_t limit, struct link_check_due
 static struct link_check get_check(struct link_fixture *f, int64_t id)
 {
 	struct link_check check;
-	assert_int_equal(link_check_store_get_many(f->api, &id, 1, &check), OK);
+	assert_int_equal(link_check_store_get_bulk(f->api, &id, 1, &check), OK);
 	return check;
 }
 
@@ -36,7 +36,7 @@ static void stores_a_result_without_changing_the_link(void **state)
 	link_fixture_make(f, "a");
 	struct link before = f->link;
 	int64_t events = test_database_ask(f->db, "SELECT count(*) FROM outbox");
-	assert_int_equal(get_check(f, before.entry.id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, before.entry.id).status, LINK_CHECK_NEVER);
 	assert_int_equal(get_check(f, before.entry.id).last_checked_at_us, 0);
 	assert_int_equal(claim(f, 1, &due), 1);
 	assert_int_equal(due.link_id, before.entry.id);
@@ -63,17 +63,17 @@ static void resets_everything_when_the_destination_changes(void **state)
 	assert_int_equal(link_check_store_write(f->janitor, &due, 200, 0, 900), OK);
 	/* A changed title does not change the destination. */
 	snprintf(f->link.title, sizeof(f->link.title), "new");
-	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
 	assert_int_equal(get_check(f, due.link_id).status, 200);
 
 	snprintf(f->link.entry.original_url, LINK_URL_SIZE, "https://other.example/");
-	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
-	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NEVER);
 	assert_int_equal(get_check(f, due.link_id).last_checked_at_us, 0);
 	/* A result for the old destination does not count for the new one. */
 	assert_int_equal(link_check_store_write(f->janitor, &due, 404, 1, 900), OK);
 	assert_int_equal(link_check_store_postpone(f->janitor, &due, 900000), OK);
-	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, due.link_id).status, LINK_CHECK_NEVER);
 	assert_int_equal(claim(f, 1, &again), 1);
 	assert_string_equal(again.url, "https://other.example/");
 	assert_int_equal(again.failures, 0);
@@ -98,7 +98,7 @@ static void claims_each_due_link_once_longest_overdue_first(void **state)
 	/* A postponed check is due again after the given time. */
 	assert_int_equal(link_check_store_postpone(f->janitor, &due[0], 0), OK);
 	assert_int_equal(claim(f, ROOM, due), 1);
-	assert_int_equal(get_check(f, late).status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(get_check(f, late).status, LINK_CHECK_NEVER);
 	free(due);
 }
 
@@ -126,11 +126,11 @@ static void missing_links_have_no_check(void **state)
 	assert_int_equal(claim(f, 1, &due), 1);
 	assert_int_equal(link_check_store_write(f->janitor, &due, LINK_CHECK_NO_ANSWER, 1, 900), OK);
 	const int64_t ids[] = { 999999999, due.link_id, 999999998 };
-	assert_int_equal(link_check_store_get_many(f->api, ids, 3, checks), OK);
-	assert_int_equal(checks[0].status, LINK_CHECK_NOT_ASKED);
+	assert_int_equal(link_check_store_get_bulk(f->api, ids, 3, checks), OK);
+	assert_int_equal(checks[0].status, LINK_CHECK_NEVER);
 	assert_int_equal(checks[1].status, LINK_CHECK_NO_ANSWER);
-	assert_int_equal(checks[2].status, LINK_CHECK_NOT_ASKED);
-	assert_int_equal(link_check_store_get_many(f->api, ids, 0, checks), OK);
+	assert_int_equal(checks[2].status, LINK_CHECK_NEVER);
+	assert_int_equal(link_check_store_get_bulk(f->api, ids, 0, checks), OK);
 }
 
 int main(void)

@@ -7,15 +7,15 @@
 
 #include <stdlib.h>
 
-#include "lib/links/link_closing_store.h"
+#include "lib/links/link_deletion_store.h"
 #include "tests/integration/links/link_fixture.h"
 
 /* Deletes one batch in a separate transaction. */
-static struct link_closing_step delete_batch(struct link_fixture *f, struct link_closing_walk *cursor)
+static struct link_deletion_batch delete_batch(struct link_fixture *f, struct link_deletion_cursor *cursor)
 {
-	struct link_closing_step batch;
+	struct link_deletion_batch batch;
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_closing_store_step(f->api, cursor, &batch), OK);
+	assert_int_equal(link_deletion_store_next(f->api, cursor, &batch), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 	return batch;
 }
@@ -23,7 +23,7 @@ static struct link_closing_step delete_batch(struct link_fixture *f, struct link
 static void deletes_remaining_links_as_their_owner_would(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_closing_walk cursor = { .owner_id = 1 };
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
 	link_fixture_make(f, "closing-active");
 	int64_t active = f->link.entry.id;
 	link_fixture_make(f, "closing-disabled");
@@ -37,7 +37,7 @@ static void deletes_remaining_links_as_their_owner_would(void **state)
 	assert_int_equal(link_fixture_create(f->api, &foreign, &f->link), OK);
 	test_database_run(f->db, "TRUNCATE outbox");
 
-	struct link_closing_step batch = delete_batch(f, &cursor);
+	struct link_deletion_batch batch = delete_batch(f, &cursor);
 	assert_int_equal(batch.count, 2);
 	assert_true(cursor.is_over);
 	assert_int_equal(link_store_get(f->api, active, 1, &f->other), OK);
@@ -56,13 +56,13 @@ static void deletes_remaining_links_as_their_owner_would(void **state)
 	assert_int_equal(event->change, LINK_CHANGE_DELETED);
 	assert_string_equal(event->link.entry.slug, batch.last_slug);
 	free(event);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE patience = 0"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 2);
 }
 
 static void skips_links_that_are_deleted_already(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_closing_walk cursor = { .owner_id = 1 };
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
 	/* All have the same creation time, so the order depends on their IDs. */
 	test_database_run(f->db,
 	                  "INSERT INTO links (slug, link_type, original_url, owner_id, created_at, state) "
@@ -81,21 +81,21 @@ static void skips_links_that_are_deleted_already(void **state)
 static void a_waiting_expiry_event_goes_first(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_closing_walk cursor = { .owner_id = 1 };
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
 	link_fixture_make(f, "closing-marked");
-	test_database_run(f->db, "UPDATE outbox SET patience = 1");
+	test_database_run(f->db, "UPDATE outbox SET priority = 1");
 	assert_int_equal(delete_batch(f, &cursor).count, 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE patience = 0"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 2);
 }
 
 static void a_rollback_leaves_no_changes(void **state)
 {
 	struct link_fixture *f = *state;
-	struct link_closing_walk cursor = { .owner_id = 1 };
-	struct link_closing_step batch;
+	struct link_deletion_cursor cursor = { .owner_id = 1 };
+	struct link_deletion_batch batch;
 	link_fixture_make(f, "closing-undone");
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_closing_store_step(f->api, &cursor, &batch), OK);
+	assert_int_equal(link_deletion_store_next(f->api, &cursor, &batch), OK);
 	pg_conn_rollback(f->api);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM links WHERE state = 'DELETED'"), 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 1);

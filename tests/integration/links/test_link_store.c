@@ -175,7 +175,7 @@ static void each_write_raises_the_version_and_records_an_event(void **state)
 	f->link.entry.redirect_status = 301;
 	f->link.tags = (struct link_tags){ .count = 1, .tag = { "new" } };
 	memcpy(f->link.title, "Title", 6);
-	assert_int_equal(link_store_write(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
+	assert_int_equal(link_store_update(f->api, &f->link, LINK_CHANGE_UPDATED), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 
 	assert_int_equal(f->link.entry.version, 2);
@@ -197,7 +197,7 @@ static void refuses_to_update_an_outdated_version(void **state)
 	f->other = f->link;
 	link_fixture_change(f, f->link.entry.id, LINK_STATE_DISABLED, LINK_CHANGE_DISABLED);
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_store_write(f->api, &f->other, LINK_CHANGE_UPDATED), ERR_CONFLICT);
+	assert_int_equal(link_store_update(f->api, &f->other, LINK_CHANGE_UPDATED), ERR_CONFLICT);
 	pg_conn_rollback(f->api);
 	assert_int_equal(f->other.entry.version, 1);
 }

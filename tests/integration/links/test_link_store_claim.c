@@ -28,9 +28,9 @@ static void claiming_makes_the_link_permanent(void **state)
 	struct link_fixture *f = *state;
 	create_anonymous(f, "claimed");
 	assert_int_equal(pg_conn_begin(f->api), OK);
-	assert_int_equal(link_claim_store_lock(f->api, "claimed", token, &f->link), OK);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "claimed", token, &f->link), OK);
 	assert_int_equal(f->link.owner_id, 0);
-	assert_int_equal(link_claim_store_take(f->api, &f->link, 2), OK);
+	assert_int_equal(link_store_claim(f->api, &f->link, 2), OK);
 	assert_int_equal(pg_conn_commit(f->api), OK);
 	assert_int_equal(link_store_get(f->api, f->link.entry.id, 2, &f->other), OK);
 	assert_int_equal(f->other.type, LINK_TYPE_PERMANENT);
@@ -48,9 +48,9 @@ static void a_repeated_claim_finds_the_owner(void **state)
 	create_anonymous(f, "again");
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pg_conn_begin(f->api), OK);
-		assert_int_equal(link_claim_store_lock(f->api, "again", token, &f->link), OK);
+		assert_int_equal(link_store_lock_by_claim_token(f->api, "again", token, &f->link), OK);
 		assert_int_equal(f->link.owner_id, i == 0 ? 0 : 2);
-		assert_int_equal(link_claim_store_take(f->api, &f->link, 2), i == 0 ? OK : ERR_CONFLICT);
+		assert_int_equal(link_store_claim(f->api, &f->link, 2), i == 0 ? OK : ERR_CONFLICT);
 		assert_int_equal(pg_conn_commit(f->api), OK);
 	}
 	assert_int_equal(test_database_ask(f->db, "SELECT version FROM links WHERE slug = 'again'"), 2);
@@ -61,9 +61,9 @@ static void finds_no_link_by_another_token_or_without_one(void **state)
 	struct link_fixture *f = *state;
 	create_anonymous(f, "theirs");
 	link_fixture_make(f, "owned");
-	assert_int_equal(link_claim_store_lock(f->api, "theirs", other_token, &f->link), ERR_NOT_FOUND);
-	assert_int_equal(link_claim_store_lock(f->api, "Theirs", token, &f->link), ERR_NOT_FOUND);
-	assert_int_equal(link_claim_store_lock(f->api, "owned", token, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "theirs", other_token, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "Theirs", token, &f->link), ERR_NOT_FOUND);
+	assert_int_equal(link_store_lock_by_claim_token(f->api, "owned", token, &f->link), ERR_NOT_FOUND);
 }
 
 /* --- links by destination, and immediate purges --- */
@@ -103,7 +103,7 @@ static void an_immediate_purge_leaves_a_tombstone_and_an_urgent_event(void **sta
 	                                   "SELECT count(*) FROM link_tombstones WHERE slug = 'gone' AND version = 2 "
 	                                   "AND last_state = 'ACTIVE'"),
 	                 1);
-	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE patience = 0"), 2);
+	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox WHERE priority = 0"), 2);
 	struct link_event *event = link_fixture_recorded(f, 1);
 	assert_int_equal(event->change, LINK_CHANGE_PURGED);
 	assert_int_equal(event->link.entry.version, 2);

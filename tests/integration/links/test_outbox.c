@@ -67,7 +67,7 @@ static enum err create(struct pg_conn *conn, const char *slug, struct link *out)
 static enum err touch(struct pg_conn *conn, int64_t id, struct link *scratch)
 {
 	enum err err = link_store_lock(conn, id, 1, scratch);
-	return err == OK ? link_store_write(conn, scratch, LINK_CHANGE_UPDATED) : err;
+	return err == OK ? link_store_update(conn, scratch, LINK_CHANGE_UPDATED) : err;
 }
 
 /* As the relay does after Redis has stored each row, and then Kafka. */
@@ -178,14 +178,14 @@ static void skips_rows_that_wait_for_redis_but_none_that_wait_for_kafka(void **s
 	int64_t count = -1;
 	test_database_run(f->db, "INSERT INTO outbox (slug, payload, published) "
 	                         "SELECT 'a', 'x', n <= 3 FROM generate_series(1, 5) n");
-	assert_int_equal(outbox_forget_uncached(f->relay, 4, &count), OK);
+	assert_int_equal(outbox_skip_uncached(f->relay, 4, &count), OK);
 	assert_int_equal(count, 4);
 	assert_waiting(f, 2, 1);
-	assert_int_equal(outbox_forget_uncached(f->relay, 4, &count), OK);
+	assert_int_equal(outbox_skip_uncached(f->relay, 4, &count), OK);
 	assert_int_equal(count, 1);
 	assert_waiting(f, 2, 0);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 2);
-	assert_int_equal(outbox_forget_uncached(f->relay, 4, &count), OK);
+	assert_int_equal(outbox_skip_uncached(f->relay, 4, &count), OK);
 	assert_int_equal(count, 0);
 }
 
@@ -226,15 +226,15 @@ static void a_commit_wakes_the_relay_and_nothing_before_does(void **state)
 static void add_low_priority(struct fixture *f, struct pg_conn *conn, const char *slug, int64_t version,
                              enum link_change change)
 {
-	struct outbox_bundle bundle;
+	struct outbox_bulk bundle;
 	struct link_event *event = mem_zero(sizeof(*event));
 	*event = (struct link_event){ .occurred_at_us = 1, .change = change, .link = f->link };
 	snprintf(event->link.entry.slug, sizeof(event->link.entry.slug), "%s", slug);
 	event->link.entry.version = version;
-	outbox_bundle_init(&bundle, change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_MARK, 1);
-	outbox_bundle_put(&bundle, event);
-	assert_int_equal(outbox_bundle_add(&bundle, conn), OK);
-	outbox_bundle_clear(&bundle);
+	outbox_bulk_init(&bundle, change == LINK_CHANGE_PURGED ? OUTBOX_PURGE : OUTBOX_EXPIRY, 1);
+	outbox_bulk_add(&bundle, event);
+	assert_int_equal(outbox_bulk_insert(&bundle, conn), OK);
+	outbox_bulk_clear(&bundle);
 	free(event);
 }
 
@@ -265,7 +265,7 @@ static void reads_low_priority_rows_last_and_in_portions(void **state)
 	struct outbox_lag lag;
 	assert_int_equal(outbox_lag(f->relay, &lag), OK);
 	assert_int_equal(lag.unpublished, 2);
-	assert_int_equal(lag.patient, 2);
+	assert_int_equal(lag.low_priority, 2);
 }
 
 static void an_expiry_event_goes_before_a_later_change(void **state)
@@ -298,9 +298,9 @@ static void low_priority_rows_wait_for_redis_only_after_kafka_has_them(void **st
 	test_database_run(f->db, "UPDATE outbox SET cached = true");
 	add_low_priority(f, f->writers[1], "purged-later", 2, LINK_CHANGE_PURGED);
 	assert_waiting(f, 1, 0);
-	assert_int_equal(outbox_is_told(f->relay, "purged-later", &is_cached), OK);
+	assert_int_equal(outbox_is_cached(f->relay, "purged-later", &is_cached), OK);
 	assert_true(is_cached);
-	assert_int_equal(outbox_forget_uncached(f->relay, 10, &count), OK);
+	assert_int_equal(outbox_skip_uncached(f->relay, 10, &count), OK);
 	assert_int_equal(count, 0);
 	assert_int_equal(outbox_read(f->relay, 10, 10, &batch), OK);
 	assert_int_equal(outbox_set_published(f->relay, &batch), OK);
@@ -309,7 +309,7 @@ static void low_priority_rows_wait_for_redis_only_after_kafka_has_them(void **st
 	assert_int_equal(outbox_read_uncached(f->relay, 10, &batch), OK);
 	assert_int_equal(batch.count, 1);
 	outbox_batch_clear(&batch);
-	assert_int_equal(outbox_forget_uncached(f->relay, 10, &count), OK);
+	assert_int_equal(outbox_skip_uncached(f->relay, 10, &count), OK);
 	assert_int_equal(count, 1);
 	assert_int_equal(test_database_ask(f->db, "SELECT count(*) FROM outbox"), 0);
 }

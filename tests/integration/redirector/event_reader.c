@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "tests/integration/net/kafka_fixture.h"
+#include "tests/integration/kafka/kafka_fixture.h"
 
 void event_reader_read(struct fixture *f, const char *name, struct redirect_event *events, size_t count)
 {

@@ -79,7 +79,7 @@ static void await_redis_validity(struct fixture *f)
 {
 	struct link_entry entry;
 	int64_t began_ms = http_fixture_now_ms();
-	while (fixture_read_redis(f, "validity", &entry) == LINK_CACHE_AWAY) {
+	while (fixture_read_redis(f, "validity", &entry) == LINK_CACHE_UNAVAILABLE) {
 		if (has_timed_out(began_ms))
 			fail_msg("Redis is still not valid");
 	}
@@ -130,7 +130,7 @@ void fixture_start(struct fixture *f)
 	assert_int_equal(redirector_serve(f->redirector), OK);
 	f->server.port = redirector_http_port(f->redirector);
 	if (strcmp(f->config.redis_url, f->own_redis_url) == 0)
-		fixture_await_metric(f, "waymark_link_cache_trusted", 1);
+		fixture_await_metric(f, "waymark_link_cache_valid", 1);
 }
 
 const char *fixture_slug(const struct fixture *f, const char *name, char out[static SLUG_SIZE])
@@ -169,7 +169,7 @@ void fixture_fill_redis(struct fixture *f, const char *name, int64_t version, co
 	assert_int_equal(link_cache_fill(f->link_cache, &place, &entry), OK);
 }
 
-enum link_cache_answer fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out)
+enum link_cache_result fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out)
 {
 	char slug[SLUG_SIZE];
 	return link_cache_get(f->link_cache, fixture_slug(f, name, slug), out);
@@ -188,7 +188,7 @@ unsigned fixture_request(struct fixture *f, const char *method_and_target, const
 {
 	char request[4096];
 	snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", method_and_target, headers);
-	http_fixture_ask(&f->server, request, &f->answer);
+	http_fixture_request(&f->server, request, &f->answer);
 	return f->answer.status;
 }
 
@@ -237,7 +237,7 @@ void fixture_await_ready(struct fixture *f, bool ready)
 	unsigned wanted = ready ? 200 : 503;
 	int64_t began_ms = http_fixture_now_ms();
 	do {
-		http_fixture_ask(&ops, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
+		http_fixture_request(&ops, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n", &f->answer);
 		if (f->answer.status != wanted && has_timed_out(began_ms))
 			fail_msg("/readyz still answers %u", f->answer.status);
 	} while (f->answer.status != wanted);

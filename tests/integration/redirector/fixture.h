@@ -21,7 +21,7 @@
 #include "tests/support/test_database.h"
 #include "tests/support/test_folder.h"
 #include "tests/support/test_redis.h"
-#include "tests/unit/net/http_fixture.h"
+#include "tests/unit/http/http_fixture.h"
 
 #define FIXTURE_TIMEOUT_MS 15000
 
@@ -43,7 +43,7 @@ struct fixture {
 	const struct clock *clock; /* of the redirector; the system clock unless the test sets another */
 	struct redirector *redirector;
 	struct http_fixture server; /* for the client functions of http_fixture.h; only the port is set */
-	struct http_fixture_answer answer;
+	struct http_fixture_response answer;
 	char prefix[9];
 	char journal_dir[TEST_FOLDER_SIZE];
 };
@@ -68,7 +68,7 @@ void fixture_change_link(struct fixture *f, const char *name, const char *change
 
 /* Writes that link to Redis with a version and a destination, like links-api. */
 void fixture_fill_redis(struct fixture *f, const char *name, int64_t version, const char *destination);
-enum link_cache_answer fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out);
+enum link_cache_result fixture_read_redis(struct fixture *f, const char *name, struct link_entry *out);
 void fixture_delete_from_redis(struct fixture *f, const char *name);
 
 /* GET /<slug> with extra header lines, each ending in CRLF. Returns the status; see also f->answer. */

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-#include "tests/integration/net/net_fixture.h"
+#include "tests/integration/backend/backend_fixture.h"
 #include "tests/integration/redirector/fixture.h"
 
 #define FOREVER_MS 3600000
@@ -89,7 +89,7 @@ static void a_blocked_link_is_451_and_makes_no_event(void **state)
 	fixture_assert_header(f, "Content-Type", "text/html; charset=utf-8");
 	assert_non_null(strstr(f->answer.body, "This link is blocked"));
 	assert_int_equal(fixture_metric(f, "waymark_events_accepted_total"), (int)counted);
-	assert_true(fixture_metric(f, "waymark_redirector_answers_total{status=\"451\"}") >= 2);
+	assert_true(fixture_metric(f, "waymark_redirector_responses_total{status=\"451\"}") >= 2);
 }
 
 static void redirects_again_when_the_host_is_unblocked(void **state)
@@ -172,14 +172,14 @@ static void keeps_the_last_list_while_postgresql_is_down(void **state)
 	struct fixture *f = *state;
 	test_database_run(f->database, "INSERT INTO blocked_hosts (host) VALUES ('example.com')");
 	fixture_add_link(f, "away");
-	proxy = net_fixture_proxy(f->config.pg_url, sizeof(f->config.pg_url));
+	proxy = backend_fixture_proxy(f->config.pg_url, sizeof(f->config.pg_url));
 	fixture_start(f);
 	await_status(f, "away", 451);
-	tcp_proxy_set(proxy, TCP_PROXY_REFUSE);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
 	test_database_run(f->database, "DELETE FROM blocked_hosts");
 	fixture_await_metric(f, "waymark_blocked_hosts_age_seconds", 1);
 	assert_int_equal(fixture_get_link(f, "away", ""), 451);
-	tcp_proxy_set(proxy, TCP_PROXY_FORWARD);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
 	await_status(f, "away", 302);
 }
 

@@ -66,7 +66,7 @@ static void get_link_repeatedly(struct fixture *f, const char *name, int times)
 	int fd = http_fixture_connect(&f->server);
 	for (int i = 0; i < times; i++) {
 		assert_true(http_fixture_send_text(fd, request));
-		http_fixture_read_answer(fd, true, &f->answer);
+		http_fixture_read_response(fd, true, &f->answer);
 		assert_int_equal(f->answer.status, 302);
 	}
 	close(fd);
@@ -158,7 +158,7 @@ static void create_salts(struct fixture *f)
 	struct pg_conn *conn = test_database_connect(f->database, NULL);
 	int32_t today = clock_utc_day(clock_now_us(clock_system()));
 	int64_t made = 0;
-	assert_int_equal(salt_store_make(conn, today, today + 1, &made), OK);
+	assert_int_equal(salt_store_create_missing(conn, today, today + 1, &made), OK);
 	pg_conn_close(conn);
 }
 

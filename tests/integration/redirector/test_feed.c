@@ -12,18 +12,18 @@
 #include <pthread.h>
 
 #include "lib/base/mem.h"
-#include "lib/links/feed_mark.h"
+#include "lib/links/watermark.h"
 #include "lib/links/link_event.h"
-#include "lib/net/kafka_producer.h"
-#include "tests/integration/net/kafka_fixture.h"
+#include "lib/kafka/kafka_producer.h"
+#include "tests/integration/kafka/kafka_fixture.h"
 #include "tests/integration/redirector/fixture.h"
 
 #define FROM_MEMORY "waymark_link_lookups_total{level=\"memory\"}"
 #define FROM_REDIS "waymark_link_lookups_total{level=\"redis\"}"
 #define FROM_POSTGRES "waymark_link_lookups_total{level=\"postgres\"}"
-#define FROM_FILTER "waymark_link_lookups_total{level=\"filter\"}"
+#define FROM_FILTER "waymark_link_lookups_total{level=\"bloom_filter\"}"
 #define IS_FRESH "waymark_feed_is_fresh"
-#define FILTER_COMPLETE "waymark_slug_filter_is_complete"
+#define FILTER_COMPLETE "waymark_slug_bloom_filter_is_complete"
 
 #define PARTITIONS 2
 #define WATERMARK_MS 50
@@ -32,11 +32,11 @@
 /* A fixture with its own topic, to which a thread writes watermarks in place of the relay. */
 struct feed_fixture {
 	struct fixture *fixture;
-	struct net_fixture *net;
+	struct backend_fixture *net;
 	struct kafka_producer *producer;
 	pthread_t watermark_thread;
-	atomic_bool is_stopping;
-	atomic_bool is_paused;
+	_Atomic bool is_stopping;
+	_Atomic bool is_paused;
 };
 
 static void *write_watermarks(void *arg)
@@ -44,10 +44,10 @@ static void *write_watermarks(void *arg)
 	struct feed_fixture *s = arg;
 	while (!atomic_load(&s->is_stopping)) {
 		for (int32_t p = 0; p < PARTITIONS && !atomic_load(&s->is_paused); p++) {
-			struct feed_mark mark = { clock_now_us(clock_system()), 0, PARTITIONS };
-			struct feed_mark_texts texts = { 0 };
+			struct watermark mark = { clock_now_us(clock_system()), 0, PARTITIONS };
+			struct watermark_buffers texts = { 0 };
 			struct kafka_record record;
-			feed_mark_write(&mark, p, "/test", &texts, &record);
+			watermark_write(&mark, p, "/test", &texts, &record);
 			record.topic = s->net->unique;
 			/* A full queue skips a watermark. */
 			enum err e = kafka_producer_send(s->producer, &record);
@@ -63,11 +63,11 @@ static int set_up(void **state)
 	struct feed_fixture *s = mem_zero(sizeof(*s));
 	void *part;
 	s->fixture = *state;
-	net_fixture_set_up(&part);
+	backend_fixture_set_up(&part);
 	s->net = part;
 	part = s->fixture;
 	fixture_set_up(&part);
-	kafka_fixture_make_topic(s->net, PARTITIONS);
+	kafka_fixture_create_topic(s->net, PARTITIONS);
 	snprintf(s->fixture->config.link_feed_topic, sizeof(s->fixture->config.link_feed_topic), "%s", s->net->unique);
 	const struct kafka_producer_config config = {
 		.kafka = &s->net->kafka, .queue_max = 1000, .queue_bytes_max = 10 << 20, .log = s->net->log
@@ -88,7 +88,7 @@ static int tear_down(void **state)
 	kafka_producer_free(s->producer);
 	fixture_tear_down(&part);
 	part = s->net;
-	net_fixture_tear_down(&part);
+	backend_fixture_tear_down(&part);
 	free(s);
 	*state = f;
 	return 0;
@@ -233,7 +233,7 @@ static void redis_remembers_a_repeated_miss_until_the_link_is_created(void **sta
 	s->fixture->config.unknown_queries_per_second = 0;
 	fixture_start(s->fixture);
 	await(s->fixture, FILTER_COMPLETE, 1);
-	await(s->fixture, "waymark_link_cache_trusted", 1);
+	await(s->fixture, "waymark_link_cache_valid", 1);
 	int64_t until_ms = http_fixture_now_ms() + TIMEOUT_MS;
 	while (fixture_metric(s->fixture, FROM_REDIS) == 0) {
 		assert_int_equal(fixture_get_link(s->fixture, "popular", ""), 404);
@@ -270,7 +270,7 @@ static void queries_postgresql_when_the_filter_is_overfull(void **state)
 		"INSERT INTO links (slug, link_type, original_url, expires_at) SELECT 'many-' || n, "
 		"'TEMPORARY', 'https://example.com/', now() + interval '8 hours' FROM generate_series(1, 1200) n");
 	fixture_start(s->fixture);
-	await(s->fixture, "waymark_slug_filter_is_overfull", 1);
+	await(s->fixture, "waymark_slug_bloom_filter_is_overfull", 1);
 	assert_int_equal(fixture_metric(s->fixture, FILTER_COMPLETE), 0);
 	assert_int_equal(fixture_get_link(s->fixture, "invented-too", ""), 404);
 	assert_int_equal(fixture_metric(s->fixture, FROM_POSTGRES), 1);

@@ -243,7 +243,7 @@ static void a_stampede_queries_postgres_once(void **state)
 	for (int i = 0; i < CROWD; i++)
 		assert_true(http_fixture_send_text(crowd[i], request));
 	for (int i = 0; i < CROWD; i++) {
-		http_fixture_read_answer(crowd[i], true, &f->answer);
+		http_fixture_read_response(crowd[i], true, &f->answer);
 		assert_int_equal(f->answer.status, 302);
 		close(crowd[i]);
 	}
@@ -273,10 +273,10 @@ static void a_hung_postgres_does_not_delay_hits_in_redis(void **state)
 	fixture_await_metric(f, "waymark_postgres_connections_busy", 1);
 
 	assert_redirects(f, "warm", "https://example.com/warm");
-	assert_true(fixture_metric(f, "waymark_link_flights") >= 1); /* the other lookup is still pending */
+	assert_true(fixture_metric(f, "waymark_link_lookups_pending") >= 1); /* the other lookup is still pending */
 	pg_conn_rollback(conn);
 	pg_conn_close(conn);
-	http_fixture_read_answer(waiting, true, &f->answer);
+	http_fixture_read_response(waiting, true, &f->answer);
 	assert_int_equal(f->answer.status, 302);
 	close(waiting);
 }
@@ -294,8 +294,8 @@ static void serves_nothing_stale_when_redis_restarts_from_an_old_snapshot(void *
 	test_redis_restart(f->redis_server);
 	for (int64_t began_ms = http_fixture_now_ms(); http_fixture_now_ms() - began_ms < 1000;)
 		assert_redirects(f, "snapshot", "https://example.com/new");
-	test_announcer_go_on(f->announcer);
-	fixture_await_metric(f, "waymark_link_cache_trusted", 1);
+	test_announcer_resume(f->announcer);
+	fixture_await_metric(f, "waymark_link_cache_valid", 1);
 	assert_redirects(f, "snapshot", "https://example.com/new");
 }
 
@@ -308,12 +308,12 @@ static void serves_from_redis_while_postgres_and_the_relay_are_down(void **state
 	fixture_start(f);
 	test_announcer_pause(f->announcer);
 	int64_t began_ms = http_fixture_now_ms();
-	while (fixture_metric(f, "waymark_link_cache_trusted") == 1) {
+	while (fixture_metric(f, "waymark_link_cache_valid") == 1) {
 		assert_redirects(f, "silence", "https://example.com/from-redis");
 		assert_true(http_fixture_now_ms() - began_ms < FIXTURE_TIMEOUT_MS);
 	}
 	assert_redirects(f, "silence", "https://example.com/from-redis");
-	test_announcer_go_on(f->announcer);
+	test_announcer_resume(f->announcer);
 }
 
 int main(void)

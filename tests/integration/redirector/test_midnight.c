@@ -71,7 +71,7 @@ static void create_salts(struct fixture *f, int32_t first, int32_t last, struct 
 	int64_t made = 0;
 	size_t count = 0;
 	test_database_run(f->database, "DELETE FROM visitor_salts");
-	assert_int_equal(salt_store_make(conn, first, last, &made), OK);
+	assert_int_equal(salt_store_create_missing(conn, first, last, &made), OK);
 	assert_int_equal(salt_store_read(conn, first, last, salts, &count), OK);
 	assert_int_equal(count, last - first + 1);
 	pg_conn_close(conn);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tests/integration/redirector/fixture.h"
-#include "tests/unit/net/framing_crowd.h"
+#include "tests/unit/http/framing_runner.h"
 
 static void redirects_with_the_links_status_and_headers_for_browsers_and_robots(void **state)
 {
@@ -95,7 +95,7 @@ static void send_long(struct fixture *f, const char *line, const char *header, u
 {
 	char request[24000];
 	snprintf(request, sizeof(request), "%s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", line, header);
-	http_fixture_ask(&f->server, request, &f->answer);
+	http_fixture_request(&f->server, request, &f->answer);
 	assert_int_equal(f->answer.status, status);
 }
 
@@ -182,7 +182,7 @@ static void a_malformed_or_oversized_request_is_never_looked_up(void **state)
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		int fd = http_fixture_connect(&f->server);
 		assert_true(http_fixture_send(fd, requests[i].bytes, requests[i].len));
-		http_fixture_read_answer(fd, true, &f->answer);
+		http_fixture_read_response(fd, true, &f->answer);
 		close(fd);
 		if (f->answer.status != requests[i].status)
 			fail_msg("request %zu is answered with %u", i, f->answer.status);
@@ -206,7 +206,7 @@ static void executes_no_smuggled_request(void **state)
 	struct framing_report report;
 	f->config.http_loops = 1;
 	fixture_start(f);
-	framing_crowd_try(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4, &report);
+	framing_runner_run(&f->server, true, framing_rules_bad, framing_rules_bad_count, 4, &report);
 	print_message("%zu cases rejected, %zu smuggled, %zu crashed\n", report.cases - report.wrong, report.smuggled,
 	              report.crashed);
 	if (report.wrong > 0)

@@ -33,7 +33,7 @@ static const char visits_sql[] =
 	"FROM (SELECT n, date_trunc('day', now()) - interval '2 days' + n * interval '400 seconds' AS at "
 	"FROM generate_series(1, 600) n) visit;"
 	/* Marks even today as finished, so that new visits count as late. */
-	"UPDATE finished_days SET totals_since = current_date - 9, next_day = current_date + 1;";
+	"UPDATE daily_rollup_progress SET totals_since = current_date - 9, next_day = current_date + 1;";
 
 /* Counts a visit as the consumer does: one transaction for the log and all aggregate tables. */
 static const char count_visit_sql[] =
@@ -202,7 +202,7 @@ static void repairs_a_single_link(void **state)
 
 /* Today is being finished: the janitor has reached a city of the tenth link. */
 #define HALF_FINISHED                                                                                                  \
-	"UPDATE finished_days SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), "             \
+	"UPDATE daily_rollup_progress SET next_day = current_date, next_link = (SELECT min(id) + 10 FROM links), "             \
 	"done_dimension = 'city', done_value = 'Berlin'"
 
 static void compares_only_finished_days(void **state)
@@ -229,7 +229,7 @@ static void compares_only_finished_days(void **state)
 	run(db, "UPDATE visit_rollup_day SET humans = humans + 1 WHERE day = current_date AND link_id % 3 = 0");
 	assert_int_equal(rebuild(db, 0, true), ERR_CONFLICT);
 	run(db,
-	    "UPDATE finished_days SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
+	    "UPDATE daily_rollup_progress SET next_day = current_date + 1, next_link = 0, done_dimension = NULL, done_value = NULL");
 }
 
 /* A day finished meanwhile would be aggregated from hours that are not repaired yet. */
@@ -239,17 +239,17 @@ static void keeps_days_from_being_finished(void **state)
 	struct pg_conn *other = test_database_connect(db, NULL);
 	const struct rebuild_options options = { .link_id = some_link(db) };
 	assert_int_equal(rebuild_run(other, &options), OK);
-	int64_t done = test_database_ask(db, "SELECT finished_days_advance(current_date + 1, 100)");
+	int64_t done = test_database_ask(db, "SELECT daily_rollup_advance(current_date + 1, 100)");
 	pg_conn_close(other);
 	assert_int_equal(done, 0);
-	test_database_await(db, "SELECT (finished_days_advance(current_date + 1, 100) > 0)::int", 1, 5000);
-	run(db, "UPDATE finished_days SET next_day = current_date + 1, next_link = 0");
+	test_database_await(db, "SELECT (daily_rollup_advance(current_date + 1, 100) > 0)::int", 1, 5000);
+	run(db, "UPDATE daily_rollup_progress SET next_day = current_date + 1, next_link = 0");
 }
 
 struct counter {
 	struct test_database *db;
 	int64_t first_link;
-	atomic_bool is_over;
+	_Atomic bool is_over;
 	int64_t counted;
 };
 
@@ -334,7 +334,7 @@ static void keeps_counts_of_deleted_stray_visits(void **state)
 	run(db, COUNT_STRAY_VISIT);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	int64_t hash = test_database_ask(db, aggregates_hash_sql);
-	assert_int_equal(test_database_ask(db, "SELECT visit_log_forget_astray(current_date - 4, 100)"), 1);
+	assert_int_equal(test_database_ask(db, "SELECT visit_log_delete_expired_strays(current_date - 4, 100)"), 1);
 	assert_int_equal(rebuild(db, 0, true), OK);
 	assert_int_equal(rebuild(db, 0, false), OK);
 	assert_int_equal(test_database_ask(db, aggregates_hash_sql), hash);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "lib/net/kafka_topics.h"
+#include "lib/kafka/kafka_topics.h"
 
 struct fixture {
 	struct kafka_config kafka;
@@ -70,9 +70,9 @@ static void creates_missing_topics_and_changes_nothing_in_a_second_run(void **st
 	struct fixture *f = *state;
 	struct kafka_topic topics[] = { unique_topic(3, "1000000"), unique_topic(1, "2000000") };
 	assert_int_equal(kafka_topics_ensure(&f->config, topics, 2), OK);
-	assert_int_equal(count_logged(f, "topic_made"), 2);
+	assert_int_equal(count_logged(f, "topic_created"), 2);
 	assert_int_equal(kafka_topics_ensure(&f->config, topics, 2), OK);
-	assert_int_equal(count_logged(f, "topic_made"), 2);
+	assert_int_equal(count_logged(f, "topic_created"), 2);
 }
 
 static void logs_each_difference_of_an_existing_topic(void **state)
@@ -93,7 +93,7 @@ static void logs_the_reason_when_the_brokers_refuse_a_topic(void **state)
 	struct fixture *f = *state;
 	struct kafka_topic topic = unique_topic(1, "not a number");
 	assert_int_equal(kafka_topics_ensure(&f->config, &topic, 1), ERR_INVALID);
-	assert_int_equal(count_logged(f, "topic_refused"), 1);
+	assert_int_equal(count_logged(f, "topic_rejected"), 1);
 }
 
 static void gives_up_when_no_broker_answers_in_time(void **state)

@@ -7,65 +7,65 @@
 
 #include <string.h>
 
-#include "lib/base/seal.h"
+#include "lib/base/aead.h"
 
-static const uint8_t key[SEAL_KEY_SIZE] = "0123456789abcdef0123456789abcde";
+static const uint8_t key[AEAD_KEY_SIZE] = "0123456789abcdef0123456789abcde";
 static const char secret[] = "wmc_an answer that only its recipient may read";
 
 static void decrypts_what_it_encrypted(void **state)
 {
 	(void)state;
-	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
+	uint8_t sealed[sizeof(secret) + AEAD_OVERHEAD];
 	char opened[sizeof(secret)] = "";
-	seal_close(key, secret, sizeof(secret), sealed);
+	aead_seal(key, secret, sizeof(secret), sealed);
 	assert_null(memmem(sealed, sizeof(sealed), "answer", 6));
-	assert_int_equal(seal_open(key, sealed, sizeof(sealed), opened), OK);
+	assert_int_equal(aead_open(key, sealed, sizeof(sealed), opened), OK);
 	assert_string_equal(opened, secret);
 }
 
 static void encrypts_an_empty_text(void **state)
 {
 	(void)state;
-	uint8_t sealed[SEAL_OVERHEAD];
+	uint8_t sealed[AEAD_OVERHEAD];
 	uint8_t none[1];
-	seal_close(key, "", 0, sealed);
-	assert_int_equal(seal_open(key, sealed, sizeof(sealed), none), OK);
+	aead_seal(key, "", 0, sealed);
+	assert_int_equal(aead_open(key, sealed, sizeof(sealed), none), OK);
 }
 
 static void never_encrypts_twice_to_the_same_bytes(void **state)
 {
 	(void)state;
-	uint8_t once[sizeof(secret) + SEAL_OVERHEAD], again[sizeof(secret) + SEAL_OVERHEAD];
-	seal_close(key, secret, sizeof(secret), once);
-	seal_close(key, secret, sizeof(secret), again);
+	uint8_t once[sizeof(secret) + AEAD_OVERHEAD], again[sizeof(secret) + AEAD_OVERHEAD];
+	aead_seal(key, secret, sizeof(secret), once);
+	aead_seal(key, secret, sizeof(secret), again);
 	assert_memory_not_equal(once, again, sizeof(once));
 }
 
 static void refuses_another_key(void **state)
 {
 	(void)state;
-	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
-	uint8_t other[SEAL_KEY_SIZE];
+	uint8_t sealed[sizeof(secret) + AEAD_OVERHEAD];
+	uint8_t other[AEAD_KEY_SIZE];
 	char opened[sizeof(secret)];
 	memcpy(other, key, sizeof(other));
-	other[SEAL_KEY_SIZE - 1] ^= 1;
-	seal_close(key, secret, sizeof(secret), sealed);
-	assert_int_equal(seal_open(other, sealed, sizeof(sealed), opened), ERR_INVALID);
+	other[AEAD_KEY_SIZE - 1] ^= 1;
+	aead_seal(key, secret, sizeof(secret), sealed);
+	assert_int_equal(aead_open(other, sealed, sizeof(sealed), opened), ERR_INVALID);
 }
 
 static void detects_each_changed_or_missing_byte(void **state)
 {
 	(void)state;
-	uint8_t sealed[sizeof(secret) + SEAL_OVERHEAD];
+	uint8_t sealed[sizeof(secret) + AEAD_OVERHEAD];
 	char opened[sizeof(secret)];
-	seal_close(key, secret, sizeof(secret), sealed);
+	aead_seal(key, secret, sizeof(secret), sealed);
 	for (size_t i = 0; i < sizeof(sealed); i++) {
 		sealed[i] ^= 1;
-		assert_int_equal(seal_open(key, sealed, sizeof(sealed), opened), ERR_INVALID);
+		assert_int_equal(aead_open(key, sealed, sizeof(sealed), opened), ERR_INVALID);
 		sealed[i] ^= 1;
-		assert_int_equal(seal_open(key, sealed, i, opened), ERR_INVALID);
+		assert_int_equal(aead_open(key, sealed, i, opened), ERR_INVALID);
 	}
-	assert_int_equal(seal_open(key, sealed, sizeof(sealed), opened), OK);
+	assert_int_equal(aead_open(key, sealed, sizeof(sealed), opened), OK);
 }
 
 int main(void)

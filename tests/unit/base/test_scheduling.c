@@ -39,7 +39,7 @@ static void call_lowers_the_priority_of_its_threads_but_not_of_its_caller(void *
 	assert_int_equal(setpriority(PRIO_PROCESS, 0, nice_of_caller() + 3), 0);
 	int before = nice_of_caller();
 	int found = before;
-	scheduling_call_giving_way(read_nice_of_a_new_thread, &found);
+	scheduling_call_at_lower_priority(read_nice_of_a_new_thread, &found);
 	assert_int_equal(found, before + 5);
 	assert_int_equal(nice_of_caller(), before);
 }
@@ -61,7 +61,7 @@ static void *use_short_slices(void *out)
 {
 	struct result *result = out;
 	result->slice_before_ns = slice_of_caller();
-	scheduling_take_short_turns();
+	scheduling_use_short_slices();
 	result->nice = nice_of_caller();
 	result->slice_ns = slice_of_caller();
 	return NULL;

@@ -49,7 +49,7 @@ static void grows_up_to_its_limit_and_no_further(void **state)
 	strbuf_add_char(&b, 'x');
 	assert_int_equal(b.len, 1000);
 	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
-	assert_true(b.room <= 1001);
+	assert_true(b.capacity <= 1001);
 	strbuf_clear(&b);
 }
 
@@ -114,12 +114,12 @@ static void predicts_the_capacity_after_an_append(void **state)
 	struct strbuf b;
 	strbuf_init(&b, 2000);
 	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
-		size_t room = strbuf_room_with(&b, lengths[i]);
+		size_t room = strbuf_capacity_after(&b, lengths[i]);
 		strbuf_add(&b, bytes, lengths[i]);
-		assert_int_equal(b.room, room);
+		assert_int_equal(b.capacity, room);
 	}
 	assert_int_equal(b.len, 2000);
-	assert_int_equal(b.room, 2001);
+	assert_int_equal(b.capacity, 2001);
 	assert_int_equal(strbuf_status(&b), ERR_LIMIT);
 	strbuf_clear(&b);
 }

@@ -7,14 +7,14 @@
 
 #include <stdatomic.h>
 
-#include "lib/base/background.h"
+#include "lib/base/thread.h"
 #include "lib/base/clock.h"
 
 #define LONG_MS 60000
 #define SHORT_MS 20
 
 struct work {
-	struct background *background;
+	struct thread *thread;
 	int64_t pause_ms;
 	_Atomic int iterations;
 	_Atomic bool has_stopped;
@@ -25,31 +25,31 @@ static void work(void *ctx)
 	struct work *w = ctx;
 	do
 		atomic_fetch_add(&w->iterations, 1);
-	while (!background_wait_ms(w->background, w->pause_ms));
-	assert_true(background_is_ending(w->background));
+	while (!thread_wait_ms(w->thread, w->pause_ms));
+	assert_true(thread_is_stopping(w->thread));
 	atomic_store(&w->has_stopped, true);
 }
 
 static void runs_until_a_stop_is_requested(void **state)
 {
 	(void)state;
-	struct work w = { .background = background_new(), .pause_ms = 1 };
-	background_start(w.background, "test", work, &w);
+	struct work w = { .thread = thread_new(), .pause_ms = 1 };
+	thread_start(w.thread, "test", work, &w);
 	while (atomic_load(&w.iterations) < 3)
-		assert_false(background_is_ending(w.background));
-	background_end(w.background);
+		assert_false(thread_is_stopping(w.thread));
+	thread_stop(w.thread);
 	assert_true(atomic_load(&w.has_stopped));
-	background_end(w.background);
-	background_free(w.background);
+	thread_stop(w.thread);
+	thread_free(w.thread);
 }
 
 static void stop_interrupts_a_long_wait(void **state)
 {
 	(void)state;
 	int64_t start_us = clock_steady_us(clock_system());
-	struct work w = { .background = background_new(), .pause_ms = LONG_MS };
-	background_start(w.background, "test", work, &w);
-	background_free(w.background);
+	struct work w = { .thread = thread_new(), .pause_ms = LONG_MS };
+	thread_start(w.thread, "test", work, &w);
+	thread_free(w.thread);
 	assert_true(atomic_load(&w.has_stopped));
 	assert_int_equal(atomic_load(&w.iterations), 1);
 	assert_true(clock_steady_us(clock_system()) - start_us < LONG_MS * CLOCK_US_PER_MS);
@@ -58,21 +58,21 @@ static void stop_interrupts_a_long_wait(void **state)
 static void waits_for_the_given_time(void **state)
 {
 	(void)state;
-	struct background *background = background_new();
+	struct thread *thread = thread_new();
 	int64_t start_us = clock_steady_us(clock_system());
-	assert_false(background_wait_ms(background, SHORT_MS));
+	assert_false(thread_wait_ms(thread, SHORT_MS));
 	assert_true(clock_steady_us(clock_system()) - start_us >= SHORT_MS * CLOCK_US_PER_MS);
-	background_free(background);
+	thread_free(thread);
 }
 
 static void can_be_stopped_before_it_is_started(void **state)
 {
 	(void)state;
-	struct background *background = background_new();
-	background_end(background);
-	assert_true(background_wait_ms(background, LONG_MS));
-	background_free(background);
-	background_free(NULL);
+	struct thread *thread = thread_new();
+	thread_stop(thread);
+	assert_true(thread_wait_ms(thread, LONG_MS));
+	thread_free(thread);
+	thread_free(NULL);
 }
 
 int main(void)

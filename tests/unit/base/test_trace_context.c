@@ -20,7 +20,7 @@ static void accepts_the_example_of_the_specification(void **state)
 	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
 	char id[TRACE_CONTEXT_ID_SIZE];
-	assert_true(trace_context_read(GOOD, context));
+	assert_true(trace_context_parse(GOOD, context));
 	assert_string_equal(context, GOOD);
 	trace_context_id(context, id);
 	assert_string_equal(id, ID);
@@ -30,9 +30,9 @@ static void reduces_later_versions_to_version_00(void **state)
 {
 	(void)state;
 	char context[TRACE_CONTEXT_SIZE];
-	assert_true(trace_context_read("cc-" ID "-" PARENT "-01", context));
+	assert_true(trace_context_parse("cc-" ID "-" PARENT "-01", context));
 	assert_string_equal(context, GOOD);
-	assert_true(trace_context_read("01-" ID "-" PARENT "-01-what the future brings", context));
+	assert_true(trace_context_parse("01-" ID "-" PARENT "-01-what the future brings", context));
 	assert_string_equal(context, GOOD);
 }
 
@@ -61,7 +61,7 @@ static void refuses_malformed_values(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		char context[TRACE_CONTEXT_SIZE] = "x";
-		assert_false(trace_context_read(malformed[i], context));
+		assert_false(trace_context_parse(malformed[i], context));
 		assert_string_equal(context, "");
 	}
 }
@@ -75,7 +75,7 @@ static void accepts_only_digits_and_dashes(void **state)
 			char header[] = GOOD;
 			char context[TRACE_CONTEXT_SIZE];
 			header[at] = (char)byte;
-			if (!trace_context_read(header, context))
+			if (!trace_context_parse(header, context))
 				continue;
 			assert_int_equal(strlen(context), strlen(GOOD));
 			assert_int_equal(strspn(context, "0123456789abcdef-"), strlen(GOOD));
@@ -90,7 +90,7 @@ static void reads_the_sampled_flag(void **state)
 		char header[TRACE_CONTEXT_SIZE];
 		char context[TRACE_CONTEXT_SIZE];
 		snprintf(header, sizeof(header), "00-" ID "-" PARENT "-%02x", flags);
-		assert_true(trace_context_read(header, context));
+		assert_true(trace_context_parse(header, context));
 		assert_int_equal(trace_context_is_sampled(context), flags & 1);
 	}
 	assert_false(trace_context_is_sampled(""));

@@ -71,11 +71,11 @@ static void limited_jobs_leave_capacity_to_others(void **state)
 	struct worker_pool *pool = worker_pool_new("test", 1, 3);
 	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
 	wait_for(&blocker.entered);
-	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), OK);
-	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), OK);
-	assert_int_equal(worker_pool_submit_behind(pool, 2, count_up, &count), ERR_LIMIT);
+	assert_int_equal(worker_pool_submit_below(pool, 2, count_up, &count), OK);
+	assert_int_equal(worker_pool_submit_below(pool, 2, count_up, &count), OK);
+	assert_int_equal(worker_pool_submit_below(pool, 2, count_up, &count), ERR_LIMIT);
 	assert_int_equal(worker_pool_submit(pool, count_up, &count), OK);
-	assert_int_equal(worker_pool_submit_behind(pool, 9, count_up, &count), ERR_LIMIT);
+	assert_int_equal(worker_pool_submit_below(pool, 9, count_up, &count), ERR_LIMIT);
 	sem_post(&blocker.release);
 	worker_pool_free(pool);
 	assert_int_equal(atomic_load(&count), 3);
@@ -90,7 +90,7 @@ static void refuses_jobs_when_the_queue_is_full(void **state)
 	struct metrics *metrics = metrics_new();
 	struct metric *queued = metrics_gauge(metrics, "waymark_queued", "Queued.", NULL);
 	struct worker_pool *pool = worker_pool_new("test", 1, 2);
-	worker_pool_show_queue(pool, queued);
+	worker_pool_set_queue_metric(pool, queued);
 	assert_int_equal(worker_pool_submit(pool, wait_in_blocker, &blocker), OK);
 	wait_for(&blocker.entered);
 	assert_int_equal(metrics_value(queued), 0);

@@ -46,7 +46,7 @@ static void names_every_invalid_variable(void **state)
 	static const struct {
 		const char *name, *value, *problem;
 	} cases[] = {
-		{ "PG_URL", "postgresql://[", "PG_URL: libpq cannot read it" },
+		{ "PG_URL", "postgresql://[", "PG_URL: is not a valid libpq connection string" },
 		{ "GEOIP_DB", "/does/not/exist", "GEOIP_DB: the file cannot be read" },
 		{ "UA_REGEXES", "/does/not/exist", "UA_REGEXES: the file cannot be read" },
 		{ "LOG_LEVEL", "loud", "LOG_LEVEL: \"loud\" is none of" },

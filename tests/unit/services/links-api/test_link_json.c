@@ -48,7 +48,7 @@ static void shows_missing_values_as_null_and_a_link_past_its_expiry_as_expired(v
 		.updated_at_us = NOW_US,
 	};
 	struct statistics statistics = { 0 };
-	struct link_check check = { .status = LINK_CHECK_NOT_ASKED };
+	struct link_check check = { .status = LINK_CHECK_NEVER };
 	json_fixture_assert_text(
 		link_json_new(&link, &statistics, &check, &base, NOW_US),
 		"{\"id\":7,\"slug\":\"abc\",\"short_url\":\"https://wm.example/abc\","

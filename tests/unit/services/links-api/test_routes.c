@@ -15,7 +15,7 @@
 #include "services/links-api/access/access_token.h"
 #include "services/links-api/api.h"
 #include "services/links-api/routes.h"
-#include "tests/unit/net/http_fixture.h"
+#include "tests/unit/http/http_fixture.h"
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 
@@ -29,7 +29,7 @@ struct fixture {
 	struct api *api;
 	struct http_server *server;
 	struct http_fixture client;
-	struct http_fixture_answer answer;
+	struct http_fixture_response answer;
 };
 
 static struct config make_config(void)
@@ -63,7 +63,7 @@ static int set_up(void **state)
 	assert_int_equal(api_new(&f->config, table, count, NULL, f->metrics, &f->api), OK);
 	struct http_server_config http = http_fixture_config();
 	http.handler = routes_handle;
-	http.refusal = routes_send_error;
+	http.error_response = routes_send_error;
 	http.observer = routes_log;
 	http.ctx = f->api;
 	http.metrics = f->metrics;
@@ -99,14 +99,14 @@ static const char *method_of(const struct http_route *route)
 	return names[route->method];
 }
 
-static const struct http_fixture_answer *send_request(struct fixture *f, const char *method, const char *path,
+static const struct http_fixture_response *send_request(struct fixture *f, const char *method, const char *path,
                                                       const char *headers)
 {
 	char request[8192];
 	snprintf(request, sizeof(request),
 	         "%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n%s\r\n", method, path,
 	         headers);
-	http_fixture_ask(&f->client, request, &f->answer);
+	http_fixture_request(&f->client, request, &f->answer);
 	return &f->answer;
 }
 
@@ -240,7 +240,7 @@ static void bodies_must_be_json_objects_with_the_right_content_type(void **state
 		         "POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: %s\r\n"
 		         "Content-Length: %zu\r\n\r\n%s",
 		         examples[i].content_type, strlen(examples[i].body), examples[i].body);
-		http_fixture_ask(&f->client, request, &f->answer);
+		http_fixture_request(&f->client, request, &f->answer);
 		if (f->answer.status != examples[i].status)
 			fail_msg("%s %s returned %u", examples[i].content_type, examples[i].body, f->answer.status);
 		assert_header(f, "Content-Type", "application/problem+json");
@@ -258,7 +258,7 @@ static void every_response_forbids_caching_and_requires_tls(void **state)
 		assert_header(f, "Strict-Transport-Security", "max-age=31536000");
 	}
 	static const char smuggled[] = "GET /api/stats HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
-	http_fixture_ask(&f->client, smuggled, &f->answer);
+	http_fixture_request(&f->client, smuggled, &f->answer);
 	assert_int_equal(f->answer.status, 400);
 	assert_header(f, "Strict-Transport-Security", "max-age=31536000");
 	set_base(f, "http://wm.example");
@@ -327,7 +327,7 @@ static void a_client_that_excludes_json_is_refused_before_any_change(void **stat
 static void a_body_needs_a_length_and_no_content_encoding(void **state)
 {
 	struct fixture *f = *state;
-	http_fixture_ask(&f->client,
+	http_fixture_request(&f->client,
 	                 "POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
 	                 "Content-Type: application/json\r\n\r\n",
 	                 &f->answer);

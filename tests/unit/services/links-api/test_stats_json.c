@@ -13,12 +13,12 @@
 static const struct stats_json_freshness fresh = { NOW_US - 250000, NOW_US };
 static const struct stats_json_freshness never = { 0, NOW_US };
 static const struct stats_json_freshness early = { NOW_US + 5000, NOW_US };
-static const struct visit_filter humans_filter = { .who = VISIT_FILTER_HUMANS };
-static const struct visit_filter bots_filter = { .who = VISIT_FILTER_BOTS };
-static const struct visit_filter everybody_filter = { .who = VISIT_FILTER_EVERYBODY };
-static const struct statistics_question humans = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &humans_filter };
-static const struct statistics_question bots = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &bots_filter };
-static const struct statistics_question everybody = { .link_id = 7,
+static const struct visit_filter humans_filter = { .traffic = VISIT_FILTER_HUMANS };
+static const struct visit_filter bots_filter = { .traffic = VISIT_FILTER_BOTS };
+static const struct visit_filter everybody_filter = { .traffic = VISIT_FILTER_ALL };
+static const struct statistics_query humans = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &humans_filter };
+static const struct statistics_query bots = { .link_id = 7, .counted = { 0, NOW_US }, .filter = &bots_filter };
+static const struct statistics_query everybody = { .link_id = 7,
 	                                              .counted = { 0, NOW_US },
 	                                              .filter = &everybody_filter };
 
@@ -73,7 +73,7 @@ static void visits_follow_the_bots_parameter_and_bots_do_not(void **state)
 	(void)state;
 	struct statistics_sums sums = { 30, 4, 20 };
 	struct statistics statistics = { .link_id = 7, .visit_count = 30, .bot_count = 4 };
-	const struct statistics_question *const questions[] = { &humans, &bots, &everybody };
+	const struct statistics_query *const questions[] = { &humans, &bots, &everybody };
 	const int64_t visits[] = { 30, 4, 34 };
 	for (size_t i = 0; i < 3; i++) {
 		struct json *range = stats_json_of_range(questions[i], &sums, &fresh);

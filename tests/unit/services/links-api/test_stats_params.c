@@ -34,7 +34,7 @@ static void defaults_to_humans_by_day_in_utc(void **state)
 	assert_int_equal(params.interval, LOCAL_CALENDAR_DAY);
 	assert_int_equal(params.limit, 10);
 	assert_int_equal(params.filter.count, 0);
-	assert_int_equal(params.filter.who, VISIT_FILTER_HUMANS);
+	assert_int_equal(params.filter.traffic, VISIT_FILTER_HUMANS);
 }
 
 static void reads_times_dates_and_zones(void **state)
@@ -64,7 +64,7 @@ static void reads_filters_in_order(void **state)
 	assert_true(params.filter.terms[2].is_not);
 	assert_true(params.filter.terms[3].is_not);
 	assert_string_equal(params.filter.terms[3].value, "");
-	assert_int_equal(params.filter.who, VISIT_FILTER_BOTS);
+	assert_int_equal(params.filter.traffic, VISIT_FILTER_BOTS);
 	assert_int_equal(params.limit, 7);
 }
 

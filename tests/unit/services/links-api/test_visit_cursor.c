@@ -12,8 +12,8 @@
 static void parses_what_it_formatted(void **state)
 {
 	(void)state;
-	struct visit_page_place position = { .occurred_at_us = INT64_C(1795161600123456), .event_id = ID };
-	struct visit_page_place parsed = { 0 };
+	struct visit_page_cursor position = { .occurred_at_us = INT64_C(1795161600123456), .event_id = ID };
+	struct visit_page_cursor parsed = { 0 };
 	char text[VISIT_CURSOR_SIZE];
 	visit_cursor_format(&position, text);
 	assert_string_equal(text, "1795161600123456_" ID);
@@ -40,7 +40,7 @@ static void rejects_everything_else(void **state)
 		"253402300800000000_" ID,
 		"99999999999999999999999999999999999999999999999999999999999999999999_" ID,
 	};
-	struct visit_page_place position;
+	struct visit_page_cursor position;
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
 		if (visit_cursor_parse(malformed[i], &position) != ERR_INVALID)
 			fail_msg("accepted: %s", malformed[i]);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "services/redirector/events/click.h"
-#include "tests/unit/net/http_fixture.h"
+#include "tests/unit/http/http_fixture.h"
 
 static void recognises_the_prefetch_headers_of_browsers(void **state)
 {
@@ -34,7 +34,7 @@ static void recognises_nothing_else_as_a_prefetch(void **state)
 
 struct fixture {
 	struct http_fixture server;
-	struct http_fixture_answer answer;
+	struct http_fixture_response answer;
 	struct client_ip_ranges trusted;
 	struct client_ip visitor;
 	struct redirect_event event;
@@ -49,7 +49,7 @@ static enum http_progress describe_the_visitor(void *ctx, struct http_exchange *
 	memset(&f->event, 0x5a, sizeof(f->event));
 	struct client_ip unknown = { 0 };
 	click_describe(x, &unknown, NULL, &f->event);
-	return HTTP_ANSWERED;
+	return HTTP_COMPLETE;
 }
 
 static int set_up(void **state)
@@ -72,7 +72,7 @@ static void get(struct fixture *f, const char *target, const char *headers)
 {
 	char *request = NULL;
 	assert_true(asprintf(&request, "GET %s HTTP/1.1\r\nHost: sho.rt\r\n%s\r\n", target, headers) > 0);
-	http_fixture_ask(&f->server, request, &f->answer);
+	http_fixture_request(&f->server, request, &f->answer);
 	free(request);
 	assert_int_equal(f->answer.status, 200);
 }

@@ -14,7 +14,7 @@
 #include "lib/base/digest.h"
 
 #include "services/redirector/error_page.h"
-#include "tests/unit/net/http_fixture.h"
+#include "tests/unit/http/http_fixture.h"
 
 static void browsers_get_a_page(void **state)
 {
@@ -75,14 +75,14 @@ static enum http_progress respond_with_status_of_path(void *ctx, struct http_exc
 
 struct fixture {
 	struct http_fixture server;
-	struct http_fixture_answer answer;
+	struct http_fixture_response answer;
 };
 
 static void get_status_page(struct fixture *f, unsigned status, const char *accept)
 {
 	char request[256];
 	snprintf(request, sizeof(request), "GET /%u HTTP/1.1\r\nHost: a\r\nAccept: %s\r\n\r\n", status, accept);
-	http_fixture_ask(&f->server, request, &f->answer);
+	http_fixture_request(&f->server, request, &f->answer);
 	assert_int_equal(f->answer.status, status);
 }
 
@@ -230,7 +230,7 @@ static void echoes_nothing_of_the_request(void **state)
 	char plain[sizeof(f->answer.body)];
 	get_status_page(f, 404, "text/html");
 	memcpy(plain, f->answer.body, sizeof(plain));
-	http_fixture_ask(
+	http_fixture_request(
 		&f->server,
 		"GET /404/<script>alert(1)</script>?<b> HTTP/1.1\r\nHost: evil.example\r\nAccept: text/html\r\n"
 		"X-Request-Id: chosen-by-me-1234\r\nReferer: <i>\r\nUser-Agent: <u>\r\n\r\n",

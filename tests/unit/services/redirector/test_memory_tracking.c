@@ -32,7 +32,7 @@ static int64_t steady(struct fixture *f)
 
 static void update_watermark(struct fixture *f)
 {
-	struct feed_mark m = { .as_of_us = clock_now_us(&f->clock.clock), .partitions = 1 };
+	struct watermark m = { .as_of_us = clock_now_us(&f->clock.clock), .partitions = 1 };
 	watermark_tracker_update(&f->watermark, 0, &m);
 }
 

@@ -25,7 +25,7 @@ struct fixture {
 
 static void set_watermark(struct fixture *f, int64_t as_of_us)
 {
-	struct feed_mark m = { .as_of_us = as_of_us, .partitions = 1 };
+	struct watermark m = { .as_of_us = as_of_us, .partitions = 1 };
 	watermark_tracker_update(&f->watermark, 0, &m);
 }
 

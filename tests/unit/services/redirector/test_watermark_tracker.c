@@ -34,7 +34,7 @@ static int tear_down(void **state)
 
 static bool update(struct fixture *f, int32_t partition, int64_t as_of_us, int32_t partitions)
 {
-	struct feed_mark m = { .as_of_us = as_of_us, .generation = 0, .partitions = partitions };
+	struct watermark m = { .as_of_us = as_of_us, .generation = 0, .partitions = partitions };
 	return watermark_tracker_update(&f->tracker, partition, &m);
 }
 
@@ -143,7 +143,7 @@ static void keeps_the_largest_generation(void **state)
 {
 	struct fixture *f = *state;
 	watermark_tracker_set_partitions(&f->tracker, 1);
-	struct feed_mark m = { .as_of_us = NOW_US, .generation = 7, .partitions = 1 };
+	struct watermark m = { .as_of_us = NOW_US, .generation = 7, .partitions = 1 };
 	watermark_tracker_update(&f->tracker, 0, &m);
 	m.generation = 6;
 	watermark_tracker_update(&f->tracker, 0, &m);

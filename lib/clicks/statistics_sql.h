@@ -1,0 +1,97 @@
+/*
+ * Visit counts of a link over a time range, exact for any range. Finished days come from
+ * visit_rollup_day and visit_total_day, other whole buckets from visit_rollup_hour and
+ * visit_rollup_quarter, and the edges of the range from visit_log. Counts with a filter, and counts
+ * by a dimension that is not rolled up, come from visit_log alone. Each result is one statement, so
+ * it is a consistent snapshot.
+ *
+ * Where visit_log no longer reaches back, the ends of the range move down to whole buckets (a
+ * quarter hour for totals and series, an hour for dimensions). counted returns the range that was
+ * really counted.
+ *
+ * Errors besides those of pg_conn_query. ERR_NOT_FOUND: the query needs visit_log, which does not
+ * reach back to the start of the range; log_since_us says how far it does. ERR_LIMIT also means
+ * that the range has too many visits to be read in time.
+ *
+ * One thread at a time per connection.
+ */
+#ifndef WAYMARK_LIB_CLICKS_STATISTICS_SQL_H
+#define WAYMARK_LIB_CLICKS_STATISTICS_SQL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/clicks/statistics_range.h"
+#include "lib/clicks/visit_filter.h"
+#include "lib/links/link.h"
+#include "lib/postgres/pg_conn.h"
+
+#define STATISTICS_SQL_POINTS_MAX 2000
+#define STATISTICS_SQL_VALUES_MAX 1000
+#define STATISTICS_SQL_TOP_MAX 100
+
+struct statistics_sums {
+	int64_t humans;
+	int64_t bots;
+	int64_t uniques; /* first visits of a visitor to the link on a UTC day; never those of bots */
+};
+
+struct statistics_query {
+	int64_t link_id;
+	struct statistics_span requested; /* from_us < to_us */
+	/*
+	 * Its terms select what is counted; its traffic decides what is listed and in which order.
+	 */
+	const struct visit_filter *filter;
+
+	/* Outputs. */
+	struct statistics_span counted;
+	int64_t log_since_us; /* 0: the log is complete */
+	/* The days that have totals. Values exist for all days before its end. */
+	struct statistics_span finished;
+};
+
+enum err statistics_sql_total(struct pg_conn *conn, struct statistics_query *query,
+                                struct statistics_sums *out) MUST_CHECK;
+
+/*
+ * starts are the starts of the points, ascending, at most STATISTICS_SQL_POINTS_MAX. The first
+ * one is no later than the quarter hour in which the range starts. A point ends where the next one
+ * begins, and the last one with the range. out gets count sums, zeros for points without visits.
+ */
+enum err statistics_sql_series(struct pg_conn *conn, struct statistics_query *query, const int64_t *starts,
+                                 size_t count, struct statistics_sums *out) MUST_CHECK;
+
+struct statistics_value {
+	char value[VISIT_FILTER_VALUE_SIZE]; /* "": unknown */
+	struct statistics_sums sums;
+};
+
+/*
+ * The most frequent values of a dimension, at most limit (up to STATISTICS_SQL_VALUES_MAX);
+ * values must have room for them. Ties are ordered by bytes. total is the sum over all values.
+ */
+enum err statistics_sql_values(struct pg_conn *conn, struct statistics_query *query,
+                                 enum visit_dimension dimension, size_t limit, struct statistics_value *values,
+                                 size_t *count, struct statistics_sums *total) MUST_CHECK;
+
+struct statistics_top {
+	int64_t link_id;
+	char slug[SLUG_SIZE];
+	char title[LINK_TITLE_SIZE];
+	struct statistics_sums sums;
+};
+
+/*
+ * The owner's most visited links, at most limit (up to STATISTICS_SQL_TOP_MAX); links must have
+ * room for them. Deleted links, and links without visits of the filter's traffic, are not listed.
+ * Ties are ordered by ID. The filter must have no terms; link_id is ignored.
+ */
+enum err statistics_sql_top(struct pg_conn *conn, struct statistics_query *query, int64_t owner_id, size_t limit,
+                              struct statistics_top *links, size_t *count) MUST_CHECK;
+
+/* The time since which the visit log is complete; 0: nothing was ever dropped. */
+enum err statistics_sql_log_since(struct pg_conn *conn, int64_t *since_us) MUST_CHECK;
+
+#endif

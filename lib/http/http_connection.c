@@ -1,0 +1,69 @@
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "lib/base/mem.h"
+#include "lib/http/http_internal.h"
+
+struct http_connection *http_connection_new(struct http_loop *loop, size_t body_bytes_max)
+{
+	struct http_connection *c = mem_zero(sizeof(*c));
+	atomic_init(&c->ref_count, 2);
+	http_exchange_init(&c->exchange, loop, body_bytes_max);
+	return c;
+}
+
+void http_connection_free(struct http_connection *c)
+{
+	http_exchange_clear(&c->exchange);
+	free(c);
+}
+
+struct http_connection *http_connection_of(struct http_exchange *x)
+{
+	return (struct http_connection *)(void *)((char *)x - offsetof(struct http_connection, exchange));
+}
+
+void http_connection_unref(struct http_connection *c)
+{
+	if (atomic_fetch_sub(&c->ref_count, 1) == 1)
+		http_connection_free(c);
+}
+
+static void unlink_from_list(struct http_connection *c)
+{
+	if (c->list == NULL)
+		return;
+	*(c->previous != NULL ? &c->previous->next : &c->list->first) = c->next;
+	*(c->next != NULL ? &c->next->previous : &c->list->last) = c->previous;
+	c->list = NULL;
+	c->previous = c->next = NULL;
+}
+
+void http_connection_move(struct http_connection *c, struct http_connection_list *list, int64_t now_us)
+{
+	unlink_from_list(c);
+	if (list == NULL)
+		return;
+	c->list = list;
+	c->since_us = now_us;
+	c->previous = list->last;
+	*(list->last != NULL ? &list->last->next : &list->first) = c;
+	list->last = c;
+}
+
+struct http_connection *http_connection_oldest(const struct http_connection_list *list, int64_t since_us)
+{
+	return list->first != NULL && list->first->since_us <= since_us ? list->first : NULL;
+}
+
+void http_connection_cut(struct http_connection *c)
+{
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+bool http_connection_has_input(const struct http_connection *c)
+{
+	char byte;
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}

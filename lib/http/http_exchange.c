@@ -1,0 +1,423 @@
+#include <microhttpd.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/http/http_internal.h"
+#include "lib/http/http_text.h"
+
+/* A connection keeps buffers up to this size between requests and frees larger ones. */
+#define BUFFER_KEPT 16384
+
+void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max)
+{
+	*x = (struct http_exchange){ .loop = loop };
+	strbuf_init(&x->query, HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_init(&x->joined, HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_init(&x->body, body_bytes_max);
+	strbuf_init(&x->header_bytes, HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_init(&x->response_body, HTTP_EXCHANGE_RESPONSE_BYTES_MAX);
+}
+
+void http_exchange_clear(struct http_exchange *x)
+{
+	strbuf_clear(&x->query);
+	strbuf_clear(&x->joined);
+	strbuf_clear(&x->body);
+	strbuf_clear(&x->header_bytes);
+	strbuf_clear(&x->response_body);
+}
+
+static void empty_buffer(struct strbuf *b)
+{
+	size_t limit = b->limit;
+	if (b->capacity > BUFFER_KEPT) {
+		strbuf_clear(b);
+		strbuf_init(b, limit);
+	} else {
+		strbuf_reset(b);
+	}
+}
+
+/* False: the bodies of all requests would pass bodies_bytes_max together. Safe from any thread. */
+static bool reserve_body_bytes(struct http_shared *shared, size_t bytes)
+{
+	size_t max = shared->config.bodies_bytes_max;
+	size_t reserved = atomic_load(&shared->bodies_reserved);
+	do {
+		if (max > 0 && (reserved > max || bytes > max - reserved))
+			return false;
+	} while (!atomic_compare_exchange_weak(&shared->bodies_reserved, &reserved, reserved + bytes));
+	return true;
+}
+
+bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len)
+{
+	size_t room = strbuf_capacity_after(&x->body, len);
+	size_t more = room > BUFFER_KEPT ? room - x->body_reserved : 0;
+	if (!reserve_body_bytes(x->loop->shared, more))
+		return false;
+	x->body_reserved += more;
+	strbuf_add(&x->body, bytes, len);
+	return true;
+}
+
+void http_exchange_drop_body(struct http_exchange *x)
+{
+	empty_buffer(&x->body);
+	atomic_fetch_sub(&x->loop->shared->bodies_reserved, x->body_reserved);
+	x->body_reserved = 0;
+}
+
+void http_exchange_reset_response(struct http_exchange *x)
+{
+	x->status = MHD_HTTP_OK;
+	x->header_count = 0;
+	x->is_broken = false;
+	x->content_type[0] = '\0';
+	x->fixed_body = NULL;
+	x->fixed_body_len = 0;
+	x->body_reader = NULL;
+	empty_buffer(&x->header_bytes);
+	empty_buffer(&x->response_body);
+}
+
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock)
+{
+	x->mhd = mhd;
+	x->is_begun = true;
+	x->is_checked = x->is_rejected = x->is_queued = x->closes = x->on_worker = false;
+	atomic_store_explicit(&x->phase, HTTP_PHASE_RUNNING, memory_order_relaxed);
+	x->arrived_steady_us = clock_steady_us(clock);
+	x->arrived_us = clock_now_us(clock);
+	x->method = HTTP_OTHER;
+	x->method_name = "";
+	x->path = "";
+	x->target = target;
+	x->target_len = target == NULL ? 0 : strlen(target);
+	x->request_id[0] = '\0';
+	x->traceparent[0] = '\0';
+	const char *mark = target == NULL ? NULL : memchr(target, '?', x->target_len);
+	if (mark != NULL)
+		strbuf_add(&x->query, mark + 1, x->target_len - (size_t)(mark + 1 - target));
+	x->status = MHD_HTTP_OK;
+}
+
+static void end(struct http_exchange *x)
+{
+	if (x->release != NULL)
+		x->release(x->state);
+	x->state = NULL;
+	x->release = NULL;
+	x->is_begun = false;
+	empty_buffer(&x->query);
+	empty_buffer(&x->joined);
+	http_exchange_drop_body(x);
+	http_exchange_reset_response(x);
+}
+
+void http_exchange_end(struct http_exchange *x)
+{
+	http_exchange_stop_polling(x);
+	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_POLLED) {
+		x->mhd = NULL; /* the library's functions then see a request without headers */
+		atomic_store(&x->phase, HTTP_PHASE_ABANDONED);
+		return;
+	}
+	end(x);
+}
+
+bool http_exchange_set_path(struct http_exchange *x, const char *url)
+{
+	size_t scheme = strncasecmp(url, "http://", 7) == 0 ? 7 : strncasecmp(url, "https://", 8) == 0 ? 8 : 0;
+	if (scheme > 0) {
+		url += scheme;
+		url += strcspn(url, "/");
+		if (*url == '\0')
+			url = "/";
+	}
+	x->path = url;
+	return url[0] == '/';
+}
+
+enum http_method http_exchange_method(const struct http_exchange *x)
+{
+	return x->method;
+}
+
+const char *http_exchange_method_name(const struct http_exchange *x)
+{
+	return x->method_name;
+}
+
+const char *http_exchange_path(const struct http_exchange *x)
+{
+	return x->path;
+}
+
+const char *http_exchange_query(const struct http_exchange *x)
+{
+	return x->query.data;
+}
+
+const char *http_exchange_header(const struct http_exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, name);
+}
+
+struct search {
+	const char *const *names;
+	const char **values;
+	size_t count;
+};
+
+static enum MHD_Result store_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	struct search *search = arg;
+	for (size_t i = 0; i < search->count; i++) {
+		bool is_first = search->values[i] == NULL && (name[0] | 0x20) == (search->names[i][0] | 0x20);
+		if (is_first && strcasecmp(name, search->names[i]) == 0)
+			search->values[i] = value;
+	}
+	return MHD_YES;
+}
+
+void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
+                                size_t count)
+{
+	struct search search = { .names = names, .values = values, .count = count };
+	for (size_t i = 0; i < count; i++)
+		values[i] = NULL;
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, store_if_wanted, &search);
+}
+
+struct join {
+	const char *name;
+	struct strbuf *out;
+	const char *first;
+};
+
+static enum MHD_Result append_if_wanted(void *arg, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	struct join *join = arg;
+	if (strcasecmp(name, join->name) != 0)
+		return MHD_YES;
+	if (join->first != NULL)
+		strbuf_add(join->out, ", ", 2);
+	else
+		join->first = value;
+	strbuf_add_text(join->out, value);
+	return MHD_YES;
+}
+
+const char *http_exchange_joined_header(struct http_exchange *x, const char *name)
+{
+	strbuf_reset(&x->joined);
+	struct join join = { .name = name, .out = &x->joined };
+	MHD_get_connection_values(x->mhd, MHD_HEADER_KIND, append_if_wanted, &join);
+	return join.first == NULL || strbuf_status(&x->joined) != OK ? NULL : x->joined.data;
+}
+
+const char *http_exchange_body(const struct http_exchange *x, size_t *len)
+{
+	*len = x->body.len;
+	return x->body.data;
+}
+
+struct client_ip http_exchange_peer(const struct http_exchange *x)
+{
+	return x->peer;
+}
+
+const char *http_exchange_request_id(const struct http_exchange *x)
+{
+	return x->request_id;
+}
+
+const char *http_exchange_traceparent(const struct http_exchange *x)
+{
+	return x->traceparent;
+}
+
+int64_t http_exchange_arrived_steady_us(const struct http_exchange *x)
+{
+	return x->arrived_steady_us;
+}
+
+int64_t http_exchange_arrived_us(const struct http_exchange *x)
+{
+	return x->arrived_us;
+}
+
+void *http_exchange_hook_state(const struct http_exchange *x)
+{
+	return x->loop->hook_state;
+}
+
+bool http_exchange_is_on_worker(const struct http_exchange *x)
+{
+	return x->on_worker;
+}
+
+void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state))
+{
+	x->state = state;
+	x->release = release;
+}
+
+void *http_exchange_state(const struct http_exchange *x)
+{
+	return x->state;
+}
+
+void http_exchange_stop_polling(struct http_exchange *x)
+{
+	if (x->is_polled)
+		x->loop->polled_count--;
+	x->is_polled = false;
+}
+
+void http_exchange_suspend(struct http_exchange *x)
+{
+	if (atomic_load(&x->phase) != HTTP_PHASE_POLLED)
+		return;
+	http_exchange_stop_polling(x);
+	MHD_suspend_connection(x->mhd);
+	atomic_store(&x->phase, HTTP_PHASE_SUSPENDED);
+}
+
+void http_exchange_await_resume(struct http_exchange *x)
+{
+	struct http_loop *loop = x->loop;
+	void *mhd = x->mhd;
+	MHD_suspend_connection(mhd);
+	int running = HTTP_PHASE_RUNNING;
+	if (!atomic_compare_exchange_strong(&x->phase, &running, HTTP_PHASE_SUSPENDED)) {
+		MHD_resume_connection(mhd);
+		http_loop_wake(loop);
+	}
+}
+
+bool http_exchange_is_abandoned(const struct http_exchange *x)
+{
+	return atomic_load(&x->phase) == HTTP_PHASE_ABANDONED;
+}
+
+void http_exchange_resume(struct http_exchange *x)
+{
+	if (http_exchange_is_abandoned(x)) {
+		end(x);
+		http_connection_unref(http_connection_of(x));
+		return;
+	}
+	/*
+	 * Once the phase has changed, x may be answered and freed at any time. The loop does not
+	 * end while resumers is above 0, so loop stays valid.
+	 */
+	struct http_loop *loop = x->loop;
+	void *mhd = x->mhd;
+	atomic_fetch_add(&loop->resumers, 1);
+	if (atomic_exchange(&x->phase, HTTP_PHASE_RESUMED) == HTTP_PHASE_SUSPENDED) {
+		MHD_resume_connection(mhd);
+		http_loop_wake(loop);
+	}
+	atomic_fetch_sub(&loop->resumers, 1);
+}
+
+void http_exchange_set_status(struct http_exchange *x, unsigned status)
+{
+	x->status = status;
+}
+
+static size_t append_text(struct http_exchange *x, const char *text)
+{
+	size_t at = x->header_bytes.len;
+	strbuf_add(&x->header_bytes, text, strlen(text) + 1);
+	return at;
+}
+
+enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value)
+{
+	if (!http_text_is_token(name, strlen(name)) || !http_text_is_value(value, strlen(value)))
+		return ERR_INVALID;
+	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX)
+		return ERR_LIMIT;
+	struct http_response_header header = { .name_at = append_text(x, name), .value_at = append_text(x, value) };
+	if (strbuf_status(&x->header_bytes) != OK)
+		return ERR_LIMIT;
+	x->headers[x->header_count++] = header;
+	return OK;
+}
+
+void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value)
+{
+	if (x->header_count == HTTP_EXCHANGE_HEADERS_MAX) {
+		x->is_broken = true;
+		return;
+	}
+	x->headers[x->header_count++] = (struct http_response_header){ .fixed_name = name, .fixed_value = value };
+}
+
+void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value)
+{
+	for (size_t i = 0; i < x->header_count; i++) {
+		struct http_response_header *header = &x->headers[i];
+		if (header->fixed_name == NULL || strcasecmp(header->fixed_name, name) != 0)
+			continue;
+		header->fixed_value = value;
+		return;
+	}
+	http_exchange_add_fixed_header(x, name, value);
+}
+
+static void set_content_type(struct http_exchange *x, const char *content_type)
+{
+	int len = snprintf(x->content_type, sizeof(x->content_type), "%s", content_type);
+	if (len >= (int)sizeof(x->content_type))
+		x->is_broken = true;
+}
+
+void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
+{
+	set_content_type(x, content_type);
+	x->fixed_body = NULL;
+	strbuf_reset(&x->response_body);
+	strbuf_add(&x->response_body, bytes, len);
+	if (strbuf_status(&x->response_body) != OK)
+		x->is_broken = true;
+}
+
+void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len)
+{
+	set_content_type(x, content_type);
+	x->fixed_body = bytes;
+	x->fixed_body_len = len;
+}
+
+void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader reader, void *arg)
+{
+	x->body_reader = reader;
+	x->body_reader_arg = arg;
+	x->chunk = HTTP_CHUNK_MORE;
+	x->chunk_sent = 0;
+}
+
+const char *http_exchange_header_name(const struct http_exchange *x, size_t index)
+{
+	const struct http_response_header *h = &x->headers[index];
+	return h->fixed_name != NULL ? h->fixed_name : x->header_bytes.data + h->name_at;
+}
+
+const char *http_exchange_header_value(const struct http_exchange *x, size_t index)
+{
+	const struct http_response_header *h = &x->headers[index];
+	return h->fixed_name != NULL ? h->fixed_value : x->header_bytes.data + h->value_at;
+}
+
+const char *http_exchange_response_body(const struct http_exchange *x, size_t *len)
+{
+	*len = x->fixed_body != NULL ? x->fixed_body_len : x->response_body.len;
+	return x->fixed_body != NULL ? x->fixed_body : x->response_body.data;
+}

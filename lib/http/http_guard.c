@@ -1,0 +1,167 @@
+#include "lib/http/http_guard.h"
+
+#include <microhttpd.h>
+#include <string.h>
+
+#include "lib/base/trace_context.h"
+#include "lib/http/http_text.h"
+
+#define CONTENT_LENGTH_DIGITS_MAX 18
+#define METHOD_LEN_MAX 32
+
+struct walk {
+	const char *next;    /* where the next header name must begin */
+	const char *problem; /* NULL: none so far */
+	size_t count;
+	unsigned hosts, lengths, codings, traces;
+	struct http_guard_result result;
+};
+
+static bool name_is(const char *name, size_t len, const char *wanted, size_t wanted_len)
+{
+	return len == wanted_len && strncasecmp(name, wanted, len) == 0;
+}
+
+#define NAME_IS(name, len, literal) name_is((name), (len), (literal), sizeof(literal) - 1)
+
+static const char *read_length(struct walk *walk, const char *value, size_t len)
+{
+	if (++walk->lengths > 1)
+		return "The request has more than one Content-Length.";
+	if (len == 0 || len > CONTENT_LENGTH_DIGITS_MAX)
+		return "The Content-Length is not a number.";
+	uint64_t length = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (value[i] < '0' || value[i] > '9')
+			return "The Content-Length is not a number.";
+		length = length * 10 + (uint64_t)(value[i] - '0');
+	}
+	walk->result.content_length = length;
+	return NULL;
+}
+
+static const char *read_host(struct walk *walk, const char *value, size_t len)
+{
+	if (++walk->hosts > 1)
+		return "The request has more than one Host.";
+	return http_text_is_host(value, len) ? NULL : "The Host is malformed.";
+}
+
+static const char *read_coding(struct walk *walk, const char *value, size_t len)
+{
+	walk->codings++;
+	walk->result.is_chunked = NAME_IS(value, len, "chunked");
+	return walk->result.is_chunked ? NULL : "The server supports no transfer coding but chunked.";
+}
+
+static const char *read_header(struct walk *walk, const char *name, size_t name_len, const char *value, size_t len)
+{
+	switch (name[0] | 0x20) {
+	case 'h':
+		return NAME_IS(name, name_len, "host") ? read_host(walk, value, len) : NULL;
+	case 'c':
+		return NAME_IS(name, name_len, "content-length") ? read_length(walk, value, len) : NULL;
+	case 'x':
+		if (walk->result.request_id == NULL && NAME_IS(name, name_len, "x-request-id"))
+			walk->result.request_id = value;
+		return NULL;
+	case 't':
+		if (NAME_IS(name, name_len, TRACE_CONTEXT_HEADER))
+			walk->result.traceparent = ++walk->traces == 1 ? value : NULL;
+		return NAME_IS(name, name_len, "transfer-encoding") ? read_coding(walk, value, len) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* Whether only spaces and tabs lie between the colon at name_end and value. */
+static bool is_separated_by_ows(const char *name_end, const char *value)
+{
+	if (value <= name_end)
+		return false;
+	for (const char *p = name_end + 1; p < value; p++)
+		if (*p != ' ' && *p != '\t')
+			return false;
+	return true;
+}
+
+static enum MHD_Result check_header(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+                             size_t len)
+{
+	(void)kind;
+	struct walk *walk = arg;
+	if (++walk->count > HTTP_GUARD_HEADERS_MAX)
+		return MHD_NO;
+	if (name != walk->next || !http_text_is_token(name, name_len))
+		walk->problem = "A header's name is malformed.";
+	else if (value == NULL || !is_separated_by_ows(name + name_len, value) || !http_text_is_value(value, len))
+		walk->problem = "A header's value is malformed.";
+	else
+		walk->problem = read_header(walk, name, name_len, value, len);
+	if (walk->problem != NULL)
+		return MHD_NO;
+	walk->next = value + len + 2;
+	return MHD_YES;
+}
+
+static bool request_line_is_plain(const struct http_guard_head *head)
+{
+	size_t method_len = strnlen(head->method, METHOD_LEN_MAX + 1);
+	if (method_len > METHOD_LEN_MAX || !http_text_is_token(head->method, method_len))
+		return false;
+	if (head->target != head->method + method_len + 1 || head->version != head->target + head->target_len + 1)
+		return false;
+	if (!http_text_is_target(head->target, strlen(head->target)) ||
+	    !http_text_is_target(head->query, strlen(head->query)))
+		return false;
+	return strcmp(head->version, "HTTP/1.1") == 0 || strcmp(head->version, "HTTP/1.0") == 0;
+}
+
+static const char *find_framing_problem(const struct walk *walk, const struct http_guard_head *head)
+{
+	bool is_1_0 = head->version[7] == '0';
+	if (walk->next + 2 != head->method + head->head_len)
+		return "The request's head is malformed.";
+	if (walk->codings > 1)
+		return "The request has more than one Transfer-Encoding.";
+	if (walk->codings > 0 && walk->lengths > 0)
+		return "The request has a Content-Length and a Transfer-Encoding.";
+	if (walk->codings > 0 && is_1_0)
+		return "HTTP/1.0 has no Transfer-Encoding.";
+	if (walk->hosts == 0 && !is_1_0)
+		return "The request has no Host.";
+	return NULL;
+}
+
+static struct http_guard_result reject(unsigned status, const char *detail)
+{
+	return (struct http_guard_result){ .status = status, .detail = detail };
+}
+
+bool http_guard_accepts_target(const char *target, size_t len, size_t max)
+{
+	size_t pairs = 1;
+	if (len > max)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		pairs += target[i] == '&';
+	return pairs <= HTTP_GUARD_QUERY_PAIRS_MAX;
+}
+
+struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head)
+{
+	if (head->head_len > head->head_bytes_max)
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large.");
+	if (!request_line_is_plain(head))
+		return reject(MHD_HTTP_BAD_REQUEST, "The request line is malformed.");
+
+	struct walk walk = { .next = head->version + strlen(head->version) + 2 };
+	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, check_header, &walk);
+	if (walk.count > HTTP_GUARD_HEADERS_MAX)
+		return reject(MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "The request has too many headers.");
+	if (walk.problem == NULL)
+		walk.problem = find_framing_problem(&walk, head);
+	if (walk.problem != NULL)
+		return reject(MHD_HTTP_BAD_REQUEST, walk.problem);
+	return walk.result;
+}

@@ -1,0 +1,54 @@
+/*
+ * Pure. Private to the http_* files. The framing guard against request smuggling: libmicrohttpd
+ * parses heads leniently and would run a second request that hides in the body of the first. The
+ * guard runs before any handler and accepts only heads that have exactly one reading.
+ *
+ * How it works: the library parses in place and overwrites the ends of names, values and lines with
+ * NULs. In a plain head its parts therefore lie one after the other and cover each byte from the
+ * method to the end of the head: "method SP target SP version CRLF (name ":" OWS value CRLF)*
+ * CRLF". The guard walks this chain. A bare LF, a folded line, a NUL or a second space breaks the
+ * chain. So would a library version that parses differently: the guard would reject every request,
+ * and the tests would fail.
+ */
+#ifndef WAYMARK_LIB_HTTP_HTTP_GUARD_H
+#define WAYMARK_LIB_HTTP_HTTP_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_GUARD_QUERY_PAIRS_MAX 64
+#define HTTP_GUARD_HEADERS_MAX 64
+/*
+ * A body of GET or HEAD has no meaning (RFC 9110, 9.3.1). Few clients send one; a larger one is an
+ * attack.
+ */
+#define HTTP_GUARD_MEANINGLESS_BODY_MAX 1024
+
+struct http_guard_head {
+	const char *method, *target, *version; /* as the library passes them */
+	size_t target_len;                     /* before the library cut it at "?" */
+	const char *query; /* raw: in its own copy the library has turned "+" into spaces */
+	size_t head_len;   /* from the method's first byte to the end of the empty line */
+	size_t head_bytes_max;
+};
+
+struct http_guard_result {
+	unsigned status;         /* 0: accepted; else 400 or 431 */
+	const char *detail;      /* a sentence for people */
+	uint64_t content_length; /* 0: none */
+	bool is_chunked;         /* the body is chunked */
+	const char *request_id;  /* the first X-Request-Id; NULL: none. Only with status 0 */
+	const char *traceparent; /* the only one; NULL: none or several. Only with status 0 */
+};
+
+/*
+ * Whether a target is within max bytes and 64 query pairs. False: respond 414. The library's
+ * records of the pairs take memory that the response needs.
+ */
+bool http_guard_accepts_target(const char *target, size_t len, size_t max);
+
+/* mhd: the library's connection. Call it in the first call of the access handler. */
+struct http_guard_result http_guard_check(void *mhd, const struct http_guard_head *head);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * The one header that the HTTP core shares: exchange, connection, loop, request and response. Only
+ * the http_* files include it. Everything here belongs to one thread at a time, unless it says
+ * otherwise.
+ *
+ *   http_loop.c        one thread, one libmicrohttpd daemon, its connections and their deadlines
+ *   http_connection.c  the record of a connection, and the lists that order connections by age
+ *   http_request.c     what happens to a request, from the library's calls to the queued response
+ *   http_exchange.c    the request and response that a handler sees
+ *   http_response.c    how a finished response reaches the socket, whole or in chunks
+ */
+#ifndef WAYMARK_LIB_HTTP_HTTP_INTERNAL_H
+#define WAYMARK_LIB_HTTP_HTTP_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/strbuf.h"
+#include "lib/base/trace_context.h"
+#include "lib/base/worker_pool.h"
+#include "lib/http/http_connection_limit.h"
+#include "lib/http/http_linger.h"
+#include "lib/http/http_request_id.h"
+#include "lib/http/http_server.h"
+
+/* --- exchange: a request and its response --- */
+
+#define HTTP_EXCHANGE_HEADERS_MAX 32
+#define HTTP_EXCHANGE_HEADER_BYTES_MAX 16384
+#define HTTP_EXCHANGE_RESPONSE_BYTES_MAX (64U << 20)
+#define HTTP_EXCHANGE_ID_SIZE 65
+#define HTTP_EXCHANGE_CONTENT_TYPE_SIZE 96
+
+struct http_loop;
+
+/*
+ * Which thread may touch an exchange. A suspended connection costs two calls of epoll_ctl and an
+ * empty recv, but the library leaves it alone, so any thread may resume it. A polled one costs
+ * nothing, but only the loop may resume it.
+ */
+enum http_phase {
+	HTTP_PHASE_RUNNING,   /* the handler is at work; the connection is not suspended */
+	HTTP_PHASE_POLLED,    /* not suspended: the library asks for the response in each turn of the loop */
+	HTTP_PHASE_SUSPENDED, /* the connection is suspended; http_exchange_resume must wake it */
+	HTTP_PHASE_RESUMED,   /* the response is complete */
+	HTTP_PHASE_ABANDONED, /* the connection ended while it was polled; final */
+};
+
+/* A response header. It consists either of two literals or of offsets into header_bytes. */
+struct http_response_header {
+	const char *fixed_name, *fixed_value;
+	size_t name_at, value_at;
+};
+
+/*
+ * An exchange lives in its connection's record and is used again for each request, so a request
+ * needs no allocation of ours.
+ */
+struct http_exchange {
+	struct http_loop *loop;
+	void *mhd; /* the library's connection */
+	struct client_ip peer;
+
+	bool is_begun;    /* the request line has arrived */
+	bool is_checked;  /* the guard has checked the head */
+	bool is_rejected; /* answered on the socket, past the library; nothing more may be sent */
+	bool is_queued;   /* the library has the response */
+	bool closes;      /* the connection ends with this response */
+	bool on_worker;
+	bool is_polled;        /* counted in the loop's polled_count */
+	size_t body_bytes_max; /* of this request */
+	_Atomic int phase;
+	int64_t arrived_steady_us, arrived_us;
+
+	enum http_method method;
+	const char *method_name, *path; /* the library's memory, valid until the exchange ends */
+	const char *target;
+	size_t target_len;
+	struct strbuf query;
+	struct strbuf joined;
+	struct strbuf body;
+	size_t body_reserved; /* bytes reserved of the server's memory for bodies */
+	char request_id[HTTP_EXCHANGE_ID_SIZE];
+	char traceparent[TRACE_CONTEXT_SIZE];
+
+	void *state;
+	void (*release)(void *state);
+
+	unsigned status;
+	struct http_response_header headers[HTTP_EXCHANGE_HEADERS_MAX];
+	size_t header_count;
+	struct strbuf header_bytes;
+	bool is_broken; /* a part of the response did not fit; it cannot be sent as intended */
+	char content_type[HTTP_EXCHANGE_CONTENT_TYPE_SIZE];
+	const char *fixed_body; /* NULL: response_body */
+	size_t fixed_body_len;
+	struct strbuf response_body;
+	http_body_reader body_reader; /* NULL: the body is complete */
+	void *body_reader_arg;
+	enum http_chunk chunk; /* with a body_reader: what response_body holds */
+	size_t chunk_sent;
+};
+
+void http_exchange_init(struct http_exchange *x, struct http_loop *loop, size_t body_bytes_max);
+void http_exchange_clear(struct http_exchange *x);
+
+/*
+ * Starts an exchange when a request line has arrived. target: the library's raw target, which it
+ * cuts at "?" later.
+ */
+void http_exchange_begin(struct http_exchange *x, void *mhd, const char *target, const struct clock *clock);
+
+/* Adds to the request's body. False: the server's memory for bodies is full; nothing was added. */
+bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t len);
+
+/* Empties the request's body and returns its memory to the server. */
+void http_exchange_drop_body(struct http_exchange *x);
+
+/*
+ * Runs release and prepares x for the next request. An exchange that is still polled is abandoned
+ * instead.
+ */
+void http_exchange_end(struct http_exchange *x);
+
+/* Takes x out of the loop's polled_count: the response is complete, or never will be. */
+void http_exchange_stop_polling(struct http_exchange *x);
+
+/*
+ * Suspends the connection until http_exchange_resume, which may already have run or may run now in
+ * another thread. The phase decides which thread wakes the connection.
+ */
+void http_exchange_await_resume(struct http_exchange *x);
+
+/* Discards the response written so far. */
+void http_exchange_reset_response(struct http_exchange *x);
+
+const char *http_exchange_header_name(const struct http_exchange *x, size_t index);
+const char *http_exchange_header_value(const struct http_exchange *x, size_t index);
+const char *http_exchange_response_body(const struct http_exchange *x, size_t *len);
+
+/*
+ * Stores an absolute path ("/…"), also from an absolute-form target. False: the target has no such
+ * path.
+ */
+bool http_exchange_set_path(struct http_exchange *x, const char *url);
+
+/* --- connection --- */
+
+/*
+ * Every member of a list has the same time limit, so appending keeps the list ordered by deadline.
+ */
+struct http_connection_list {
+	struct http_connection *first, *last;
+};
+
+struct http_connection {
+	struct http_connection *previous, *next;
+	struct http_connection_list *list;
+	int64_t since_us; /* steady time at which it entered its list */
+	int fd;
+	bool lingers;          /* the peer may still be sending when this connection ends; see http_linger.h */
+	_Atomic int ref_count; /* of an abandoned connection: the loop and whoever must resume the exchange */
+	struct http_exchange exchange;
+};
+
+struct http_connection *http_connection_new(struct http_loop *loop, size_t body_bytes_max);
+void http_connection_free(struct http_connection *c);
+
+struct http_connection *http_connection_of(struct http_exchange *x);
+
+/* Safe from any thread. Drops a reference to an abandoned connection; the last one frees it. */
+void http_connection_unref(struct http_connection *c);
+
+/* Moves c to the end of list; NULL: to no list. */
+void http_connection_move(struct http_connection *c, struct http_connection_list *list, int64_t now_us);
+
+/* The oldest member of list if it entered at or before since_us, else NULL. */
+struct http_connection *http_connection_oldest(const struct http_connection_list *list, int64_t since_us);
+
+/* Shuts the socket down; the library notices and closes it. */
+void http_connection_cut(struct http_connection *c);
+
+/* Whether unread bytes have arrived. */
+bool http_connection_has_input(const struct http_connection *c);
+
+/* --- loop --- */
+
+#define HTTP_METRICS_CLASSES 6 /* by the first digit of the status */
+
+/*
+ * All NULL if the server does not count. Only one server of a program may count: a metric is
+ * registered once.
+ */
+struct http_metrics {
+	struct metric *responses[HTTP_METRICS_CLASSES];
+	struct metric *seconds;
+	struct metric *connections;
+	struct metric *refused_connections;
+	struct metric *late;
+	struct metric *queued;
+};
+
+/*
+ * What the loops of one server share. Atomic members are safe from any thread; the others do not
+ * change.
+ */
+struct http_shared {
+	struct http_server_config config;
+	struct http_connection_limit *limit;
+	struct worker_pool *workers; /* NULL: no handler may block */
+	struct http_metrics metrics;
+	_Atomic size_t bodies_reserved; /* memory of all bodies; config.bodies_bytes_max bounds it */
+	_Atomic bool is_lame_duck;      /* each response ends its connection */
+	_Atomic bool is_draining;
+	_Atomic int64_t drain_ms;
+	_Atomic bool drain_expired; /* jobs that still wait for a worker are not started */
+};
+
+/*
+ * A connection is always in one of four lists:
+ *   receiving   accepted, or the request line has arrived; ends after header_deadline_ms
+ *   idle        between requests; ends after idle_ms
+ *   busy        the handler is at work, or the response is being sent; ends when the peer is gone (stalled_ms in
+ *               http_listener.h)
+ *   streaming   a chunk of a body_reader is being read or sent; ends idle_ms after its request
+ */
+struct http_loop {
+	struct http_shared *shared;
+	size_t index;
+	pthread_t thread;
+	void *daemon;
+	int listen_fd; /* the daemon owns it until it is quiesced */
+	int wake_fd;
+	_Atomic bool is_woken; /* wake_fd has been written since the loop last read it */
+	int64_t now_us;        /* steady time of this turn */
+	struct http_connection_list receiving, idle, busy, streaming;
+	struct http_connection *spare; /* unused records, linked by next */
+	size_t open;
+	size_t polled_count; /* exchanges that wait without being suspended (HTTP_PENDING_ON_LOOP) */
+	void *hook_state;
+	struct http_linger linger;
+	struct http_request_id_source ids;
+	_Atomic unsigned resumers; /* threads inside http_exchange_resume */
+	bool is_draining;
+	int64_t drain_until_us;
+};
+
+/*
+ * Starts the daemon on a listening socket and the thread; the loop owns the socket from then on.
+ * ERR_UNAVAILABLE: the daemon or the thread did not start (logged).
+ */
+enum err http_loop_start(struct http_loop *loop, struct http_shared *shared, size_t index, int listen_fd) MUST_CHECK;
+
+/*
+ * Safe from any thread. Makes the loop take a turn. The library does not wake a loop that it does
+ * not run itself.
+ */
+void http_loop_wake(struct http_loop *loop);
+
+/* Waits until the loop has drained, and frees what it holds. */
+void http_loop_join(struct http_loop *loop);
+
+/* --- request --- */
+
+/*
+ * Called after the head, for each part of the body, and after the body. False: close the
+ * connection.
+ */
+bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
+                          const char *upload, size_t *upload_len);
+
+/*
+ * Rejects a request that the library has not read completely and cannot answer: writes the error
+ * response to the socket. The connection must end afterwards.
+ */
+void http_request_reject_on_socket(struct http_connection *c, unsigned status, const char *detail);
+
+/* --- response --- */
+
+/*
+ * Hands the response to the library. ERR_INTERNAL: it is broken, or the library rejects it; nothing
+ * was queued.
+ */
+enum err http_response_queue(struct http_exchange *x) MUST_CHECK;
+
+/*
+ * Writes as much of the response to the socket as it takes at once, past the library. The
+ * connection must end then.
+ */
+void http_response_send_raw(struct http_exchange *x, int fd);
+
+#endif

@@ -1,0 +1,121 @@
+#include "lib/http/http_problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "lib/base/strbuf.h"
+#include "lib/json/json.h"
+
+#define PROBLEM_BYTES_MAX 65536
+
+void http_problem_add_field(struct http_problem_fields *fields, const char *pointer, const char *format, ...)
+{
+	if (fields->count == HTTP_PROBLEM_FIELDS_MAX)
+		return;
+	size_t i = fields->count++;
+	snprintf(fields->field[i].pointer, HTTP_PROBLEM_POINTER_SIZE, "%s", pointer);
+	va_list args;
+	va_start(args, format);
+	vsnprintf(fields->field[i].detail, HTTP_PROBLEM_DETAIL_SIZE, format, args);
+	va_end(args);
+}
+
+const char *http_problem_title(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *title;
+	} titles[] = {
+		{ 200, "OK" },
+		{ 201, "Created" },
+		{ 202, "Accepted" },
+		{ 204, "No Content" },
+		{ 207, "Multi-Status" },
+		{ 301, "Moved Permanently" },
+		{ 302, "Found" },
+		{ 304, "Not Modified" },
+		{ 307, "Temporary Redirect" },
+		{ 308, "Permanent Redirect" },
+		{ 400, "Bad Request" },
+		{ 401, "Unauthorized" },
+		{ 403, "Forbidden" },
+		{ 404, "Not Found" },
+		{ 405, "Method Not Allowed" },
+		{ 406, "Not Acceptable" },
+		{ 408, "Request Timeout" },
+		{ 409, "Conflict" },
+		{ 410, "Gone" },
+		{ 411, "Length Required" },
+		{ 412, "Precondition Failed" },
+		{ 413, "Content Too Large" },
+		{ 414, "URI Too Long" },
+		{ 415, "Unsupported Media Type" },
+		{ 422, "Unprocessable Content" },
+		{ 428, "Precondition Required" },
+		{ 429, "Too Many Requests" },
+		{ 431, "Request Header Fields Too Large" },
+		{ 451, "Unavailable For Legal Reasons" },
+		{ 500, "Internal Server Error" },
+		{ 501, "Not Implemented" },
+		{ 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" },
+	};
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (titles[i].status == status)
+			return titles[i].title;
+	return "Error";
+}
+
+static void set_type(struct json *problem, const char *kind)
+{
+	char type[96];
+	snprintf(type, sizeof(type), "/problems/%s", kind == NULL ? "" : kind);
+	json_set_text(problem, "type", kind == NULL ? "about:blank" : type);
+}
+
+static void set_errors(struct json *problem, const struct http_problem_fields *fields)
+{
+	struct json *errors = json_new_array();
+	for (size_t i = 0; i < fields->count; i++) {
+		struct json *error = json_new_object();
+		json_set_text(error, "pointer", fields->field[i].pointer);
+		json_set_text(error, "detail", fields->field[i].detail);
+		json_append(errors, error);
+	}
+	json_set(problem, "errors", errors);
+}
+
+struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
+                              const struct http_problem_fields *fields)
+{
+	struct json *problem = json_new_object();
+	set_type(problem, kind);
+	json_set_text(problem, "title", http_problem_title(status));
+	json_set_int(problem, "status", status);
+	if (detail != NULL)
+		json_set_text(problem, "detail", detail);
+	json_set_text(problem, "instance", instance);
+	if (fields != NULL && fields->count > 0)
+		set_errors(problem, fields);
+	return problem;
+}
+
+enum http_progress http_problem_respond(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
+                                       const struct http_problem_fields *fields)
+{
+	struct json *problem = http_problem_new(status, kind, detail, http_exchange_request_id(x), fields);
+	struct strbuf text;
+	strbuf_init(&text, PROBLEM_BYTES_MAX);
+	json_write(problem, &text);
+	http_exchange_set_status(x, status);
+	http_exchange_set_body(x, "application/problem+json", text.data, text.len);
+	strbuf_clear(&text);
+	json_free(problem);
+	return HTTP_COMPLETE;
+}
+
+void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status, const char *detail)
+{
+	(void)ctx;
+	http_problem_respond(x, status, NULL, detail, NULL);
+}

@@ -1,0 +1,50 @@
+/*
+ * One thread at a time. Error responses as application/problem+json (RFC 9457):
+ *   {"type":"/problems/validation","title":"…","status":400,"detail":"…","instance":"<request id>",
+ *    "errors":[{"pointer":"/original_url","detail":"…"}]}
+ * type is "/problems/<kind>", or "about:blank" without a kind.
+ */
+#ifndef WAYMARK_LIB_HTTP_HTTP_PROBLEM_H
+#define WAYMARK_LIB_HTTP_HTTP_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/http/http_server.h"
+#include "lib/json/json.h"
+
+#define HTTP_PROBLEM_FIELDS_MAX 64
+#define HTTP_PROBLEM_POINTER_SIZE 96
+#define HTTP_PROBLEM_DETAIL_SIZE 160
+
+/* All invalid fields of one request, collected before the response is written. */
+struct http_problem_fields {
+	size_t count;
+	struct {
+		char pointer[HTTP_PROBLEM_POINTER_SIZE]; /* RFC 6901 */
+		char detail[HTTP_PROBLEM_DETAIL_SIZE];
+	} field[HTTP_PROBLEM_FIELDS_MAX];
+};
+
+/* Adds a field. Fields beyond HTTP_PROBLEM_FIELDS_MAX are dropped; long texts are cut. */
+void http_problem_add_field(struct http_problem_fields *fields, const char *pointer, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The standard reason phrase of a status: "Not Found". */
+const char *http_problem_title(unsigned status);
+
+/*
+ * The problem as JSON, for responses that hold several. instance: the request id. kind, detail and
+ * fields may be NULL.
+ */
+struct json *http_problem_new(unsigned status, const char *kind, const char *detail, const char *instance,
+                              const struct http_problem_fields *fields);
+
+/* Writes the response of x. kind, detail and fields may be NULL. */
+enum http_progress http_problem_respond(struct http_exchange *x, unsigned status, const char *kind, const char *detail,
+                                       const struct http_problem_fields *fields);
+
+/* An http_error_response that writes a problem. */
+void http_problem_error_response(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+
+#endif

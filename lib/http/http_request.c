@@ -1,0 +1,275 @@
+#include <microhttpd.h>
+#include <string.h>
+
+#include "lib/http/http_guard.h"
+#include "lib/http/http_internal.h"
+
+static const struct http_server_config *config_of(const struct http_exchange *x)
+{
+	return &x->loop->shared->config;
+}
+
+/* Replaces what was written of the response by the service's error response. */
+static void write_error_response(struct http_exchange *x, unsigned status, const char *detail)
+{
+	http_exchange_reset_response(x);
+	x->status = status;
+	if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+		http_exchange_add_fixed_header(x, "Retry-After", "1");
+	config_of(x)->error_response(config_of(x)->ctx, x, status, detail);
+}
+
+static void count_response(const struct http_metrics *m, unsigned status, int64_t duration_us)
+{
+	unsigned class = status / 100;
+	metrics_add(class < HTTP_METRICS_CLASSES ? m->responses[class] : NULL, 1);
+	metrics_observe(m->seconds, (double)duration_us / (double)CLOCK_US_PER_S);
+}
+
+static void report_response(struct http_exchange *x)
+{
+	const struct http_server_config *config = config_of(x);
+	int64_t duration_us = clock_steady_us(config->clock) - x->arrived_steady_us;
+	count_response(&x->loop->shared->metrics, x->status, duration_us);
+	if (config->observer != NULL)
+		config->observer(config->ctx, x, x->status, duration_us);
+}
+
+static bool send_response(struct http_exchange *x)
+{
+	x->closes = x->closes || x->loop->is_draining ||
+	            atomic_load_explicit(&x->loop->shared->is_lame_duck, memory_order_relaxed);
+	if (http_response_queue(x) != OK) {
+		log_error(config_of(x)->log, "http_response_failed", LOG_INT("status", x->status),
+		          LOG_TEXT("request_id", x->request_id));
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The response could not be sent.");
+		if (http_response_queue(x) != OK)
+			return false;
+	}
+	report_response(x);
+	return true;
+}
+
+/*
+ * Rejects a request whose body is unread. The connection ends, because its next request cannot be
+ * found.
+ */
+static bool reject_unread(struct http_connection *c, unsigned status, const char *detail)
+{
+	struct http_exchange *x = &c->exchange;
+	x->closes = true;
+	c->lingers = true;
+	write_error_response(x, status, detail);
+	return send_response(x);
+}
+
+static enum http_method method_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum http_method method;
+	} known[] = {
+		{ "GET", HTTP_GET },     { "HEAD", HTTP_HEAD },     { "POST", HTTP_POST },       { "PUT", HTTP_PUT },
+		{ "PATCH", HTTP_PATCH }, { "DELETE", HTTP_DELETE }, { "OPTIONS", HTTP_OPTIONS },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].method;
+	return HTTP_OTHER;
+}
+
+static void set_request_id(struct http_exchange *x, const char *given)
+{
+	if (given != NULL && http_request_id_is_valid(given))
+		memcpy(x->request_id, given, strlen(given) + 1);
+	else
+		http_request_id_next(&x->loop->ids, x->request_id);
+}
+
+/*
+ * Only trusted proxies may name a trace: any other peer could write into our logs and into foreign
+ * traces.
+ */
+static void join_trace(struct http_exchange *x, const char *given)
+{
+	if (given != NULL && config_of(x)->trusted != NULL && client_ip_ranges_contain(config_of(x)->trusted, &x->peer))
+		(void)trace_context_parse(given, x->traceparent);
+}
+
+static size_t head_len_of(void *mhd)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	return info == NULL ? 0 : info->header_size;
+}
+
+static size_t body_bytes_max(struct http_exchange *x)
+{
+	const struct http_server_config *config = config_of(x);
+	size_t max = config->body_bytes_max;
+	size_t own = config->body_limit ? config->body_limit(config->ctx, x) : max;
+	if (own < max)
+		max = own;
+	bool is_meaningless = x->method == HTTP_GET || x->method == HTTP_HEAD;
+	return is_meaningless && max > HTTP_GUARD_MEANINGLESS_BODY_MAX ? HTTP_GUARD_MEANINGLESS_BODY_MAX : max;
+}
+
+/* The head has arrived. */
+static bool begin_request(struct http_connection *c, const char *url, const char *method, const char *version)
+{
+	struct http_exchange *x = &c->exchange;
+	x->is_checked = true;
+	x->method_name = method;
+	x->method = method_of(method);
+	struct http_guard_head head = {
+		.method = method,
+		.target = url,
+		.version = version,
+		.target_len = x->target_len,
+		.query = x->query.data,
+		.head_len = head_len_of(x->mhd),
+		.head_bytes_max = config_of(x)->head_bytes_max,
+	};
+	struct http_guard_result head_result = http_guard_check(x->mhd, &head);
+	set_request_id(x, head_result.status == 0 ? head_result.request_id : http_exchange_header(x, "X-Request-Id"));
+	if (head_result.status != 0)
+		return reject_unread(c, head_result.status, head_result.detail);
+	join_trace(x, head_result.traceparent);
+	if (!http_exchange_set_path(x, url))
+		return reject_unread(c, MHD_HTTP_BAD_REQUEST, "The request's target is not a path.");
+	if (head_result.is_chunked && config_of(x)->needs_length)
+		return reject_unread(c, MHD_HTTP_LENGTH_REQUIRED, "The request's body has no Content-Length.");
+	x->body_bytes_max = body_bytes_max(x);
+	if (head_result.content_length > x->body_bytes_max)
+		return reject_unread(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+	return true;
+}
+
+void http_request_reject_on_socket(struct http_connection *c, unsigned status, const char *detail)
+{
+	struct http_exchange *x = &c->exchange;
+	if (x->request_id[0] == '\0')
+		set_request_id(x, http_exchange_header(x, "X-Request-Id"));
+	x->is_rejected = true;
+	c->lingers = true;
+	write_error_response(x, status, detail);
+	http_response_send_raw(x, c->fd);
+	report_response(x);
+}
+
+/*
+ * The library cannot queue a response while a body arrives. So a body that grows too large (only a
+ * chunked one can), or that has no memory left, is rejected on the socket.
+ */
+static bool receive_body(struct http_connection *c, const char *upload, size_t *upload_len)
+{
+	struct http_exchange *x = &c->exchange;
+	bool fits = *upload_len <= x->body_bytes_max - x->body.len;
+	bool is_added = fits && http_exchange_add_body(x, upload, *upload_len);
+	*upload_len = 0;
+	if (is_added)
+		return true;
+	http_exchange_drop_body(x);
+	if (fits)
+		http_request_reject_on_socket(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+		                              "The server is receiving too many large bodies. Try again later.");
+	else
+		http_request_reject_on_socket(c, MHD_HTTP_CONTENT_TOO_LARGE, "The request's body is too large.");
+	return false;
+}
+
+/* From here on x belongs to the thread that completes it. */
+static bool suspend(struct http_exchange *x)
+{
+	if (atomic_load(&x->phase) == HTTP_PHASE_RESUMED)
+		return send_response(x);
+	http_exchange_await_resume(x);
+	return true;
+}
+
+/*
+ * For an exchange that this thread itself will resume: the library asks for the response in each
+ * turn until it is complete. That saves the system calls of suspend.
+ */
+static bool poll_until_resumed(struct http_exchange *x)
+{
+	if (atomic_load_explicit(&x->phase, memory_order_relaxed) == HTTP_PHASE_RESUMED)
+		return send_response(x);
+	atomic_store_explicit(&x->phase, HTTP_PHASE_POLLED, memory_order_relaxed);
+	x->is_polled = true;
+	x->loop->polled_count++;
+	return true;
+}
+
+static void run_on_worker(void *arg)
+{
+	struct http_exchange *x = arg;
+	const struct http_server_config *config = config_of(x);
+	x->on_worker = true;
+	enum http_progress progress = HTTP_COMPLETE;
+	if (atomic_load(&x->loop->shared->drain_expired))
+		write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, "The server is shutting down.");
+	else
+		progress = config->handler(config->ctx, x);
+	if (progress == HTTP_PENDING)
+		return;
+	if (progress != HTTP_COMPLETE) {
+		log_error(config->log, "http_handler_requests_worker_twice", LOG_TEXT("request_id", x->request_id));
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
+	}
+	http_exchange_resume(x);
+}
+
+static bool submit_to_worker(struct http_exchange *x)
+{
+	struct worker_pool *workers = x->loop->shared->workers;
+	if (workers == NULL) {
+		log_error(config_of(x)->log, "http_handler_needs_workers");
+		write_error_response(x, MHD_HTTP_INTERNAL_SERVER_ERROR, "The request could not be handled.");
+		return send_response(x);
+	}
+	if (worker_pool_submit(workers, run_on_worker, x) == OK)
+		return suspend(x);
+	write_error_response(x, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many requests are waiting. Try again later.");
+	return send_response(x);
+}
+
+/*
+ * The request is complete: runs the handler, or sends the response of a handler that has finished.
+ */
+static bool respond(struct http_connection *c)
+{
+	struct http_exchange *x = &c->exchange;
+	if (x->is_queued)
+		return true;
+	int phase = atomic_load(&x->phase);
+	if (phase == HTTP_PHASE_POLLED)
+		return true;
+	if (phase == HTTP_PHASE_RESUMED) {
+		http_exchange_stop_polling(x);
+		return send_response(x);
+	}
+	http_connection_move(c, &x->loop->busy, x->arrived_steady_us);
+	switch (config_of(x)->handler(config_of(x)->ctx, x)) {
+	case HTTP_NEEDS_WORKER:
+		return submit_to_worker(x);
+	case HTTP_PENDING:
+		return suspend(x);
+	case HTTP_PENDING_ON_LOOP:
+		return poll_until_resumed(x);
+	case HTTP_COMPLETE:
+		break;
+	}
+	return send_response(x);
+}
+
+bool http_request_advance(struct http_connection *c, const char *url, const char *method, const char *version,
+                          const char *upload, size_t *upload_len)
+{
+	if (c->exchange.is_rejected)
+		return false;
+	if (!c->exchange.is_checked)
+		return begin_request(c, url, method, version);
+	if (*upload_len > 0)
+		return receive_body(c, upload, upload_len);
+	return respond(c);
+}

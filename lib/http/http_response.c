@@ -1,0 +1,128 @@
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/http/http_internal.h"
+#include "lib/http/http_problem.h"
+
+/* What the library copies at a time when it cannot send chunks (HTTP/1.0). */
+#define BLOCK_BYTES 16384
+
+static void read_chunk(void *arg)
+{
+	struct http_exchange *x = arg;
+	strbuf_reset(&x->response_body);
+	x->chunk_sent = 0;
+	x->chunk = HTTP_CHUNK_FAILED;
+	if (!atomic_load(&x->loop->shared->drain_expired))
+		x->chunk = x->body_reader(x->body_reader_arg, &x->response_body);
+	if (strbuf_status(&x->response_body) != OK)
+		x->chunk = HTTP_CHUNK_FAILED;
+	http_exchange_resume(x);
+}
+
+/*
+ * Submits read_chunk to a worker and suspends the connection. If the worker queue is full, x is
+ * polled instead, so the library asks again soon. The worker may finish before the connection is
+ * suspended; then this thread resumes it.
+ */
+static void request_chunk(struct http_exchange *x)
+{
+	atomic_store(&x->phase, HTTP_PHASE_RUNNING);
+	if (worker_pool_submit(x->loop->shared->workers, read_chunk, x) != OK) {
+		x->loop->polled_count += !x->is_polled;
+		x->is_polled = true;
+		return;
+	}
+	http_exchange_stop_polling(x);
+	http_exchange_await_resume(x);
+}
+
+static size_t copy_chunk(struct http_exchange *x, char *out, size_t room)
+{
+	size_t left = x->response_body.len - x->chunk_sent;
+	size_t len = left < room ? left : room;
+	memcpy(out, x->response_body.data + x->chunk_sent, len);
+	x->chunk_sent += len;
+	return len;
+}
+
+/* The library's callback. 0: no bytes yet; the connection is suspended or polled. */
+static ssize_t read_body(void *arg, uint64_t position, char *out, size_t room)
+{
+	(void)position;
+	struct http_exchange *x = arg;
+	if (x->chunk == HTTP_CHUNK_FAILED)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (x->chunk_sent < x->response_body.len)
+		return (ssize_t)copy_chunk(x, out, room);
+	if (x->chunk == HTTP_CHUNK_LAST)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (!x->is_polled)
+		http_connection_move(http_connection_of(x), &x->loop->streaming, x->loop->now_us);
+	request_chunk(x);
+	return 0;
+}
+
+/* NULL: the server has no workers to run the body reader. */
+static struct MHD_Response *new_streamed_response(struct http_exchange *x)
+{
+	if (x->loop->shared->workers == NULL)
+		return NULL;
+	http_connection_move(http_connection_of(x), &x->loop->streaming, x->loop->now_us);
+	return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_body, x, NULL);
+}
+
+static struct MHD_Response *new_complete_response(struct http_exchange *x)
+{
+	size_t len;
+	const char *body = http_exchange_response_body(x, &len);
+	/* The library only reads from a persistent body; x keeps it until the exchange ends. */
+	return MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
+}
+
+static bool add_headers(const struct http_exchange *x, struct MHD_Response *response)
+{
+	bool added = MHD_add_response_header(response, "X-Request-Id", x->request_id) == MHD_YES;
+	if (x->content_type[0] != '\0')
+		added = MHD_add_response_header(response, "Content-Type", x->content_type) == MHD_YES && added;
+	if (x->closes)
+		added = MHD_add_response_header(response, "Connection", "close") == MHD_YES && added;
+	for (size_t i = 0; i < x->header_count && added; i++)
+		added = MHD_add_response_header(response, http_exchange_header_name(x, i),
+		                                http_exchange_header_value(x, i)) == MHD_YES;
+	return added;
+}
+
+enum err http_response_queue(struct http_exchange *x)
+{
+	if (x->is_broken)
+		return ERR_INTERNAL;
+	struct MHD_Response *response = x->body_reader != NULL ? new_streamed_response(x) : new_complete_response(x);
+	if (response == NULL)
+		return ERR_INTERNAL;
+	x->is_queued = add_headers(x, response) && MHD_queue_response(x->mhd, x->status, response) == MHD_YES;
+	MHD_destroy_response(response);
+	return x->is_queued ? OK : ERR_INTERNAL;
+}
+
+void http_response_send_raw(struct http_exchange *x, int fd)
+{
+	size_t len;
+	const char *body = http_exchange_response_body(x, &len);
+	struct strbuf out;
+	strbuf_init(&out, 2 * HTTP_EXCHANGE_HEADER_BYTES_MAX);
+	strbuf_add_format(&out, "HTTP/1.1 %u %s\r\nConnection: close\r\nX-Request-Id: %s\r\nContent-Length: %zu\r\n",
+	                  x->status, http_problem_title(x->status), x->request_id, len);
+	if (x->content_type[0] != '\0')
+		strbuf_add_format(&out, "Content-Type: %s\r\n", x->content_type);
+	for (size_t i = 0; i < x->header_count; i++)
+		strbuf_add_format(&out, "%s: %s\r\n", http_exchange_header_name(x, i),
+		                  http_exchange_header_value(x, i));
+	strbuf_add_text(&out, "\r\n");
+	if (x->method != HTTP_HEAD)
+		strbuf_add(&out, body, len);
+	if (strbuf_status(&out) == OK && send(fd, out.data, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		x->is_broken = true; /* the peer is gone */
+	strbuf_clear(&out);
+}

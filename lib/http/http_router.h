@@ -1,0 +1,43 @@
+/*
+ * Pure. Finds the route of a request in a table. A pattern has literal and `{name}` segments:
+ * "/api/links/{id}". A `{name}` matches one non-empty raw segment (no percent-decoding). HEAD uses
+ * the route of GET.
+ */
+#ifndef WAYMARK_LIB_HTTP_HTTP_ROUTER_H
+#define WAYMARK_LIB_HTTP_HTTP_ROUTER_H
+
+#include <stddef.h>
+
+#include "lib/http/http_server.h"
+
+#define HTTP_ROUTER_PARAMS_MAX 3
+#define HTTP_ROUTER_PARAM_SIZE 64
+#define HTTP_ROUTER_ALLOW_SIZE 64
+
+struct http_route {
+	enum http_method method;
+	const char *pattern;
+	http_handler handler;
+	unsigned right; /* the permission that the caller needs; the service defines the values */
+	bool blocks;    /* runs on a worker from the start */
+	bool queries;   /* the handler reads the query; the service decides what other routes do with one */
+};
+
+struct http_match {
+	const struct http_route *route;
+	char params[HTTP_ROUTER_PARAMS_MAX][HTTP_ROUTER_PARAM_SIZE]; /* in pattern order */
+	char allow[HTTP_ROUTER_ALLOW_SIZE];                          /* "GET, HEAD, PATCH", set with ERR_CONFLICT */
+};
+
+/*
+ * OK: match is filled. ERR_NOT_FOUND: no pattern matches the path, or a parameter is longer than
+ * HTTP_ROUTER_PARAM_SIZE - 1. ERR_CONFLICT: the path exists, but not for this method: respond 405
+ * with allow.
+ */
+enum err http_router_find(const struct http_route *routes, size_t count, enum http_method method, const char *path,
+                          struct http_match *match) MUST_CHECK;
+
+/* "GET"; "" for HTTP_OTHER. */
+const char *http_router_method_name(enum http_method method);
+
+#endif

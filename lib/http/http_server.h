@@ -1,0 +1,242 @@
+/*
+ * An HTTP/1.1 server: libmicrohttpd, driven by our own loop. Each loop thread runs one daemon
+ * (SO_REUSEPORT) and polls the daemon's epoll descriptor, because the library's own epoll loop
+ * stalls when exactly 128 events are ready.
+ *
+ *   static enum http_progress hello(void *ctx, struct http_exchange *x)
+ *   {
+ *           http_exchange_set_fixed_body(x, "text/plain", "hello", 5);
+ *           return HTTP_COMPLETE;
+ *   }
+ *
+ * A request passes these checks before a handler sees it:
+ *   - the connection limits (overall, and per peer address) and the deadline for headers and body;
+ *   - the framing guard: if the end of the request is in doubt, the response is 400 and the
+ *     connection closes, so no smuggled second request ever runs. In doubt are: two
+ *     Content-Lengths, Content-Length with Transfer-Encoding, unknown transfer codings,
+ *     Transfer-Encoding in HTTP/1.0, white space before a colon, two Hosts, no Host in 1.1;
+ *   - the size limits: 414 (target over target_bytes_max, or more than 64 pairs in its query), 431
+ *     (headers over head_bytes_max, or more than 64), 413 (body).
+ * Paths and queries stay raw: nothing is percent-decoded here.
+ *
+ * Each response carries X-Request-Id: the request's own if it is 1 to 64 of [A-Za-z0-9._-], else a
+ * new one.
+ *
+ * Threads: http_server_* belongs to one thread at a time; http_exchange_* to the thread that runs
+ * the handler.
+ */
+#ifndef WAYMARK_LIB_HTTP_HTTP_SERVER_H
+#define WAYMARK_LIB_HTTP_HTTP_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/base/strbuf.h"
+#include "lib/base/client_ip.h"
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_DELETE, HTTP_OPTIONS, HTTP_OTHER };
+
+struct http_server;
+struct http_exchange; /* a request and its response */
+
+enum http_progress {
+	HTTP_COMPLETE,     /* the response is complete: send it */
+	HTTP_NEEDS_WORKER,       /* run this handler again on a worker thread, where it may block */
+	HTTP_PENDING,      /* another thread completes it and calls http_exchange_resume */
+	HTTP_PENDING_ON_LOOP, /* the loop hook completes it soon, in this thread; costs no system calls */
+};
+
+/*
+ * Runs first in a loop thread, where it must not block. After HTTP_NEEDS_WORKER it runs once more, in a
+ * worker thread.
+ */
+typedef enum http_progress (*http_handler)(void *ctx, struct http_exchange *x);
+
+/*
+ * The most bytes that the body of this request may have; body_bytes_max is the ceiling. Called when
+ * the head has arrived; the response cannot be written yet. Must not block.
+ */
+typedef size_t (*http_body_limit)(void *ctx, struct http_exchange *x);
+
+/*
+ * Writes the response to a request that the server itself rejects: 400, 408, 411, 413, 414, 431,
+ * 500 or 503. 503 means that the worker queue is full, too many large bodies arrive at once, or the
+ * server is shutting down; Retry-After is set already. detail is a sentence for people. Must not
+ * block.
+ */
+typedef void (*http_error_response)(void *ctx, struct http_exchange *x, unsigned status, const char *detail);
+
+/* Called once per response, after it is queued, in the loop thread. status is what was sent. */
+typedef void (*http_observer)(void *ctx, const struct http_exchange *x, unsigned status, int64_t duration_us);
+
+/*
+ * Work that shares each loop's thread with the connections, such as a pipeline to another server.
+ * It waits for one descriptor and runs before and after the requests of each turn. start runs
+ * before the first turn and returns the hook's state for that loop; stop runs after the last turn.
+ */
+struct http_loop_hook {
+	void *(*start)(void *ctx);
+	int (*descriptor)(void *state, short *events); /* for poll; -1: none */
+	int64_t (*deadline_us)(void *state);           /* steady: the latest time of the next turn; INT64_MAX: any */
+	void (*before_requests)(void *state, bool is_readable);
+	void (*after_requests)(void *state);
+	void (*stop)(void *state);
+	void *ctx;
+};
+
+struct http_server_config {
+	const char *name;           /* for thread names and the log: "public", "ops" */
+	const char *address;        /* NULL: all addresses, IPv4 and IPv6 */
+	uint16_t port;              /* 0: any free one, see http_server_port */
+	size_t loops;               /* loop threads, at least 1 */
+	size_t workers;             /* threads for HTTP_NEEDS_WORKER; 0: no handler blocks */
+	size_t worker_queue;        /* requests that may wait for a worker; beyond: 503 with Retry-After: 1 */
+	size_t connections;         /* ceiling overall */
+	size_t connections_per_ip;  /* 0: no ceiling; addresses in trusted are never limited */
+	size_t head_bytes_max;      /* request line and headers; 0: 8192. A connection takes twice that plus 2.5 KiB */
+	size_t target_bytes_max;    /* raw path and query; 0: 4096. Must be less than head_bytes_max */
+	size_t body_bytes_max;      /* GET and HEAD: at most 1 KiB */
+	size_t bodies_bytes_max;    /* memory of all bodies over 16 KiB together; beyond: 503. 0: no ceiling */
+	bool needs_length;          /* 411 for chunked bodies, so that none is read */
+	int64_t header_deadline_ms; /* from the first byte (or the accept) to the end of headers and body */
+	int64_t idle_ms;            /* keep-alive connections without a request, and peers that stop reading */
+	const struct client_ip_ranges *trusted; /* proxies; may be NULL */
+	http_handler handler;
+	http_body_limit body_limit; /* NULL: body_bytes_max for all */
+	http_error_response error_response;
+	http_observer observer;             /* may be NULL */
+	const struct http_loop_hook *loop_hook; /* borrowed; may be NULL */
+	void *ctx;
+	const struct clock *clock;
+	const struct log *log;
+	struct metrics *metrics;
+};
+
+/* Binds the port and starts the threads. ERR_UNAVAILABLE: the port is not available (logged). */
+enum err http_server_start(const struct http_server_config *config, struct http_server **out) MUST_CHECK;
+
+uint16_t http_server_port(const struct http_server *s);
+
+/*
+ * Enters lame-duck mode and returns after notice_ms: the server still accepts connections and
+ * requests, but each response ends its connection (Connection: close). Clients move to other
+ * servers before http_server_stop, and no connection closes under a request.
+ */
+void http_server_enter_lame_duck(struct http_server *s, int64_t notice_ms);
+
+/*
+ * Stops in order: accepts no new connections, waits up to drain_ms for open requests (each response
+ * has Connection: close), ends the threads and frees s. After drain_ms, connections are cut and
+ * jobs that still wait for a worker do not start. Handlers that run are always waited for, and so
+ * is each HTTP_PENDING until it is resumed.
+ */
+void http_server_stop(struct http_server *s, int64_t drain_ms);
+
+/* --- the request; everything is borrowed until the response is complete --- */
+
+enum http_method http_exchange_method(const struct http_exchange *x);
+const char *http_exchange_method_name(const struct http_exchange *x);
+/* Raw bytes of the target before "?"; begins with "/". */
+const char *http_exchange_path(const struct http_exchange *x);
+/* Raw bytes after "?"; "" if there are none. */
+const char *http_exchange_query(const struct http_exchange *x);
+/* The first header with that name (case-insensitive), or NULL. */
+const char *http_exchange_header(const struct http_exchange *x, const char *name);
+/*
+ * The first header of each name, found in one walk: values[i] belongs to names[i], or is NULL.
+ * Costs no more than one call of http_exchange_header.
+ */
+void http_exchange_find_headers(const struct http_exchange *x, const char *const names[], const char *values[],
+                                size_t count);
+/*
+ * All headers of that name, joined by ", "; NULL if there are none. X-Forwarded-For needs it: some
+ * proxies add a line of their own below the one the client sent. Valid until the next call.
+ */
+const char *http_exchange_joined_header(struct http_exchange *x, const char *name);
+/* The request's body, followed by a NUL; len 0 if there is none. */
+const char *http_exchange_body(const struct http_exchange *x, size_t *len);
+/* The other end of the connection, which may be a proxy: see client_ip_of_request. */
+struct client_ip http_exchange_peer(const struct http_exchange *x);
+const char *http_exchange_request_id(const struct http_exchange *x);
+/* The traceparent from a trusted proxy (trace_context.h), or "". */
+const char *http_exchange_traceparent(const struct http_exchange *x);
+/* Steady and wall time at which the request line arrived. */
+int64_t http_exchange_arrived_steady_us(const struct http_exchange *x);
+int64_t http_exchange_arrived_us(const struct http_exchange *x);
+/* The loop hook's state for the loop of x; only in the loop's thread. NULL without a hook. */
+void *http_exchange_hook_state(const struct http_exchange *x);
+bool http_exchange_is_on_worker(const struct http_exchange *x);
+
+/*
+ * A slot for the handler's state between HTTP_NEEDS_WORKER or HTTP_PENDING and the end; release runs last
+ * of all.
+ */
+void http_exchange_set_state(struct http_exchange *x, void *state, void (*release)(void *state));
+void *http_exchange_state(const struct http_exchange *x);
+
+/* --- the response --- */
+
+/* Default 200. */
+void http_exchange_set_status(struct http_exchange *x, unsigned status);
+/*
+ * Copies; keeps earlier headers of the same name. ERR_INVALID: a control byte (CR, LF, NUL, …) in
+ * name or value. ERR_LIMIT: too many headers or bytes. Nothing is added then.
+ */
+enum err http_exchange_add_header(struct http_exchange *x, const char *name, const char *value) MUST_CHECK;
+/* Adds a header whose name and value are literals. */
+void http_exchange_add_fixed_header(struct http_exchange *x, const char *name, const char *value);
+/* The same, but replaces an earlier fixed header of that name. */
+void http_exchange_set_fixed_header(struct http_exchange *x, const char *name, const char *value);
+/*
+ * Copies the body, replaces an earlier one, and sets Content-Type. HEAD requests get only headers
+ * and length.
+ */
+void http_exchange_set_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
+/* The same for bytes that live as long as the program; they are borrowed. */
+void http_exchange_set_fixed_body(struct http_exchange *x, const char *content_type, const void *bytes, size_t len);
+
+enum http_chunk {
+	HTTP_CHUNK_MORE,   /* another chunk may follow */
+	HTTP_CHUNK_LAST,   /* the body is complete */
+	HTTP_CHUNK_FAILED, /* the rest cannot be read: the connection is cut, so the client sees an incomplete body */
+};
+
+/*
+ * Appends the next chunk of a body to out. Runs on a worker thread and may block. out is empty, and
+ * the reader itself bounds the chunk. An empty chunk is allowed.
+ */
+typedef enum http_chunk (*http_body_reader)(void *arg, struct strbuf *out);
+
+/*
+ * Streams a body of unknown length. The body set so far is the first chunk; the reader makes each
+ * further one after the client has taken the chunk before. So memory holds one chunk, however long
+ * the body is and however slowly it is read. A chunk that is not taken within idle_ms ends the
+ * connection. Needs workers: when their queue is full, the chunk waits. arg is borrowed until the
+ * exchange ends, which may happen between two calls of the reader.
+ */
+void http_exchange_set_body_reader(struct http_exchange *x, http_body_reader reader, void *arg);
+
+/*
+ * Ends HTTP_PENDING. Safe from any thread, also before the handler has returned HTTP_PENDING. The
+ * server owns x from here on.
+ */
+void http_exchange_resume(struct http_exchange *x);
+
+/*
+ * Turns HTTP_PENDING_ON_LOOP into HTTP_PENDING. Call it in the loop's thread before another thread
+ * learns of x. While the handler still runs, the handler must then return HTTP_PENDING.
+ */
+void http_exchange_suspend(struct http_exchange *x);
+
+/*
+ * Whether the client has closed the connection during HTTP_PENDING_ON_LOOP: no response will be sent
+ * and the headers are gone. The exchange must still be resumed.
+ */
+bool http_exchange_is_abandoned(const struct http_exchange *x);
+
+#endif

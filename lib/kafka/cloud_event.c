@@ -1,0 +1,20 @@
+#include "lib/kafka/cloud_event.h"
+
+void cloud_event_headers(struct cloud_event *event, const uint8_t event_id[static ENTROPY_UUID_SIZE], int64_t time_us,
+                         const char *type, const char *source, const char *subject, struct kafka_record *record)
+{
+	entropy_uuid_format(event_id, event->id);
+	timestamp_format_us(time_us, event->time);
+	const struct kafka_header headers[] = {
+		{ "ce_specversion", "1.0" },
+		{ "ce_id", event->id },
+		{ "ce_type", type },
+		{ "ce_source", source },
+		{ "ce_time", event->time },
+		{ "ce_subject", subject },
+		{ "content-type", CLOUD_EVENT_PROTOBUF },
+	};
+	_Static_assert(sizeof(headers) <= sizeof(record->headers), "the headers fit");
+	memcpy(record->headers, headers, sizeof(headers));
+	record->header_count = sizeof(headers) / sizeof(headers[0]);
+}

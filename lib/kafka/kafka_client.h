@@ -1,0 +1,69 @@
+/*
+ * Safe from any thread. What all librdkafka instances of this room share: the settings that reach
+ * the brokers, librdkafka's log lines (forwarded to our log), and whether a broker is connected.
+ * Used by kafka_producer, kafka_consumer, kafka_topic_reader and kafka_topics.
+ */
+#ifndef WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
+#define WAYMARK_LIB_KAFKA_KAFKA_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/base/metrics.h"
+#include "lib/kafka/kafka_config.h"
+
+struct rd_kafka_conf_s;
+struct rd_kafka_s;
+struct rd_kafka_topic_s;
+
+/* librdkafka's opaque pointer points at this struct. It is the first member of its owner. */
+struct kafka_client {
+	const struct log *log;
+	_Atomic bool reachable;                     /* a broker is connected and responds; updated once a second */
+	_Atomic bool overdue;                       /* a response is overdue for 1.5 s, so offsets may be old; likewise */
+	struct metric *reachable_gauge;            /* may be NULL */
+	_Atomic bool outage_logged;                 /* no broker is reachable, and that is logged */
+	_Atomic int login_error_logged;             /* librdkafka's code of the login failure logged last */
+	_Atomic int64_t next_authorization_log_us; /* steady; a missing right is logged again only after it */
+	char last_error[256];                      /* librdkafka's last error of a connection; the poll's thread */
+	/*
+	 * Called from the owner's poll after an error that ends this librdkafka instance. May be
+	 * NULL.
+	 */
+	void (*on_fatal)(struct kafka_client *client);
+};
+
+struct kafka_setting {
+	const char *name;
+	const char *value;
+};
+
+/*
+ * Creates a librdkafka configuration; the caller owns it. ERR_INVALID: librdkafka rejects a value
+ * (logged).
+ */
+enum err kafka_client_configure(struct kafka_client *client, const struct kafka_config *config,
+                                const struct kafka_setting *settings, size_t count,
+                                struct rd_kafka_conf_s **out) MUST_CHECK;
+
+/* Marks the brokers as reachable at once. Call it after a broker has responded. */
+void kafka_client_set_reachable(struct kafka_client *client);
+
+/*
+ * Whether librdkafka's code means that our user may not use resource (a topic or a group). If so,
+ * logs it at most once a minute.
+ */
+bool kafka_client_is_unauthorized(struct kafka_client *client, int code, const char *resource);
+
+/*
+ * Queries the number of partitions of a topic; waits at most timeout_ms. ERR_UNAVAILABLE: no broker
+ * responded, or the topic does not exist yet.
+ */
+enum err kafka_client_count_partitions(struct kafka_client *client, struct rd_kafka_s *rk,
+                                       struct rd_kafka_topic_s *topic, int64_t timeout_ms, int32_t *count) MUST_CHECK;
+
+#endif

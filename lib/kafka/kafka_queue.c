@@ -1,0 +1,93 @@
+#include "lib/kafka/kafka_queue.h"
+
+#include "lib/base/mem.h"
+
+static size_t block_size(const struct kafka_record *record)
+{
+	size_t size = strlen(record->topic) + 1 + record->key_len;
+	if (!record->value_is_borrowed)
+		size += record->value_len;
+	for (size_t i = 0; i < record->header_count; i++)
+		size += strlen(record->headers[i].value) + 1;
+	return size;
+}
+
+/* Copies len bytes to *at and advances *at. */
+static char *put(char **at, const void *bytes, size_t len)
+{
+	char *copy = *at;
+	if (len > 0)
+		memcpy(copy, bytes, len);
+	*at += len;
+	return copy;
+}
+
+static const char *put_text(char **at, const char *text)
+{
+	return put(at, text, strlen(text) + 1);
+}
+
+struct kafka_queue_entry *kafka_queue_entry_new(const struct kafka_record *record)
+{
+	size_t size = block_size(record);
+	struct kafka_queue_entry *entry = mem_resize(NULL, 1, sizeof(*entry) + size);
+	char *at = entry->block;
+	*entry = (struct kafka_queue_entry){ .bytes = sizeof(*entry) + size, .record = *record };
+	entry->record.topic = put_text(&at, record->topic);
+	for (size_t i = 0; i < record->header_count; i++)
+		entry->record.headers[i].value = put_text(&at, record->headers[i].value);
+	if (record->key)
+		entry->record.key = put(&at, record->key, record->key_len);
+	if (record->value && !record->value_is_borrowed)
+		entry->record.value = put(&at, record->value, record->value_len);
+	return entry;
+}
+
+void kafka_queue_append(struct kafka_queue *list, struct kafka_queue_entry *entry)
+{
+	entry->next = NULL;
+	if (list->last)
+		list->last->next = entry;
+	else
+		list->first = entry;
+	list->last = entry;
+}
+
+struct kafka_queue_entry *kafka_queue_pop(struct kafka_queue *list)
+{
+	struct kafka_queue_entry *entry = list->first;
+	if (!entry)
+		return NULL;
+	list->first = entry->next;
+	if (!list->first)
+		list->last = NULL;
+	entry->next = NULL;
+	return entry;
+}
+
+static int by_sequence(const void *a, const void *b)
+{
+	const struct kafka_queue_entry *x = *(struct kafka_queue_entry *const *)a;
+	const struct kafka_queue_entry *y = *(struct kafka_queue_entry *const *)b;
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+void kafka_queue_merge(struct kafka_queue *list, struct kafka_queue *late)
+{
+	size_t count = 0;
+	for (const struct kafka_queue_entry *e = list->first; e; e = e->next)
+		count++;
+	for (const struct kafka_queue_entry *e = late->first; e; e = e->next)
+		count++;
+	struct kafka_queue_entry **all = mem_array(count, sizeof(struct kafka_queue_entry *));
+	size_t n = 0;
+	struct kafka_queue_entry *e;
+	while ((e = kafka_queue_pop(late)))
+		all[n++] = e;
+	while ((e = kafka_queue_pop(list)))
+		all[n++] = e;
+	qsort(all, n, sizeof(struct kafka_queue_entry *), by_sequence);
+	for (size_t i = 0; i < n; i++)
+		kafka_queue_append(list, all[i]);
+	free(all);
+}

@@ -1,0 +1,196 @@
+/*
+ * A consumer group does not fit here: a group.id that no process shares would leave state on the
+ * brokers. So the partitions are read with librdkafka's simple API, rd_kafka_consume_start_queue,
+ * into one queue.
+ */
+#include "lib/kafka/kafka_topic_reader.h"
+
+#include <librdkafka/rdkafka.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/kafka/kafka_client.h"
+
+#define REFRESH_MS 5000
+#define REFRESH_RETRY_MS 250
+#define METADATA_TIMEOUT_MS 250
+
+struct kafka_topic_reader {
+	struct kafka_client client; /* first: it is librdkafka's opaque */
+	struct kafka_topic_reader_config config;
+	rd_kafka_t *rk;
+	rd_kafka_topic_t *topic;
+	rd_kafka_queue_t *queue;
+	rd_kafka_message_t *borrowed;
+	int32_t partitions;    /* number of partitions that are read */
+	int64_t refresh_us; /* steady */
+	bool failed;
+};
+
+static void on_fatal(struct kafka_client *client)
+{
+	struct kafka_topic_reader *reader = (struct kafka_topic_reader *)client;
+	log_error(client->log, "kafka_topic_reader_failed");
+	reader->failed = true;
+}
+
+static enum err open_queue(struct kafka_topic_reader *reader, const struct kafka_config *kafka)
+{
+	const struct kafka_setting settings[] = {
+		{ "enable.auto.commit", "false" },
+		{ "enable.auto.offset.store", "false" },
+		{ "auto.offset.reset", "error" },
+		/* Low latency matters more here than large fetches. */
+		{ "fetch.wait.max.ms", "100" },
+		{ "fetch.error.backoff.ms", "100" },
+		{ "queued.max.messages.kbytes", "16384" },
+	};
+	rd_kafka_conf_t *conf = NULL;
+	enum err err =
+		kafka_client_configure(&reader->client, kafka, settings, sizeof(settings) / sizeof(settings[0]), &conf);
+	if (err != OK)
+		return err;
+	char why[256];
+	reader->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof(why));
+	if (!reader->rk) {
+		log_error(reader->client.log, "kafka_configuration_rejected", LOG_TEXT("message", why));
+		rd_kafka_conf_destroy(conf);
+		return ERR_INVALID;
+	}
+	reader->queue = rd_kafka_queue_new(reader->rk);
+	reader->topic = rd_kafka_topic_new(reader->rk, reader->config.topic, NULL);
+	return reader->topic ? OK : ERR_INVALID;
+}
+
+enum err kafka_topic_reader_new(const struct kafka_topic_reader_config *config, struct kafka_topic_reader **out)
+{
+	struct kafka_topic_reader *reader = mem_zero(sizeof(*reader));
+	reader->config = *config;
+	reader->client.log = config->log;
+	reader->client.on_fatal = on_fatal;
+	enum err err = open_queue(reader, config->kafka);
+	reader->config.kafka = NULL;
+	if (err == OK)
+		*out = reader;
+	else
+		kafka_topic_reader_free(reader);
+	return err;
+}
+
+static void release_borrowed(struct kafka_topic_reader *reader)
+{
+	if (reader->borrowed)
+		rd_kafka_message_destroy(reader->borrowed);
+	reader->borrowed = NULL;
+}
+
+void kafka_topic_reader_free(struct kafka_topic_reader *reader)
+{
+	if (!reader)
+		return;
+	release_borrowed(reader);
+	for (int32_t p = 0; p < reader->partitions; p++)
+		rd_kafka_consume_stop(reader->topic, p);
+	if (reader->topic)
+		rd_kafka_topic_destroy(reader->topic);
+	if (reader->queue)
+		rd_kafka_queue_destroy(reader->queue);
+	if (reader->rk)
+		rd_kafka_destroy(reader->rk);
+	free(reader);
+}
+
+static bool start_partition(struct kafka_topic_reader *reader, int32_t partition, int64_t offset)
+{
+	if (rd_kafka_consume_start_queue(reader->topic, partition, offset, reader->queue) == 0)
+		return true;
+	log_warning(reader->client.log, "kafka_topic_reader_start_failed", LOG_INT("partition", partition),
+	            LOG_TEXT("message", rd_kafka_err2str(rd_kafka_last_error())));
+	return false;
+}
+
+static void refresh_partitions(struct kafka_topic_reader *reader)
+{
+	int64_t now_us = clock_steady_us(clock_system());
+	if (now_us < reader->refresh_us)
+		return;
+	int32_t count = 0;
+	enum err err = kafka_client_count_partitions(&reader->client, reader->rk, reader->topic, METADATA_TIMEOUT_MS, &count);
+	int64_t pause_ms = err == OK || reader->partitions > 0 ? REFRESH_MS : REFRESH_RETRY_MS;
+	reader->refresh_us = now_us + pause_ms * CLOCK_US_PER_MS;
+	if (err != OK || count <= reader->partitions)
+		return;
+	int64_t offset = reader->partitions == 0 ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING;
+	while (reader->partitions < count && start_partition(reader, reader->partitions, offset))
+		reader->partitions++;
+	if (reader->partitions < count)
+		return;
+	log_info(reader->client.log, "kafka_topic_reader_started", LOG_TEXT("topic", reader->config.topic),
+	         LOG_INT("partitions", count));
+	reader->config.events.found(reader->config.ctx, count);
+}
+
+/* Continues at the end of the partition. */
+static void skip_to_end(struct kafka_topic_reader *reader, int32_t partition)
+{
+	log_warning(reader->client.log, "kafka_topic_reader_offset_lost", LOG_INT("partition", partition));
+	reader->config.events.lost(reader->config.ctx, partition);
+	rd_kafka_consume_stop(reader->topic, partition);
+	start_partition(reader, partition, RD_KAFKA_OFFSET_END);
+}
+
+/* Handles an error that librdkafka returns in place of a record. */
+static void handle_error(struct kafka_topic_reader *reader, const rd_kafka_message_t *m)
+{
+	bool is_known_partition = m->partition >= 0 && m->partition < reader->partitions;
+	switch (m->err) {
+	case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+	case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+		if (is_known_partition)
+			skip_to_end(reader, m->partition);
+		break;
+	default:
+		if (kafka_client_is_unauthorized(&reader->client, m->err, reader->config.topic))
+			break;
+		/* Transient: librdkafka continues by itself at the same offset. */
+		log_debug(reader->client.log, "kafka_topic_reader_error", LOG_TEXT("message", rd_kafka_message_errstr(m)));
+		break;
+	}
+}
+
+static enum err no_record(const struct kafka_topic_reader *reader)
+{
+	if (reader->failed)
+		return ERR_INTERNAL;
+	return atomic_load(&reader->client.reachable) ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
+}
+
+enum err kafka_topic_reader_poll(struct kafka_topic_reader *reader, int64_t timeout_ms, struct kafka_message *message)
+{
+	release_borrowed(reader);
+	rd_kafka_poll(reader->rk, 0);
+	refresh_partitions(reader);
+	rd_kafka_message_t *m = rd_kafka_consume_queue(reader->queue, (int)timeout_ms);
+	if (!m)
+		return no_record(reader);
+	reader->borrowed = m;
+	if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		handle_error(reader, m);
+		return no_record(reader);
+	}
+	kafka_message_fill(message, m);
+	return OK;
+}
+
+enum err kafka_topic_reader_header(const struct kafka_topic_reader *reader, const char *name, char *out, size_t size)
+{
+	return kafka_message_header(reader->borrowed, name, out, size);
+}
+
+void kafka_topic_reader_refresh(struct kafka_topic_reader *reader)
+{
+	reader->refresh_us = 0;
+}

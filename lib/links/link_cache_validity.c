@@ -1,0 +1,247 @@
+#include "lib/links/link_cache_validity.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/base/thread.h"
+#include "lib/base/deadline.h"
+#include "lib/base/mem.h"
+#include "lib/links/link_cache_generation.h"
+
+#define POLL_AGE_US (LINK_CACHE_VALIDITY_POLL_AGE_MS * CLOCK_US_PER_MS)
+#define HEARTBEAT_AGE_US (LINK_CACHE_VALIDITY_HEARTBEAT_AGE_MS * CLOCK_US_PER_MS)
+#define NO_HEARTBEAT (-1)
+
+enum cause { UNREACHABLE, NOT_ANNOUNCED, OTHER_SERVER, OLD_GENERATION, NO_NEW_HEARTBEAT, CAUSES };
+
+static const char *const cause_names[CAUSES] = { "unreachable", "not_announced", "other_server", "old_generation",
+	                                         "no_heartbeat" };
+static const char *const cause_labels[CAUSES] = {
+	"reason=\"unreachable\"",    "reason=\"not_announced\"", "reason=\"other_server\"",
+	"reason=\"old_generation\"", "reason=\"no_heartbeat\"",
+};
+
+struct link_cache_validity {
+	struct link_cache_validity_config config;
+	struct thread *thread;
+
+	_Atomic int64_t required;
+	_Atomic int64_t last_seen;
+
+	/*
+	 * The published state, protected by a sequence lock: sequence is odd during a write, and
+	 * readers retry until it is even and unchanged.
+	 */
+	_Atomic uint64_t sequence;
+	_Atomic uint64_t server;
+	_Atomic int64_t generation;
+	_Atomic int64_t valid_until_us[LINK_CACHE_VALIDITY_LAST_RESORT + 1]; /* steady */
+
+	/* Used only by the thread. */
+	int64_t answered_us; /* start of the last successful poll; all times here are steady */
+	int64_t highest;     /* generation */
+	int64_t heartbeat;
+	int64_t heartbeat_us; /* start of the poll that first saw it */
+	int64_t renewed_us;   /* when the connections were last renewed */
+	bool is_invalid;
+	int64_t first_heartbeat; /* first one seen since it became invalid, or NO_HEARTBEAT */
+
+	struct metric *invalidations[CAUSES];
+};
+
+/* --- published state --- */
+
+static void publish(struct link_cache_validity *t, const struct link_cache_epoch *now, int64_t full_us,
+                    int64_t last_resort_us)
+{
+	atomic_fetch_add(&t->sequence, 1);
+	atomic_store(&t->server, now->server);
+	atomic_store(&t->generation, now->generation);
+	atomic_store(&t->valid_until_us[LINK_CACHE_VALIDITY_FULL], full_us);
+	atomic_store(&t->valid_until_us[LINK_CACHE_VALIDITY_LAST_RESORT], last_resort_us);
+	atomic_fetch_add(&t->sequence, 1);
+}
+
+bool link_cache_validity_now(const struct link_cache_validity *validity, enum link_cache_validity_level level,
+                          struct link_cache_epoch *out)
+{
+	uint64_t before, after;
+	int64_t valid_until_us;
+	do {
+		before = atomic_load(&validity->sequence);
+		out->server = atomic_load(&validity->server);
+		out->generation = atomic_load(&validity->generation);
+		valid_until_us = atomic_load(&validity->valid_until_us[level]);
+		after = atomic_load(&validity->sequence);
+	} while (before != after || before % 2 != 0);
+	return clock_steady_us(validity->config.clock) < valid_until_us &&
+	       out->generation >= atomic_load(&validity->required);
+}
+
+void link_cache_validity_require(struct link_cache_validity *validity, int64_t generation)
+{
+	int64_t required = atomic_load(&validity->required);
+	while (required < generation && !atomic_compare_exchange_weak(&validity->required, &required, generation))
+		continue;
+}
+
+int64_t link_cache_validity_generation(const struct link_cache_validity *validity)
+{
+	return atomic_load(&validity->last_seen);
+}
+
+/* --- the polling thread --- */
+
+static void invalidate(struct link_cache_validity *t, enum cause why)
+{
+	t->first_heartbeat = NO_HEARTBEAT;
+	publish(t, &(struct link_cache_epoch){ 0 }, 0, 0);
+	if (t->is_invalid)
+		return;
+	t->is_invalid = true;
+	metrics_add(t->invalidations[why], 1);
+	log_warning(t->config.log, "link_cache_invalid", LOG_TEXT("reason", cause_names[why]));
+}
+
+static void validate(struct link_cache_validity *t, const struct link_cache_generation *announced)
+{
+	t->is_invalid = false;
+	log_info(t->config.log, "link_cache_valid", LOG_INT("generation", announced->number));
+}
+
+/* Checks an announcement by itself; CAUSES: it is valid. */
+static enum cause check_announcement(const struct link_cache_validity *t, enum err err,
+                                     const struct link_cache_generation *announced, uint64_t server)
+{
+	if (err != OK)
+		return NOT_ANNOUNCED;
+	if (server == 0 || announced->server != server)
+		return OTHER_SERVER;
+	if (announced->number < t->highest || announced->number < atomic_load(&t->required))
+		return OLD_GENERATION;
+	return CAUSES;
+}
+
+/*
+ * The relay may be connected to another server, which has replaced the one that our connections
+ * lead to.
+ */
+static void renew_connections(struct link_cache_validity *t, int64_t now_us)
+{
+	if (now_us - t->renewed_us < CLOCK_US_PER_S)
+		return;
+	t->renewed_us = now_us;
+	redis_pool_reconnect(t->config.redis);
+}
+
+static void take_heartbeat(struct link_cache_validity *t, const struct link_cache_generation *announced, int64_t polled_us)
+{
+	if (announced->heartbeat != t->heartbeat) {
+		t->heartbeat = announced->heartbeat;
+		t->heartbeat_us = polled_us;
+	}
+	if (polled_us - t->heartbeat_us > HEARTBEAT_AGE_US) {
+		invalidate(t, NO_NEW_HEARTBEAT);
+		renew_connections(t, polled_us);
+	}
+	if (t->is_invalid && t->first_heartbeat == NO_HEARTBEAT)
+		t->first_heartbeat = announced->heartbeat;
+	else if (t->is_invalid && announced->heartbeat != t->first_heartbeat)
+		validate(t, announced);
+}
+
+static void take_answer(struct link_cache_validity *t, enum err err, const struct link_cache_generation *announced,
+                        uint64_t server, int64_t polled_us)
+{
+	/*
+	 * The validity has expired in the meantime, even if only because this thread did not poll:
+	 * it is unknown which changes the relay could not write.
+	 */
+	if (clock_steady_us(t->config.clock) - t->answered_us > POLL_AGE_US)
+		invalidate(t, UNREACHABLE);
+	if (err != OK && err != ERR_NOT_FOUND)
+		return;
+	t->answered_us = polled_us;
+	if (err == OK)
+		atomic_store(&t->last_seen, announced->number);
+	enum cause why = check_announcement(t, err, announced, server);
+	if (why != CAUSES) {
+		invalidate(t, why);
+		if (why == OTHER_SERVER)
+			renew_connections(t, polled_us);
+		return;
+	}
+	t->highest = announced->number;
+	take_heartbeat(t, announced, polled_us);
+	int64_t poll_until_us = polled_us + POLL_AGE_US;
+	int64_t heartbeat_until_us = t->heartbeat_us + HEARTBEAT_AGE_US;
+	int64_t full_us = poll_until_us < heartbeat_until_us ? poll_until_us : heartbeat_until_us;
+	publish(t, &(struct link_cache_epoch){ server, announced->number }, t->is_invalid ? 0 : full_us,
+	        poll_until_us);
+}
+
+static void poll_once(struct link_cache_validity *t)
+{
+	struct link_cache_generation announced = { 0 };
+	uint64_t server = 0;
+	int64_t polled_us = clock_steady_us(t->config.clock);
+	enum err err = link_cache_generation_read(t->config.redis, &announced, &server);
+	take_answer(t, err, &announced, server, polled_us);
+}
+
+static void run(void *ctx)
+{
+	struct link_cache_validity *t = ctx;
+	struct timespec next;
+	do {
+		next = deadline_in_ms(LINK_CACHE_VALIDITY_POLL_MS);
+		poll_once(t);
+	} while (!thread_wait_until(t->thread, next));
+}
+
+/* --- life cycle --- */
+
+static double is_valid(void *ctx)
+{
+	struct link_cache_epoch now;
+	return link_cache_validity_now(ctx, LINK_CACHE_VALIDITY_FULL, &now) ? 1 : 0;
+}
+
+static double last_generation(void *ctx)
+{
+	return (double)link_cache_validity_generation(ctx);
+}
+
+static void register_metrics(struct link_cache_validity *t, struct metrics *metrics)
+{
+	if (!metrics)
+		return;
+	for (size_t i = 0; i < CAUSES; i++)
+		t->invalidations[i] = metrics_counter(metrics, "waymark_link_cache_invalidations_total",
+		                                      "Times that the links in Redis became invalid", cause_labels[i]);
+	metrics_gauge_callback(metrics, "waymark_link_cache_valid", "1 while the links in Redis are valid", NULL,
+	                       is_valid, t);
+	metrics_gauge_callback(metrics, "waymark_link_cache_generation", "Last seen generation of the links in Redis",
+	                       NULL, last_generation, t);
+}
+
+struct link_cache_validity *link_cache_validity_new(const struct link_cache_validity_config *config)
+{
+	struct link_cache_validity *t = mem_zero(sizeof(*t));
+	t->config = *config;
+	t->answered_us = t->renewed_us = clock_steady_us(config->clock);
+	t->is_invalid = true;
+	t->first_heartbeat = NO_HEARTBEAT;
+	register_metrics(t, config->metrics);
+	t->thread = thread_new();
+	thread_start(t->thread, "redis-validity", run, t);
+	return t;
+}
+
+void link_cache_validity_free(struct link_cache_validity *validity)
+{
+	if (!validity)
+		return;
+	thread_free(validity->thread);
+	free(validity);
+}

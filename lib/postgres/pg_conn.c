@@ -1,0 +1,275 @@
+#include "lib/postgres/pg_conn.h"
+
+#include <poll.h>
+
+#include "lib/base/mem.h"
+#include "lib/postgres/pg_conn_internal.h"
+#include "lib/postgres/pg_error.h"
+#include "lib/postgres/pg_libpq.h"
+
+#define BYTEA_OID 17
+
+bool pg_conn_url_is_valid(const char *url)
+{
+	char *why = NULL; /* may quote the password, so it is dropped */
+	PQconninfoOption *options = PQconninfoParse(url, &why);
+	PQfreemem(why);
+	PQconninfoFree(options);
+	return options != NULL;
+}
+
+void pg_conn_close(struct pg_conn *conn)
+{
+	if (!conn)
+		return;
+	PQfinish(conn->wire);
+	free(conn);
+}
+
+void pg_conn_set_log(struct pg_conn *conn, const struct log *log)
+{
+	conn->log = log;
+}
+
+bool pg_conn_is_usable(const struct pg_conn *conn)
+{
+	return !conn->broken;
+}
+
+bool pg_conn_timed_out(const struct pg_conn *conn)
+{
+	return conn->timed_out;
+}
+
+bool pg_conn_is_alive(struct pg_conn *conn)
+{
+	struct pollfd fd = { .fd = PQsocket(conn->wire), .events = POLLIN };
+	/* Several reads: a notice or a changed setting may come before the end of the stream. */
+	for (int i = 0; i < 4 && !conn->broken && poll(&fd, 1, 0) != 0; i++) {
+		if (!PQconsumeInput(conn->wire))
+			conn->broken = true;
+	}
+	return !conn->broken;
+}
+
+bool pg_conn_in_transaction(const struct pg_conn *conn)
+{
+	return conn->in_transaction;
+}
+
+const char *pg_conn_constraint(const struct pg_conn *conn)
+{
+	return conn->constraint;
+}
+
+const char *pg_conn_message(const struct pg_conn *conn)
+{
+	return conn->message;
+}
+
+enum err pg_conn_set_broken(struct pg_conn *conn, const char *event)
+{
+	const char *text = PQerrorMessage(conn->wire);
+	snprintf(conn->message, sizeof(conn->message), "%.*s", (int)strcspn(text, "\n"), text);
+	conn->broken = true;
+	log_warning(conn->log, event, LOG_TEXT("message", conn->message));
+	return ERR_UNAVAILABLE;
+}
+
+static const char *pg_conn_error_field(const PGresult *result, int field)
+{
+	const char *text = PQresultErrorField(result, field);
+	return text ? text : "";
+}
+
+static void pg_conn_log_failure(const struct pg_conn *conn, enum err err, const char *sqlstate, const char *sql)
+{
+	/* The caller handles rejected and conflicting rows, and the message would quote the row. */
+	if (err == ERR_INVALID || err == ERR_CONFLICT)
+		return;
+	enum log_level level = err == ERR_INTERNAL ? LOG_ERROR : LOG_WARNING;
+	LOG_AT(conn->log, level, "postgres_statement_failed", LOG_TEXT("sqlstate", sqlstate),
+	       LOG_TEXT("message", conn->message), LOG_TEXT("statement", sql));
+}
+
+enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struct pg_result *result)
+{
+	const PGresult *foreign = (const PGresult *)result;
+	ExecStatusType status = PQresultStatus(foreign);
+	if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+		return OK;
+	if (status != PGRES_FATAL_ERROR) {
+		log_error(conn->log, "postgres_unexpected_result", LOG_TEXT("status", PQresStatus(status)),
+		          LOG_TEXT("statement", sql));
+		conn->broken = true;
+		return ERR_INTERNAL;
+	}
+	const char *sqlstate = PQresultErrorField(foreign, PG_DIAG_SQLSTATE);
+	enum err err = pg_error_of_sqlstate(sqlstate);
+	if (pg_error_breaks_connection(sqlstate) || PQstatus(conn->wire) == CONNECTION_BAD)
+		conn->broken = true;
+	snprintf(conn->constraint, sizeof(conn->constraint), "%s", pg_conn_error_field(foreign, PG_DIAG_CONSTRAINT_NAME));
+	snprintf(conn->message, sizeof(conn->message), "%s", pg_conn_error_field(foreign, PG_DIAG_MESSAGE_PRIMARY));
+	pg_conn_log_failure(conn, err, sqlstate ? sqlstate : "", sql);
+	return err;
+}
+
+/* After a successful PQsend…: waits, checks, and returns the rows. */
+static enum err pg_conn_finish(struct pg_conn *conn, const char *sql, struct pg_result **rows)
+{
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_wait_result(conn, pg_conn_wait_deadline(conn), &result);
+	if (err == OK)
+		err = pg_conn_check_result(conn, sql, result);
+	if (err == OK && rows)
+		*rows = result;
+	else
+		pg_result_free(result);
+	return err;
+}
+
+static enum err pg_conn_check_sent(struct pg_conn *conn, int sent)
+{
+	return sent ? OK : pg_conn_set_broken(conn, "postgres_connection_lost");
+}
+
+enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params)
+{
+	conn->constraint[0] = '\0';
+	conn->message[0] = '\0';
+	if (conn->broken)
+		return ERR_UNAVAILABLE;
+	if (params && params->count > PG_PARAMS_MAX) {
+		log_error(conn->log, "postgres_too_many_params", LOG_INT("params", params->count));
+		return ERR_INTERNAL;
+	}
+	return OK;
+}
+
+static enum err pg_conn_prepare(struct pg_conn *conn, const char *sql, char *name, size_t size)
+{
+	size_t i = 0;
+	while (i < conn->prepared_count && conn->prepared[i] != sql)
+		i++;
+	snprintf(name, size, "s%zu", i);
+	if (i < conn->prepared_count)
+		return OK;
+	enum err err = pg_conn_check_sent(conn, PQsendPrepare(conn->wire, name, sql, 0, NULL));
+	if (err == OK)
+		err = pg_conn_finish(conn, sql, NULL);
+	if (err == OK)
+		conn->prepared[conn->prepared_count++] = sql;
+	return err;
+}
+
+/* Without preparing. The server infers the parameter types, as for a prepared statement. */
+static enum err pg_conn_query_unprepared(struct pg_conn *conn, const char *sql, const struct pg_params *p,
+                                    struct pg_result **rows)
+{
+	enum err err = pg_conn_check_sent(
+		conn, PQsendQueryParams(conn->wire, sql, p->count, NULL, p->values, p->lengths, p->formats, 0));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params, struct pg_result **rows)
+{
+	static const struct pg_params none;
+	const struct pg_params *p = params ? params : &none;
+	enum err err = pg_conn_prepare_send(conn, p);
+	if (err != OK)
+		return err;
+	if (conn->is_pooled)
+		return pg_conn_query_unprepared(conn, sql, p, rows);
+	if (conn->prepared_count == PG_CONN_PREPARED_MAX)
+		return pg_conn_query_once(conn, sql, params, rows);
+	char name[24];
+	err = pg_conn_prepare(conn, sql, name, sizeof(name));
+	if (err != OK)
+		return err;
+	err = pg_conn_check_sent(conn, PQsendQueryPrepared(conn->wire, name, p->count, p->values, p->lengths, p->formats, 0));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params, int64_t *out)
+{
+	struct pg_result *rows = NULL;
+	enum err err = pg_conn_query(conn, sql, params, &rows);
+	if (err == OK && pg_result_count(rows) != 1)
+		err = ERR_NOT_FOUND;
+	if (err == OK)
+		*out = pg_result_int(rows, 0, 0);
+	pg_result_free(rows);
+	return err;
+}
+
+enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                            struct pg_result **rows)
+{
+	static const struct pg_params none;
+	const struct pg_params *p = params ? params : &none;
+	enum err err = pg_conn_prepare_send(conn, p);
+	if (err != OK)
+		return err;
+	Oid types[PG_PARAMS_MAX];
+	for (int i = 0; i < p->count; i++)
+		types[i] = p->formats[i] ? BYTEA_OID : 0;
+	err = pg_conn_check_sent(conn,
+	                   PQsendQueryParams(conn->wire, sql, p->count, types, p->values, p->lengths, p->formats, 0));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+/* The simple protocol: any number of statements, no parameters. */
+static enum err pg_conn_simple(struct pg_conn *conn, const char *sql, struct pg_result **rows)
+{
+	enum err err = pg_conn_prepare_send(conn, NULL);
+	if (err == OK)
+		err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
+	return err == OK ? pg_conn_finish(conn, sql, rows) : err;
+}
+
+enum err pg_conn_script(struct pg_conn *conn, const char *sql)
+{
+	enum err err = pg_conn_simple(conn, sql, NULL);
+	bool open = PQtransactionStatus(conn->wire) != PQTRANS_IDLE;
+	if (err == OK && open != conn->in_transaction) {
+		snprintf(conn->message, sizeof(conn->message), "the script begins or ends a transaction");
+		conn->broken = true;
+		return ERR_INTERNAL;
+	}
+	return err;
+}
+
+enum err pg_conn_begin(struct pg_conn *conn)
+{
+	if (conn->in_transaction)
+		return ERR_INTERNAL;
+	enum err err = pg_conn_simple(conn, "BEGIN", NULL);
+	conn->in_transaction = err == OK;
+	return err;
+}
+
+enum err pg_conn_commit(struct pg_conn *conn)
+{
+	if (!conn->in_transaction)
+		return ERR_INTERNAL;
+	struct pg_result *result = NULL;
+	enum err err = pg_conn_simple(conn, "COMMIT", &result);
+	/* COMMIT in a failed transaction succeeds with the command tag ROLLBACK. */
+	if (err == OK && strcmp(PQcmdStatus((PGresult *)result), "COMMIT") != 0)
+		err = ERR_INTERNAL;
+	conn->in_transaction = false;
+	pg_result_free(result);
+	return err;
+}
+
+/* Keeps the constraint and the message of the failure before. */
+void pg_conn_rollback(struct pg_conn *conn)
+{
+	static const char sql[] = "ROLLBACK";
+	if (conn->in_transaction && !conn->broken) {
+		enum err err = pg_conn_check_sent(conn, PQsendQuery(conn->wire, sql));
+		if (err != OK || pg_conn_finish(conn, sql, NULL) != OK)
+			conn->broken = true;
+	}
+	conn->in_transaction = false;
+}

@@ -1,0 +1,132 @@
+/*
+ * One thread at a time per connection. A connection to PostgreSQL (libpq) and its statements. Most
+ * code acquires its connections from a pg_pool.
+ *
+ *   struct pg_params p = { 0 };
+ *   pg_params_text(&p, slug);
+ *   struct pg_result *rows = NULL;
+ *   err = pg_conn_query(conn, "SELECT id, original_url FROM links WHERE slug = $1", &p, &rows);
+ *   if (err == OK && pg_result_count(rows) == 1) id = pg_result_int(rows, 0, 0);
+ *   pg_result_free(rows);
+ */
+#ifndef WAYMARK_LIB_POSTGRES_PG_CONN_H
+#define WAYMARK_LIB_POSTGRES_PG_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "lib/base/log.h"
+#include "lib/postgres/pg_params.h"
+#include "lib/postgres/pg_result.h"
+
+struct pg_conn;
+
+/* Whether libpq can parse url. Does not connect. For configuration checks. */
+bool pg_conn_url_is_valid(const char *url);
+
+/*
+ * Opens a connection; waits at most timeout_ms after name resolution, which the resolver bounds.
+ * url: a libpq URI or key=value string. statement_timeout_ms 0: none. Sets application_name,
+ * TimeZone=UTC, client_encoding UTF8, TCP keep-alive and tcp_user_timeout. ERR_UNAVAILABLE: logged.
+ *
+ * If a statement has no result after statement_timeout_ms + 1 s, the server counts as dead and the
+ * connection is not usable any more. No cancel request is sent, because PQcancel blocks and a
+ * frozen server ignores it; the server ends the statement by its own timeout. The server ends a
+ * transaction that is idle for twice the statement timeout, so a frozen client does not keep its
+ * locks.
+ */
+enum err pg_conn_open(const char *url, const char *application_name, int64_t timeout_ms, int64_t statement_timeout_ms,
+                      const struct log *log, struct pg_conn **out) MUST_CHECK;
+/*
+ * The same through a pooler that uses another server connection for each transaction (PgBouncer in
+ * transaction mode). Statements are not prepared and settings are not sent, so the database role
+ * must have these settings. No LISTEN.
+ */
+enum err pg_conn_open_pooled(const char *url, const char *application_name, int64_t timeout_ms,
+                             int64_t statement_timeout_ms, const struct log *log, struct pg_conn **out) MUST_CHECK;
+void pg_conn_close(struct pg_conn *conn);
+
+/* NULL: log nothing. */
+void pg_conn_set_log(struct pg_conn *conn, const struct log *log);
+
+/* False after a failure that leaves the connection's state unknown; it can only be closed then. */
+bool pg_conn_is_usable(const struct pg_conn *conn);
+/*
+ * Whether it failed because the server did not respond in time. Other connections to that server
+ * may hang too.
+ */
+bool pg_conn_timed_out(const struct pg_conn *conn);
+/* Whether an idle connection is still open. Does not wait. */
+bool pg_conn_is_alive(struct pg_conn *conn);
+/* True from pg_conn_begin to pg_conn_commit or pg_conn_rollback. */
+bool pg_conn_in_transaction(const struct pg_conn *conn);
+
+/*
+ * Runs one statement. It is prepared once per connection and sql pointer, so sql must be a literal
+ * or live as long as the program. params may be NULL; rows may be NULL if the rows are not needed.
+ * The caller frees *rows.
+ *   ERR_CONFLICT     unique, exclusion, foreign key or serialization violation; pg_conn_constraint names it
+ *   ERR_INVALID      the server rejects the data (check violation, bad text, out of range)
+ *   ERR_LIMIT        the statement timeout, or the session's lock_timeout
+ *   ERR_UNAVAILABLE  the connection broke, the server shuts down, or it is read-only
+ *   ERR_INTERNAL     anything else, such as a bug in the SQL; logged
+ * After a failed statement in a transaction every further one fails until pg_conn_rollback.
+ */
+enum err pg_conn_query(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                       struct pg_result **rows) MUST_CHECK;
+/*
+ * Runs a statement that returns one number. ERR_NOT_FOUND also: it returned no row, or several;
+ * *out is unchanged.
+ */
+enum err pg_conn_query_int(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                           int64_t *out) MUST_CHECK;
+/* The same for SQL text that is built at run time: it is not prepared. */
+enum err pg_conn_query_once(struct pg_conn *conn, const char *sql, const struct pg_params *params,
+                            struct pg_result **rows) MUST_CHECK;
+/*
+ * Runs any number of statements without parameters, such as the contents of an SQL file.
+ * ERR_INTERNAL also: they begin or end a transaction.
+ */
+enum err pg_conn_script(struct pg_conn *conn, const char *sql) MUST_CHECK;
+/*
+ * The server's message for the last failure, "" if none. For operators' tools only: it may quote
+ * data.
+ */
+const char *pg_conn_message(const struct pg_conn *conn);
+/* The constraint of the last ERR_CONFLICT or ERR_INVALID, "" if none. */
+const char *pg_conn_constraint(const struct pg_conn *conn);
+
+/*
+ * COPY … FROM STDIN: sql, then the rows (sql_copy.h). Errors as in pg_conn_query. Unlike other
+ * statements, COPY waits for its client until the last byte: a client that freezes before then
+ * keeps the locks of its transaction, and no server timeout ends it. A process that waits for these
+ * locks must end it (pg_conn_copy_terminate_frozen).
+ */
+enum err pg_conn_copy(struct pg_conn *conn, const char *sql, const void *bytes, size_t len) MUST_CHECK;
+
+/*
+ * Terminates connections of the same user that have run a COPY into table for twice our statement
+ * timeout and wait for their client. Such a client is frozen, because a running one would have
+ * timed out. *cut: the number terminated.
+ */
+enum err pg_conn_copy_terminate_frozen(struct pg_conn *conn, const char *table, int64_t *cut) MUST_CHECK;
+
+enum err pg_conn_begin(struct pg_conn *conn) MUST_CHECK;
+/*
+ * ERR_UNAVAILABLE: it is unknown whether the transaction was committed. Any other error: it was
+ * not.
+ */
+enum err pg_conn_commit(struct pg_conn *conn) MUST_CHECK;
+/* Never fails: a connection that cannot roll back becomes unusable instead. */
+void pg_conn_rollback(struct pg_conn *conn);
+
+/*
+ * Waits at most timeout_ms for a notification on a channel of LISTEN. OK: at least one arrived;
+ * those that arrive together count as one. ERR_NOT_FOUND: none in time. ERR_UNAVAILABLE: the
+ * connection broke.
+ */
+enum err pg_conn_wait_notification(struct pg_conn *conn, int64_t timeout_ms) MUST_CHECK;
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * One thread at a time. What the pg_conn_* files share. Private to them.
+ */
+#ifndef WAYMARK_LIB_POSTGRES_PG_CONN_INTERNAL_H
+#define WAYMARK_LIB_POSTGRES_PG_CONN_INTERNAL_H
+
+#include "lib/postgres/pg_conn.h"
+
+#define PG_CONN_PREPARED_MAX 128
+
+struct libpq_conn;
+
+struct pg_conn {
+	struct libpq_conn *wire;
+	const struct log *log;
+	int64_t statement_timeout_ms;
+	bool broken;
+	bool timed_out;
+	bool in_transaction;
+	bool is_pooled;
+	size_t prepared_count;
+	const char *prepared[PG_CONN_PREPARED_MAX]; /* prepared[i] is the text of statement "s<i>" */
+	char constraint[64];
+	char message[256];
+};
+
+/*
+ * The steady time, in microseconds, by which the server must have responded to a statement sent
+ * now.
+ */
+int64_t pg_conn_wait_deadline(const struct pg_conn *conn);
+
+/* Waits until the socket is ready for events (of poll). ERR_LIMIT: the deadline passed first. */
+enum err pg_conn_wait_socket(struct pg_conn *conn, short events, int64_t deadline_us, short *ready) MUST_CHECK;
+
+/*
+ * Waits until libpq has sent its buffer. ERR_UNAVAILABLE: broken, or the deadline passed (logged).
+ */
+enum err pg_conn_wait_flushed(struct pg_conn *conn, int64_t deadline_us) MUST_CHECK;
+
+/*
+ * Waits until the statement ends, and returns its last result, which is the error if there was one.
+ * Returns at once when the server waits for COPY data. ERR_UNAVAILABLE: broken, or the deadline
+ * passed (logged).
+ */
+enum err pg_conn_wait_result(struct pg_conn *conn, int64_t deadline_us, struct pg_result **result) MUST_CHECK;
+
+/* Marks the connection as broken and logs libpq's message. Always ERR_UNAVAILABLE. */
+enum err pg_conn_set_broken(struct pg_conn *conn, const char *event);
+
+/*
+ * Clears the last failure and checks that a statement can be sent. ERR_UNAVAILABLE: the connection
+ * is broken.
+ */
+enum err pg_conn_prepare_send(struct pg_conn *conn, const struct pg_params *params) MUST_CHECK;
+
+/* Maps a result to an error; stores and logs the server's message. Borrows the result. */
+enum err pg_conn_check_result(struct pg_conn *conn, const char *sql, const struct pg_result *result) MUST_CHECK;
+
+#endif

@@ -1,0 +1,116 @@
+#include "lib/protobuf/protobuf.h"
+
+#include <string.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "lib/base/utf8.h"
+
+#define NUMBER_MAX 0x1fffffff
+
+static bool read_varint(struct protobuf_wire *wire, uint64_t *out)
+{
+	if (wire->at < wire->end && *wire->at < 0x80) {
+		*out = *wire->at++;
+		return true;
+	}
+	uint64_t value = 0;
+	for (unsigned shift = 0; shift < 64 && wire->at < wire->end; shift += 7) {
+		uint8_t byte = *wire->at++;
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80) {
+			*out = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool skip(struct protobuf_wire *wire, uint64_t len)
+{
+	if (len > (uint64_t)(wire->end - wire->at))
+		return false;
+	wire->at += len;
+	return true;
+}
+
+static bool read_value(struct protobuf_wire *wire, struct protobuf_field *out)
+{
+	uint64_t len;
+	switch (out->type) {
+	case PROTOBUF_VARINT:
+		return read_varint(wire, &out->value);
+	case PROTOBUF_64:
+		return skip(wire, 8);
+	case PROTOBUF_32:
+		return skip(wire, 4);
+	case PROTOBUF_LENGTH:
+		if (!read_varint(wire, &len))
+			return false;
+		out->bytes = (const char *)wire->at;
+		out->len = (size_t)len;
+		return skip(wire, len);
+	}
+	return false;
+}
+
+enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out)
+{
+	uint64_t tag;
+	if (wire->at == wire->end)
+		return ERR_NOT_FOUND;
+	if (!read_varint(wire, &tag) || tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
+		return ERR_INVALID;
+	*out = (struct protobuf_field){ .number = (uint32_t)(tag >> 3), .type = (enum protobuf_wire_type)(tag & 7) };
+	return read_value(wire, out) ? OK : ERR_INVALID;
+}
+
+/*
+ * Runs before unpacking, because protobuf-c returns C strings, which hide everything after a NUL.
+ * Our message types are not recursive, which bounds the depth.
+ */
+static bool texts_are_valid(const ProtobufCMessageDescriptor *type, struct protobuf_wire wire, const char **problem)
+{
+	struct protobuf_field found;
+	enum err err;
+	while ((err = protobuf_next(&wire, &found)) == OK) {
+		const ProtobufCFieldDescriptor *field =
+			found.bytes ? protobuf_c_message_descriptor_get_field(type, found.number) : NULL;
+		if (!field)
+			continue;
+		if (field->type == PROTOBUF_C_TYPE_STRING && !utf8_is_valid(found.bytes, found.len)) {
+			*problem = field->name;
+			return false;
+		}
+		const uint8_t *content = (const uint8_t *)found.bytes;
+		if (field->type == PROTOBUF_C_TYPE_MESSAGE &&
+		    !texts_are_valid(field->descriptor, (struct protobuf_wire){ content, content + found.len },
+		                     problem))
+			return false;
+	}
+	return err == ERR_NOT_FOUND;
+}
+
+void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void *bytes, size_t len,
+                      const char **problem)
+{
+	*problem = "message";
+	if (len == 0 || !texts_are_valid(type, (struct protobuf_wire){ bytes, (const uint8_t *)bytes + len }, problem))
+		return NULL;
+	return protobuf_c_message_unpack(type, NULL, len, bytes);
+}
+
+void protobuf_free(void *message)
+{
+	if (message)
+		protobuf_c_message_free_unpacked(message, NULL);
+}
+
+bool protobuf_copy_text(const char *text, char *out, size_t size)
+{
+	size_t len = strlen(text);
+	if (len >= size)
+		return false;
+	memcpy(out, text, len + 1);
+	return true;
+}

@@ -1,0 +1,51 @@
+/*
+ * Safe from any thread. Reads protobuf messages of untrusted origin with protobuf-c. protobuf-c
+ * accepts strings with NUL or invalid UTF-8, which the wire format forbids and PostgreSQL rejects;
+ * this module rejects them first.
+ */
+#ifndef WAYMARK_LIB_PROTOBUF_PROTOBUF_H
+#define WAYMARK_LIB_PROTOBUF_PROTOBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct ProtobufCMessageDescriptor;
+
+/*
+ * Unpacks a message of this generated type; release it with protobuf_free. NULL: malformed;
+ * *problem then names the invalid text field, or is "message". It is borrowed from type, or a
+ * literal. The caller bounds len.
+ */
+void *protobuf_unpack(const struct ProtobufCMessageDescriptor *type, const void *bytes, size_t len,
+                      const char **problem);
+void protobuf_free(void *message);
+
+/*
+ * A reader of the wire format (https://protobuf.dev/programming-guides/encoding/) for hot paths: it
+ * copies nothing and allocates nothing. It rejects groups, which proto3 does not have.
+ */
+enum protobuf_wire_type { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_LENGTH = 2, PROTOBUF_32 = 5 };
+
+struct protobuf_wire {
+	const uint8_t *at;
+	const uint8_t *end;
+};
+
+struct protobuf_field {
+	uint32_t number; /* at least 1 */
+	enum protobuf_wire_type type;
+	uint64_t value;    /* of a VARINT; else 0 */
+	const char *bytes; /* of a LENGTH, borrowed from the message; else NULL */
+	size_t len;
+};
+
+/* Reads the next field. ERR_NOT_FOUND: no field is left. ERR_INVALID: malformed. */
+enum err protobuf_next(struct protobuf_wire *wire, struct protobuf_field *out) MUST_CHECK;
+
+/* Copies an unpacked string. False: it does not fit; nothing is written. */
+bool protobuf_copy_text(const char *text, char *out, size_t size);
+
+#endif

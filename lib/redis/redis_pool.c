@@ -1,0 +1,327 @@
+#include "lib/redis/redis_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/conn_pool.h"
+#include "lib/redis/redis_conn.h"
+
+#define CHECK_MS 1000
+#define CHECK_FAILING_MS 100
+#define SHA1_TEXT_SIZE 41
+
+struct script {
+	const char *text;
+	char sha1[SHA1_TEXT_SIZE];
+};
+
+struct redis_pool {
+	struct redis_pool_config config;
+	struct redis_url url;
+	struct conn_pool *conns;
+	pthread_mutex_t mutex; /* protects scripts */
+	size_t script_count;
+	struct script scripts[REDIS_POOL_SCRIPTS_MAX];
+	_Atomic int64_t error_logged_us; /* steady */
+	_Atomic uint64_t run_id; /* of the server that the newest connection leads to */
+};
+
+static enum err open_conn(void *ctx, bool quiet, bool for_health_check, void **out)
+{
+	(void)for_health_check;
+	struct redis_pool *pool = ctx;
+	struct redis_conn *conn = NULL;
+	char why[128] = "";
+	enum err err = redis_conn_open(&pool->url, pool->config.timeout_ms, &conn, why, sizeof(why));
+	if (err == OK) {
+		*out = conn;
+		atomic_store(&pool->run_id, redis_conn_run_id(conn));
+	} else if (!quiet) {
+		log_warning(pool->config.log, "redis_cannot_connect", LOG_TEXT("message", why));
+	}
+	return err;
+}
+
+static void close_conn(void *conn)
+{
+	redis_conn_close(conn);
+}
+
+static bool is_alive(void *conn)
+{
+	return redis_conn_is_alive(conn);
+}
+
+static enum err probe(void *ctx, void *conn)
+{
+	const struct redis_pool *pool = ctx;
+	const struct redis_arg ping = REDIS_TEXT("PING");
+	struct redis_reply *reply = NULL;
+	enum err err = redis_conn_call(conn, &ping, 1, pool->config.timeout_ms, &reply);
+	if (err == OK && redis_reply_error(reply))
+		err = ERR_UNAVAILABLE;
+	redis_reply_free(reply);
+	return err;
+}
+
+static bool is_usable(const void *conn)
+{
+	return redis_conn_is_usable(conn);
+}
+
+static bool timed_out(const void *conn)
+{
+	return redis_conn_timed_out(conn);
+}
+
+static const struct conn_pool_kind kind = {
+	.open = open_conn,
+	.close = close_conn,
+	.is_alive = is_alive,
+	.probe = probe,
+	.is_usable = is_usable,
+	.timed_out = timed_out,
+	.thread_name = "redis-health",
+	.event_reachable = "redis_reachable_again",
+	.busy_metric = "waymark_redis_connections_busy",
+	.max_metric = "waymark_redis_connections_max",
+	.reachable_metric = "waymark_redis_reachable",
+	.failures_metric = "waymark_redis_connect_failures_total",
+	.waits_metric = "waymark_redis_wait_timeouts_total",
+};
+
+enum err redis_pool_new(const struct redis_pool_config *config, struct redis_pool **out)
+{
+	struct redis_url url;
+	if (redis_url_parse(config->url, &url) != OK)
+		return ERR_INVALID;
+	struct redis_pool *pool = mem_zero(sizeof(*pool));
+	pool->config = *config;
+	pool->url = url;
+	atomic_init(&pool->error_logged_us, INT64_MIN / 2);
+	pthread_mutex_init(&pool->mutex, NULL);
+	pool->conns = conn_pool_new(&(struct conn_pool_config){
+		.kind = &kind,
+		.ctx = pool,
+		.max = config->max,
+		.wait_ms = config->timeout_ms,
+		.connect_timeout_ms = config->timeout_ms,
+		.check_ms = CHECK_MS,
+		.check_failing_ms = CHECK_FAILING_MS,
+		.clock = config->clock,
+		.log = config->log,
+		.metrics = config->metrics,
+	});
+	*out = pool;
+	return OK;
+}
+
+void redis_pool_free(struct redis_pool *pool)
+{
+	if (!pool)
+		return;
+	conn_pool_free(pool->conns);
+	pthread_mutex_destroy(&pool->mutex);
+	free(pool);
+}
+
+uint64_t redis_pool_run_id(const struct redis_pool *pool)
+{
+	return atomic_load(&pool->run_id);
+}
+
+void redis_pool_reconnect(struct redis_pool *pool)
+{
+	atomic_store(&pool->run_id, 0);
+}
+
+bool redis_pool_is_reachable(void *ctx)
+{
+	const struct redis_pool *pool = ctx;
+	return conn_pool_is_reachable(pool->conns);
+}
+
+static bool has_code(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+	return strncmp(text, word, len) == 0 && (text[len] == ' ' || text[len] == '\0');
+}
+
+/* Maps an error reply, which begins with its code in capitals. */
+static enum err error_of_reply(const char *error)
+{
+	static const char *const transient[] = { "LOADING",    "READONLY", "MASTERDOWN", "OOM",      "BUSY",
+		                               "NOREPLICAS", "MISCONF",  "NOAUTH",     "TRYAGAIN", "CLUSTERDOWN" };
+	for (size_t i = 0; i < sizeof(transient) / sizeof(transient[0]); i++) {
+		if (has_code(error, transient[i]))
+			return ERR_UNAVAILABLE;
+	}
+	return ERR_INTERNAL;
+}
+
+static void log_error_reply(struct redis_pool *pool, const char *error)
+{
+	int64_t now_us = clock_steady_us(pool->config.clock);
+	int64_t last_us = atomic_load(&pool->error_logged_us);
+	if (now_us - last_us >= CLOCK_US_PER_S &&
+	    atomic_compare_exchange_strong(&pool->error_logged_us, &last_us, now_us))
+		log_error(pool->config.log, "redis_error_reply", LOG_TEXT("message", error));
+}
+
+/* Returns the reply, or maps an error reply to an error. Frees a reply that is not returned. */
+static enum err finish(struct redis_pool *pool, struct redis_reply *got, struct redis_reply **reply)
+{
+	const char *error = redis_reply_error(got);
+	enum err err = OK;
+	if (error) {
+		err = error_of_reply(error);
+		log_error_reply(pool, error);
+	}
+	if (err == OK && reply)
+		*reply = got;
+	else
+		redis_reply_free(got);
+	return err;
+}
+
+/* Runs a command on a connection, and logs a failure. */
+static enum err exchange(struct redis_pool *pool, struct redis_conn *conn, const struct redis_arg *args, size_t count,
+                         struct redis_reply **got)
+{
+	enum err err = redis_conn_call(conn, args, count, pool->config.timeout_ms, got);
+	if (err != OK && conn_pool_is_reachable(pool->conns))
+		log_warning(pool->config.log, "redis_call_failed", LOG_TEXT("message", redis_conn_message(conn)));
+	/*
+	 * A master that became a replica keeps its clients connected; a new connection may reach
+	 * the new master.
+	 */
+	const char *error = err == OK ? redis_reply_error(*got) : NULL;
+	if ((error && has_code(error, "READONLY")) || redis_conn_run_id(conn) != atomic_load(&pool->run_id))
+		redis_conn_invalidate(conn);
+	return err;
+}
+
+enum err redis_pool_call_with_run_id(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                            struct redis_reply **reply, uint64_t *run_id)
+{
+	void *conn = NULL;
+	enum err err = conn_pool_acquire(pool->conns, &conn);
+	if (err != OK)
+		return err;
+	struct redis_reply *got = NULL;
+	err = exchange(pool, conn, args, count, &got);
+	*run_id = redis_conn_run_id(conn);
+	conn_pool_release(pool->conns, conn);
+	return err == OK ? finish(pool, got, reply) : err;
+}
+
+enum err redis_pool_call(struct redis_pool *pool, const struct redis_arg *args, size_t count,
+                         struct redis_reply **reply)
+{
+	uint64_t run_id;
+	return redis_pool_call_with_run_id(pool, args, count, reply, &run_id);
+}
+
+static bool find_script(struct redis_pool *pool, const char *script, char sha1[static SHA1_TEXT_SIZE])
+{
+	bool found = false;
+	pthread_mutex_lock(&pool->mutex);
+	for (size_t i = 0; i < pool->script_count && !found; i++) {
+		found = pool->scripts[i].text == script;
+		if (found)
+			memcpy(sha1, pool->scripts[i].sha1, SHA1_TEXT_SIZE);
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	return found;
+}
+
+static enum err store_script(struct redis_pool *pool, const char *script, const char sha1[static SHA1_TEXT_SIZE])
+{
+	enum err err = OK;
+	pthread_mutex_lock(&pool->mutex);
+	size_t i = 0;
+	while (i < pool->script_count && pool->scripts[i].text != script)
+		i++;
+	if (i == REDIS_POOL_SCRIPTS_MAX) {
+		err = ERR_LIMIT;
+	} else if (i == pool->script_count) {
+		pool->scripts[i].text = script;
+		memcpy(pool->scripts[i].sha1, sha1, SHA1_TEXT_SIZE);
+		pool->script_count++;
+	}
+	pthread_mutex_unlock(&pool->mutex);
+	return err;
+}
+
+/* Loads the script into Redis, which returns its hash. */
+static enum err load_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
+                            char sha1[static SHA1_TEXT_SIZE])
+{
+	const struct redis_arg args[] = { REDIS_TEXT("SCRIPT"), REDIS_TEXT("LOAD"), REDIS_TEXT(script) };
+	struct redis_reply *got = NULL;
+	enum err err = exchange(pool, conn, args, 3, &got);
+	if (err == OK)
+		err = finish(pool, got, &got);
+	if (err != OK)
+		return err;
+	size_t len = 0;
+	const char *text = redis_reply_bytes(got, &len);
+	if (!text || len != SHA1_TEXT_SIZE - 1)
+		err = ERR_INTERNAL;
+	if (err == OK) {
+		memcpy(sha1, text, SHA1_TEXT_SIZE);
+		err = store_script(pool, script, sha1);
+	}
+	redis_reply_free(got);
+	return err;
+}
+
+/* Fills in the first two arguments of command. */
+static enum err run_script(struct redis_pool *pool, struct redis_conn *conn, const char *script,
+                           struct redis_arg *command, size_t count, struct redis_reply **got)
+{
+	char sha1[SHA1_TEXT_SIZE];
+	enum err err = find_script(pool, script, sha1) ? OK : load_script(pool, conn, script, sha1);
+	if (err != OK)
+		return err;
+	command[0] = REDIS_TEXT("EVALSHA");
+	command[1] = REDIS_TEXT(sha1);
+	err = exchange(pool, conn, command, count, got);
+	const char *error = err == OK ? redis_reply_error(*got) : NULL;
+	if (!error || !has_code(error, "NOSCRIPT"))
+		return err;
+	redis_reply_free(*got);
+	*got = NULL;
+	command[0] = REDIS_TEXT("EVAL");
+	command[1] = REDIS_TEXT(script);
+	return exchange(pool, conn, command, count, got);
+}
+
+enum err redis_pool_script_with_run_id(struct redis_pool *pool, const char *script, size_t key_count,
+                              const struct redis_arg *args, size_t count, struct redis_reply **reply, uint64_t *run_id)
+{
+	void *conn = NULL;
+	enum err err = conn_pool_acquire(pool->conns, &conn);
+	if (err != OK)
+		return err;
+	struct redis_arg *command = mem_array(count + 3, sizeof(*command));
+	char keys[24];
+	snprintf(keys, sizeof(keys), "%zu", key_count);
+	command[2] = REDIS_TEXT(keys);
+	for (size_t i = 0; i < count; i++)
+		command[i + 3] = args[i];
+	struct redis_reply *got = NULL;
+	err = run_script(pool, conn, script, command, count + 3, &got);
+	*run_id = redis_conn_run_id(conn);
+	conn_pool_release(pool->conns, conn);
+	free(command);
+	return err == OK ? finish(pool, got, reply) : err;
+}
+
+enum err redis_pool_script(struct redis_pool *pool, const char *script, size_t key_count, const struct redis_arg *args,
+                           size_t count, struct redis_reply **reply)
+{
+	uint64_t run_id;
+	return redis_pool_script_with_run_id(pool, script, key_count, args, count, reply, &run_id);
+}

@@ -1,0 +1,108 @@
+#include "lib/redis/redis_url.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/number.h"
+
+#define SCHEME "redis://"
+#define DEFAULT_PORT 6379
+#define DB_MAX 1023
+
+static int hex_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c | 0x20) : NULL;
+	return at ? (int)(at - digits) : -1;
+}
+
+static enum err decode(const char *text, size_t len, char *out, size_t size)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+		if (c == '%') {
+			int high = i + 2 < len ? hex_digit(text[i + 1]) : -1;
+			int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+			if (low < 0 || high * 16 + low == 0)
+				return ERR_INVALID;
+			c = (char)(high * 16 + low);
+			i += 2;
+		}
+		if (n + 1 >= size)
+			return ERR_INVALID;
+		out[n++] = c;
+	}
+	out[n] = '\0';
+	return OK;
+}
+
+static enum err parse_user(const char *text, size_t len, struct redis_url *url)
+{
+	const char *colon = memchr(text, ':', len);
+	if (!colon)
+		return ERR_INVALID;
+	enum err err = decode(text, (size_t)(colon - text), url->user, sizeof(url->user));
+	if (err == OK)
+		err = decode(colon + 1, len - (size_t)(colon + 1 - text), url->password, sizeof(url->password));
+	return err == OK && url->password[0] ? OK : ERR_INVALID;
+}
+
+static enum err parse_number(const char *text, size_t len, int64_t min, int64_t max, uint16_t *out)
+{
+	char digits[8];
+	int64_t value = 0;
+	if (len == 0 || len >= sizeof(digits))
+		return ERR_INVALID;
+	memcpy(digits, text, len);
+	digits[len] = '\0';
+	if (number_parse(digits, min, max, &value) != OK)
+		return ERR_INVALID;
+	*out = (uint16_t)value;
+	return OK;
+}
+
+static enum err parse_host(const char *text, size_t len, struct redis_url *url)
+{
+	bool bracket = len > 0 && text[0] == '[';
+	const char *host = bracket ? text + 1 : text;
+	const char *end = text + len;
+	const char *stop = memchr(host, bracket ? ']' : ':', (size_t)(end - host));
+	if (bracket && !stop)
+		return ERR_INVALID;
+	size_t host_len = (size_t)((stop ? stop : end) - host);
+	if (host_len == 0 || host_len >= sizeof(url->host))
+		return ERR_INVALID;
+	memcpy(url->host, host, host_len);
+	url->host[host_len] = '\0';
+	const char *rest = host + host_len + bracket;
+	if (rest == end)
+		return OK;
+	if (*rest != ':')
+		return ERR_INVALID;
+	return parse_number(rest + 1, (size_t)(end - rest - 1), 1, UINT16_MAX, &url->port);
+}
+
+enum err redis_url_parse(const char *text, struct redis_url *out)
+{
+	struct redis_url url = { .port = DEFAULT_PORT };
+	if (strncmp(text, SCHEME, sizeof(SCHEME) - 1) != 0)
+		return ERR_INVALID;
+	text += sizeof(SCHEME) - 1;
+	size_t authority = strcspn(text, "/");
+	const char *db = text + authority;
+	enum err err = OK;
+	const char *at = memrchr(text, '@', authority);
+	if (at) {
+		err = parse_user(text, (size_t)(at - text), &url);
+		authority -= (size_t)(at + 1 - text);
+		text = at + 1;
+	}
+	if (err == OK)
+		err = parse_host(text, authority, &url);
+	if (err == OK && db[0] == '/' && db[1] != '\0')
+		err = parse_number(db + 1, strlen(db + 1), 0, DB_MAX, &url.db);
+	if (err == OK)
+		*out = url;
+	return err;
+}

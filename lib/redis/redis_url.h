@@ -1,0 +1,23 @@
+/*
+ * Pure. The URL of a Redis server: redis://[[user]:password@]host[:port][/db]. User and password
+ * may be percent-encoded; an IPv6 host has brackets.
+ */
+#ifndef WAYMARK_LIB_REDIS_REDIS_URL_H
+#define WAYMARK_LIB_REDIS_REDIS_URL_H
+
+#include <stdint.h>
+
+#include "lib/base/err.h"
+
+struct redis_url {
+	char host[256];
+	uint16_t port; /* default 6379 */
+	char user[128];
+	char password[256];
+	uint16_t db;
+};
+
+/* ERR_INVALID: text is not of that form, or a part is too long. */
+enum err redis_url_parse(const char *text, struct redis_url *out) MUST_CHECK;
+
+#endif

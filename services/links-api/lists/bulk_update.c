@@ -1,0 +1,192 @@
+#include "services/links-api/lists/bulk_update.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/postgres/pg_transaction.h"
+#include "services/links-api/accounts/audit_store.h"
+#include "services/links-api/response.h"
+#include "services/links-api/request_body.h"
+#include "services/links-api/links/bulk_update_store.h"
+#include "services/links-api/links/link_audit.h"
+#include "services/links-api/links/link_cache_update.h"
+#include "services/links-api/links/link_change.h"
+#include "services/links-api/lists/link_list_store.h"
+#include "services/links-api/member.h"
+
+/* One PATCH request: its input and its results. */
+struct bulk_update {
+	const struct request *request;
+	struct link_list_params params;
+	struct link_request edit;
+	struct link *links; /* that the filter matches */
+	size_t matched;
+	struct bulk_update_store_change *changes;
+	size_t changed;
+};
+
+static void bulk_update_free(struct bulk_update *update)
+{
+	free(update->links);
+	free(update->changes);
+	free(update);
+}
+
+/* --- reading the request --- */
+
+static void reject_members(const struct json *body, struct http_problem_fields *wrong)
+{
+	static const char *const single[] = { "redirect_status", "expires_at", "expired_url", "title" };
+	char pointer[HTTP_PROBLEM_POINTER_SIZE];
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
+		if (!json_get(body, single[i]))
+			continue;
+		member_pointer(single[i], pointer);
+		http_problem_add_field(wrong, pointer, "cannot be changed in bulk");
+	}
+}
+
+/* False: the request is invalid and has been answered. */
+static bool read_request(struct request *r, struct bulk_update *update)
+{
+	update->request = r;
+	struct http_problem_fields wrong = { 0 };
+	struct json *body = request_body_read(r);
+	if (!body)
+		return false;
+	enum err err =
+		link_request_read(body, LINK_REQUEST_CHANGE, &r->api->base, request_now_us(r), &update->edit, &wrong);
+	reject_members(body, &wrong);
+	json_free(body);
+	if (link_list_params_read(http_exchange_query(r->exchange), LINK_LIST_PARAMS_CHANGE, r->user_id,
+	                          &update->params, &wrong) != OK)
+		err = ERR_INVALID;
+	if (err == OK && wrong.count == 0)
+		return true;
+	response_invalid_fields(r, &wrong);
+	return false;
+}
+
+/* --- in the transaction --- */
+
+/* A link whose state forbids the change stays as it is. */
+static void edit_links(const struct request *r, struct bulk_update *update)
+{
+	struct link_change_conflict conflict;
+	int64_t now_us = request_now_us(r);
+	update->changes = mem_array(update->matched, sizeof(*update->changes));
+	for (size_t i = 0; i < update->matched; i++) {
+		struct bulk_update_store_change *next = &update->changes[update->changed];
+		next->link = update->links[i];
+		enum err err = link_change_edit(&update->edit, now_us, &next->link, &next->change, &conflict);
+		if (err == OK && next->change != LINK_CHANGE_NOTHING)
+			update->changed++;
+	}
+}
+
+static enum err audit_change(const struct request *r, struct pg_conn *conn, const struct bulk_update *update,
+                             enum link_change change)
+{
+	int64_t ids[BULK_UPDATE_STORE_MAX];
+	size_t count = 0;
+	for (size_t i = 0; i < update->changed; i++) {
+		if (update->changes[i].change == change)
+			ids[count++] = update->changes[i].link.entry.id;
+	}
+	const struct audit_entry entry = {
+		.actor_id = r->user_id,
+		.key_id = r->key_id,
+		.action = link_audit_action(change),
+		.subject_type = LINK_AUDIT_SUBJECT,
+		.request_id = http_exchange_request_id(r->exchange),
+	};
+	return audit_store_add_bulk(conn, &entry, ids, count);
+}
+
+static enum err audit(const struct request *r, struct pg_conn *conn, const struct bulk_update *update)
+{
+	static const enum link_change kinds[] = { LINK_CHANGE_UPDATED, LINK_CHANGE_DISABLED, LINK_CHANGE_ENABLED };
+	enum err err = OK;
+	for (size_t i = 0; err == OK && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		err = audit_change(r, conn, update, kinds[i]);
+	return err;
+}
+
+static enum err update_in_transaction(void *ctx, struct pg_conn *conn)
+{
+	struct bulk_update *update = ctx;
+	const struct request *r = update->request;
+	enum err err =
+		link_list_store_lock(conn, &update->params, update->links, BULK_UPDATE_STORE_MAX, &update->matched);
+	if (err != OK)
+		return err;
+	edit_links(r, update);
+	err = bulk_update_store_write(conn, update->changes, update->changed);
+	return err == OK ? audit(r, conn, update) : err;
+}
+
+/* --- after the commit --- */
+
+static int by_owner(const void *a, const void *b)
+{
+	const struct bulk_update_store_change *x = a, *y = b;
+	return (x->link.owner_id > y->link.owner_id) - (x->link.owner_id < y->link.owner_id);
+}
+
+/* Groups the links by owner: each owner has their own cached lists. */
+static void update_cache(const struct request *r, struct bulk_update *update)
+{
+	const char *slugs[BULK_UPDATE_STORE_MAX];
+	qsort(update->changes, update->changed, sizeof(*update->changes), by_owner);
+	for (size_t i = 0; i < update->changed;) {
+		int64_t owner_id = update->changes[i].link.owner_id;
+		size_t count = 0;
+		while (i < update->changed && update->changes[i].link.owner_id == owner_id)
+			slugs[count++] = update->changes[i++].link.entry.slug;
+		link_cache_update_bulk(r->api, owner_id, slugs, count);
+	}
+}
+
+static enum http_progress answer_error(struct request *r, const struct bulk_update *update, enum err err)
+{
+	if (err == ERR_LIMIT && update->matched > 0)
+		return response_problem(
+			r, 422, "too-many-links",
+			"The filter matches more than 1,000 links. Nothing was changed; narrow the filter.");
+	if (err == ERR_LIMIT)
+		return response_problem(r, 422, "too-slow",
+		                      "This search took too long. Use a more specific search or filter.");
+	if (err == ERR_CONFLICT)
+		return response_conflict(r, "state", "", "some links were modified concurrently; retry");
+	return response_failure(r, err);
+}
+
+static enum http_progress change(struct request *r, struct bulk_update *update)
+{
+	update->links = mem_array(BULK_UPDATE_STORE_MAX, sizeof(*update->links));
+	enum err err = pg_transaction_run(r->api->pg, update_in_transaction, update);
+	if (err != OK)
+		return answer_error(r, update, err);
+	update_cache(r, update);
+	struct json *answer = json_new_object();
+	json_set_int(answer, "matched", (int64_t)update->matched);
+	json_set_int(answer, "changed", (int64_t)update->changed);
+	return response_json(r, 200, answer);
+}
+
+enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x)
+{
+	(void)x;
+	struct request *r = ctx;
+	struct bulk_update *update = mem_zero(sizeof(*update));
+	enum http_progress progress = HTTP_COMPLETE;
+	if (read_request(r, update)) {
+		if (update->params.owner_id != r->user_id && !request_is_admin(r))
+			progress = response_problem(r, 403, "forbidden",
+			                          "Only administrators can access links of other users.");
+		else
+			progress = change(r, update);
+	}
+	bulk_update_free(update);
+	return progress;
+}

@@ -1,0 +1,18 @@
+/*
+ * HTTP handler; ctx is the struct request. Applies one change to all links that a filter matches,
+ * in one transaction.
+ */
+#ifndef WAYMARK_SERVICES_LINKS_API_LISTS_BULK_UPDATE_H
+#define WAYMARK_SERVICES_LINKS_API_LISTS_BULK_UPDATE_H
+
+#include "lib/http/http_server.h"
+
+/*
+ * PATCH /api/links?filter=&owner= {original_url?, state?, tags?} → 200 {matched, changed}, 400,
+ * 403, 409, 422. 422: the filter matches more than BULK_UPDATE_STORE_MAX links, and nothing is
+ * changed. A link that already has the new values counts as matched, but not as changed. So does an
+ * expired link that "state": "ACTIVE" alone cannot enable.
+ */
+enum http_progress bulk_update_patch(void *ctx, struct http_exchange *x);
+
+#endif

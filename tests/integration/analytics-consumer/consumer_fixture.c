@@ -1,0 +1,296 @@
+#include "tests/integration/analytics-consumer/consumer_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/kafka/kafka_topics.h"
+#include "tests/integration/analytics-consumer/ledger.h"
+#include "tests/integration/kafka/kafka_fixture.h"
+
+#define QUIET_MS 500
+#define RULES "/usr/share/uap-core/regexes.yaml"
+
+static void open_sources(struct consumer_fixture *fixture)
+{
+	struct geoip *geoip = NULL;
+	assert_int_equal(geoip_open("", NULL, &geoip), OK);
+	fixture->sources.geoip = geoip;
+	assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log, &fixture->sources.user_agents), OK);
+}
+
+static void set_config(struct consumer_fixture *fixture)
+{
+	fixture->config = (struct ingest_config){ .kafka = &fixture->backend->kafka,
+		                                  .group = fixture->backend->unique,
+		                                  .topic = fixture->redirects,
+		                                  .dead_letter_topic = fixture->dead_letters,
+		                                  .visits_topic = fixture->visits,
+		                                  .session_timeout_ms = 6000,
+		                                  .batch_events = 1000,
+		                                  .batch_ms = 20,
+		                                  .sources = fixture->sources,
+		                                  .clock = clock_system(),
+		                                  .log = fixture->backend->log };
+}
+
+int consumer_fixture_open(void **state)
+{
+	struct consumer_fixture *fixture = mem_zero(sizeof(*fixture));
+	if (backend_fixture_set_up((void **)&fixture->backend) != 0)
+		return -1;
+	const char *unique = fixture->backend->unique;
+	fixture->database = test_database_new();
+	test_database_url(fixture->database, "waymark_consumer", fixture->pg_url);
+	snprintf(fixture->redirects, sizeof(fixture->redirects), "%s.redirects", unique);
+	snprintf(fixture->dead_letters, sizeof(fixture->dead_letters), "%s.dead-letters", unique);
+	snprintf(fixture->visits, sizeof(fixture->visits), "%s.visits", unique);
+	const struct kafka_producer_config producer = { .kafka = &fixture->backend->kafka,
+		                                        .queue_max = 1000000,
+		                                        .queue_bytes_max = (size_t)256 << 20,
+		                                        .linger_ms = 1,
+		                                        .log = fixture->backend->log };
+	assert_int_equal(kafka_producer_new(&producer, &fixture->producer), OK);
+	fixture->records = mem_array(CONSUMER_FIXTURE_RECORDS_MAX, sizeof(*fixture->records));
+	open_sources(fixture);
+	set_config(fixture);
+	*state = fixture;
+	return 0;
+}
+
+int consumer_fixture_close(void **state)
+{
+	struct consumer_fixture *fixture = *state;
+	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
+		ingest_stop(fixture->ingests[i]);
+	kafka_producer_free(fixture->producer);
+	user_agent_parser_free(fixture->sources.user_agents);
+	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++)
+		user_agent_parser_free(fixture->parsers[i]);
+	geoip_close((struct geoip *)fixture->sources.geoip);
+	consumer_fixture_close_pool(fixture);
+	free(fixture->records);
+	test_database_drop(fixture->database);
+	backend_fixture_tear_down((void **)&fixture->backend);
+	free(fixture);
+	return 0;
+}
+
+int consumer_fixture_reset(void **state)
+{
+	struct consumer_fixture *fixture = *state;
+	test_database_run(fixture->database,
+	                  "TRUNCATE visit_log, link_statistics, visit_rollup_quarter, visit_rollup_hour, "
+	                  "visit_rollup_day, visit_total_day, consumer_offsets");
+	return 0;
+}
+
+void consumer_fixture_create_topics(struct consumer_fixture *fixture)
+{
+	const char *broker = getenv("BROKER");
+	if (broker && strcmp(broker, "embedded") == 0) {
+		print_message("skipped: the embedded broker cannot create topics; this test needs Apache Kafka\n");
+		skip();
+	}
+	struct kafka_topic topics[3] = { { .partitions = CONSUMER_FIXTURE_PARTITIONS },
+		                         { .partitions = 1 },
+		                         { .partitions = CONSUMER_FIXTURE_PARTITIONS } };
+	snprintf(topics[0].name, sizeof(topics[0].name), "%s", fixture->redirects);
+	snprintf(topics[1].name, sizeof(topics[1].name), "%s", fixture->dead_letters);
+	snprintf(topics[2].name, sizeof(topics[2].name), "%s", fixture->visits);
+	if (fixture->visits_bytes_max) {
+		topics[2].setting_count = 1;
+		snprintf(topics[2].settings[0].name, sizeof(topics[2].settings[0].name), "max.message.bytes");
+		snprintf(topics[2].settings[0].value, sizeof(topics[2].settings[0].value), "%s",
+		         fixture->visits_bytes_max);
+	}
+	const struct kafka_topics_config config = { .kafka = &fixture->backend->kafka,
+		                                    .replication = -1,
+		                                    .timeout_ms = CONSUMER_FIXTURE_DEADLINE_MS,
+		                                    .log = fixture->backend->log };
+	assert_int_equal(kafka_topics_ensure(&config, topics, 3), OK);
+}
+
+struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor)
+{
+	struct redirect_event click = { .occurred_at_us = clock_now_us(clock_system()),
+		                        .link_id = link_id,
+		                        .link_version = 1,
+		                        .status = 302,
+		                        .latency_us = 1000 + visitor % 100,
+		                        .method = REDIRECT_METHOD_GET,
+		                        .has_visitor_hash = true,
+		                        .client_network = "203.0.113.0/24",
+		                        .user_agent = CONSUMER_FIXTURE_HUMAN,
+		                        .referrer = "https://news.example.com/",
+		                        .accept_language = "de",
+		                        .query = "utm_source=letter" };
+	entropy_uuid7(click.occurred_at_us, click.event_id);
+	memcpy(click.visitor_hash, &visitor, sizeof(visitor));
+	snprintf(click.slug, sizeof(click.slug), "link-%lld", (long long)(link_id % 1000000));
+	return click;
+}
+
+void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key, const void *bytes, size_t len)
+{
+	const struct kafka_record record = {
+		.topic = fixture->redirects, .key = key, .key_len = strlen(key), .value = bytes, .value_len = len
+	};
+	assert_int_equal(kafka_producer_send(fixture->producer, &record), OK);
+}
+
+void consumer_fixture_produce(struct consumer_fixture *fixture, const struct redirect_event *click)
+{
+	struct strbuf encoded;
+	strbuf_init(&encoded, REDIRECT_EVENT_BYTES_MAX);
+	redirect_event_encode(click, &encoded);
+	consumer_fixture_produce_bytes(fixture, click->slug, encoded.data, encoded.len);
+	strbuf_clear(&encoded);
+}
+
+void consumer_fixture_flush(struct consumer_fixture *fixture)
+{
+	assert_int_equal(kafka_producer_flush(fixture->producer, CONSUMER_FIXTURE_DEADLINE_MS), OK);
+}
+
+struct pg_pool *consumer_fixture_pool(struct consumer_fixture *fixture)
+{
+	const struct pg_pool_config config = { .url = fixture->pg_url,
+		                               .application_name = "test",
+		                               .max = 4,
+		                               .wait_ms = 5000,
+		                               .connect_timeout_ms = 5000,
+		                               .statement_timeout_ms = 5000,
+		                               .clock = clock_system(),
+		                               .log = fixture->backend->log };
+	if (!fixture->pool)
+		fixture->pool = pg_pool_new(&config);
+	return fixture->pool;
+}
+
+void consumer_fixture_close_pool(struct consumer_fixture *fixture)
+{
+	pg_pool_free(fixture->pool);
+	fixture->pool = NULL;
+}
+
+struct ingest *consumer_fixture_start(struct consumer_fixture *fixture)
+{
+	size_t i = 0;
+	while (i < CONSUMER_FIXTURE_INGESTS_MAX - 1 && fixture->ingests[i])
+		i++;
+	assert_null(fixture->ingests[i]);
+	fixture->config.pool = consumer_fixture_pool(fixture);
+	/* Each consumer has its own parser, because only one thread at a time may use a parser. */
+	if (!fixture->parsers[i])
+		assert_int_equal(user_agent_parser_new(RULES, 1000, fixture->backend->log, &fixture->parsers[i]), OK);
+	fixture->config.sources.user_agents = fixture->parsers[i];
+	assert_int_equal(ingest_start(&fixture->config, &fixture->ingests[i]), OK);
+	return fixture->ingests[i];
+}
+
+struct ingest *consumer_fixture_start_zombie(struct consumer_fixture *fixture)
+{
+	const char *group = fixture->config.group;
+	snprintf(fixture->zombie_group, sizeof(fixture->zombie_group), "%s-zombie", fixture->backend->unique);
+	fixture->config.group = fixture->zombie_group;
+	struct ingest *zombie = consumer_fixture_start(fixture);
+	fixture->config.group = group;
+	return zombie;
+}
+
+void consumer_fixture_stop(struct consumer_fixture *fixture, struct ingest *ingest)
+{
+	for (size_t i = 0; i < CONSUMER_FIXTURE_INGESTS_MAX; i++) {
+		if (fixture->ingests[i] == ingest)
+			fixture->ingests[i] = NULL;
+	}
+	ingest_stop(ingest);
+}
+
+#define COUNTED "SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id > 0"
+
+int64_t consumer_fixture_counted(struct consumer_fixture *fixture)
+{
+	return test_database_ask(fixture->database, COUNTED);
+}
+
+void consumer_fixture_await_counted(struct consumer_fixture *fixture, int64_t count)
+{
+	test_database_await(fixture->database, COUNTED, count, CONSUMER_FIXTURE_DEADLINE_MS);
+}
+
+void consumer_fixture_assert_ledger(struct consumer_fixture *fixture, int64_t count)
+{
+	static const char *const ledgers[] = {
+		COUNTED,
+		"SELECT coalesce(sum(visit_count + bot_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
+		"SELECT coalesce(sum(latency_count), 0)::bigint FROM link_statistics WHERE link_id = 0",
+		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_quarter",
+		"SELECT coalesce(sum(humans + bots), 0)::bigint FROM visit_rollup_hour WHERE dimension = 'browser'",
+		"SELECT count(*) FROM visit_log",
+	};
+	for (size_t i = 0; i < sizeof(ledgers) / sizeof(ledgers[0]); i++)
+		assert_int_equal(test_database_ask(fixture->database, ledgers[i]), count);
+	ledger_assert_equal(fixture->database);
+}
+
+static void copy_header(struct kafka_consumer *consumer, const char *name, char *out, size_t size)
+{
+	if (kafka_consumer_header(consumer, name, out, size) != OK)
+		out[0] = '\0';
+}
+
+static void copy_record(struct kafka_consumer *consumer, const struct kafka_message *m, struct consumer_fixture_record *out)
+{
+	*out = (struct consumer_fixture_record){ .len = m->value_len };
+	size_t key_len = m->key_len < sizeof(out->key) ? m->key_len : sizeof(out->key) - 1;
+	if (key_len > 0)
+		memcpy(out->key, m->key, key_len);
+	if (m->value_len > 0)
+		memcpy(out->bytes, m->value, m->value_len < sizeof(out->bytes) ? m->value_len : sizeof(out->bytes));
+	copy_header(consumer, "ce_id", out->id, sizeof(out->id));
+	copy_header(consumer, "reason", out->reason, sizeof(out->reason));
+	copy_header(consumer, "topic", out->topic, sizeof(out->topic));
+	copy_header(consumer, "partition", out->partition, sizeof(out->partition));
+	copy_header(consumer, "offset", out->offset, sizeof(out->offset));
+	copy_header(consumer, "bytes", out->original_bytes, sizeof(out->original_bytes));
+}
+
+size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic, size_t count)
+{
+	char group[128];
+	struct kafka_consumer *consumer = NULL;
+	snprintf(group, sizeof(group), "%s.%lld", topic, (long long)clock_steady_us(clock_system()));
+	const struct kafka_consumer_config config = {
+		.kafka = &fixture->backend->kafka,
+		.group = group,
+		.topic = topic,
+		.session_timeout_ms = 6000,
+		.events = kafka_fixture_from_the_beginning,
+		.log = fixture->backend->log,
+	};
+	assert_int_equal(kafka_consumer_new(&config, &consumer), OK);
+	int64_t deadline_ms = backend_fixture_now_ms() + CONSUMER_FIXTURE_DEADLINE_MS;
+	int64_t last_ms = backend_fixture_now_ms();
+	size_t n = 0;
+	while (n < CONSUMER_FIXTURE_RECORDS_MAX && (n < count || backend_fixture_now_ms() - last_ms < QUIET_MS)) {
+		struct kafka_message message;
+		if (backend_fixture_now_ms() > deadline_ms)
+			fail_msg("%s has %zu records, not %zu", topic, n, count);
+		if (kafka_consumer_poll(consumer, 50, &message) != OK)
+			continue;
+		copy_record(consumer, &message, &fixture->records[n++]);
+		last_ms = backend_fixture_now_ms();
+	}
+	kafka_consumer_free(consumer);
+	return n;
+}

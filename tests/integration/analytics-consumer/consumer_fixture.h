@@ -1,0 +1,104 @@
+/*
+ * One thread at a time. For tests: a database and topics for one test, a producer that replaces the
+ * redirectors, and consumers in this process. Every error fails the test.
+ */
+#ifndef WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_CONSUMER_FIXTURE_H
+#define WAYMARK_TESTS_INTEGRATION_ANALYTICS_CONSUMER_CONSUMER_FIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/clicks/redirect_event.h"
+#include "lib/kafka/kafka_consumer.h"
+#include "lib/kafka/kafka_producer.h"
+#include "services/analytics-consumer/ingest/ingest.h"
+#include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test_database.h"
+
+#define CONSUMER_FIXTURE_PARTITIONS 4
+#define CONSUMER_FIXTURE_INGESTS_MAX 4
+#define CONSUMER_FIXTURE_DEADLINE_MS 60000
+#define CONSUMER_FIXTURE_HUMAN                                                                                                    \
+	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+
+#define CONSUMER_FIXTURE_RECORDS_MAX 4000
+
+struct consumer_fixture_record {
+	char key[64];
+	size_t len;
+	uint8_t bytes[4096]; /* of the value, at most */
+	char id[64];         /* header ce_id */
+	char reason[128];    /* this and the following: headers of a dead letter */
+	char topic[80];
+	char partition[16];
+	char offset[24];
+	char original_bytes[24];
+};
+
+struct consumer_fixture {
+	struct backend_fixture *backend; /* its log is the log of the consumers */
+	struct test_database *database;
+	char pg_url[TEST_DATABASE_URL_SIZE]; /* with the consumer's rights; a test may route it through a proxy */
+	char redirects[80];
+	char dead_letters[80];
+	char visits[80];
+	char zombie_group[80];
+	const char *
+		visits_bytes_max; /* max.message.bytes of the topic of visits, set before consumer_fixture_create_topics; NULL = the broker's */
+	struct kafka_producer *producer;
+	struct enrich_sources sources; /* for struct partition_owner */
+	struct user_agent_parser *parsers[CONSUMER_FIXTURE_INGESTS_MAX];
+	struct pg_pool *pool;
+	struct ingest_config config; /* a test may change it before consumer_fixture_start */
+	struct ingest *ingests[CONSUMER_FIXTURE_INGESTS_MAX];
+	struct consumer_fixture_record *records; /* the result of consumer_fixture_read; capacity CONSUMER_FIXTURE_RECORDS_MAX */
+};
+
+/*
+ * Set-up and tear-down of a test or a group. *state is the fixture. consumer_fixture_create_topics creates the
+ * topics.
+ */
+int consumer_fixture_open(void **state);
+int consumer_fixture_close(void **state);
+/* Set-up of a test in a group: empties all tables of counts. */
+int consumer_fixture_reset(void **state);
+
+/* Skips the test, with a message, when the broker cannot create topics. */
+void consumer_fixture_create_topics(struct consumer_fixture *fixture);
+
+/* A click by a human, now, with a unique event id. visitor identifies the visitor. */
+struct redirect_event consumer_fixture_click(int64_t link_id, uint32_t visitor);
+void consumer_fixture_produce(struct consumer_fixture *fixture, const struct redirect_event *click);
+void consumer_fixture_produce_bytes(struct consumer_fixture *fixture, const char *key, const void *bytes, size_t len);
+/* Waits until Kafka has acknowledged everything. */
+void consumer_fixture_flush(struct consumer_fixture *fixture);
+
+/* A pool with the consumer's rights and a statement timeout of 5 s. */
+struct pg_pool *consumer_fixture_pool(struct consumer_fixture *fixture);
+/* Call it before freeing a proxy through which the pool is routed. */
+void consumer_fixture_close_pool(struct consumer_fixture *fixture);
+
+/* Starts a consumer in this process. consumer_fixture_close stops those that the test did not. */
+struct ingest *consumer_fixture_start(struct consumer_fixture *fixture);
+/*
+ * Starts a consumer in a group of its own, so that it always considers itself the owner of all
+ * partitions. At most one.
+ */
+struct ingest *consumer_fixture_start_zombie(struct consumer_fixture *fixture);
+void consumer_fixture_stop(struct consumer_fixture *fixture, struct ingest *ingest);
+
+/*
+ * The visits counted for all links. consumer_fixture_assert_ledger compares this number with every other table.
+ */
+int64_t consumer_fixture_counted(struct consumer_fixture *fixture);
+void consumer_fixture_await_counted(struct consumer_fixture *fixture, int64_t count);
+void consumer_fixture_assert_ledger(struct consumer_fixture *fixture, int64_t count);
+
+/*
+ * Reads topic from its beginning into fixture->records, until it has count records and no more have
+ * arrived for half a second. Returns their number.
+ */
+size_t consumer_fixture_read(struct consumer_fixture *fixture, const char *topic, size_t count);
+
+#endif

@@ -1,0 +1,430 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <stdatomic.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/mem.h"
+#include "lib/kafka/cloud_event.h"
+#include "tests/integration/kafka/kafka_fixture.h"
+
+#define TIMEOUT_MS 30000
+#define RECORDS_MAX 5000
+
+/* The delivery reports of a producer. */
+struct reports {
+	_Atomic int ok;
+	_Atomic int unavailable;
+	_Atomic int other;
+	_Atomic int by_record[RECORDS_MAX]; /* opaque is the record's number + 1 */
+};
+
+static void count_report(void *ctx, void *opaque, enum err result)
+{
+	struct reports *r = ctx;
+	atomic_fetch_add(result == OK ? &r->ok : result == ERR_UNAVAILABLE ? &r->unavailable : &r->other, 1);
+	if (opaque)
+		atomic_fetch_add(&r->by_record[(uintptr_t)opaque - 1], 1);
+}
+
+static struct kafka_producer_config config_of(const struct backend_fixture *f, struct reports *reports)
+{
+	return (struct kafka_producer_config){
+		.kafka = &f->kafka,
+		.queue_max = 100000,
+		.queue_bytes_max = 100 << 20,
+		.linger_ms = 1,
+		.delivered = count_report,
+		.ctx = reports,
+		.log = f->log,
+	};
+}
+
+static struct kafka_producer *new_producer(const struct kafka_producer_config *config)
+{
+	struct kafka_producer *p = NULL;
+	assert_int_equal(kafka_producer_new(config, &p), OK);
+	return p;
+}
+
+static enum err send_text(struct kafka_producer *p, const char *topic, const char *key, const char *value,
+                          uintptr_t opaque)
+{
+	return kafka_producer_send(p, &(struct kafka_record){ .topic = topic,
+	                                                      .key = key,
+	                                                      .key_len = strlen(key),
+	                                                      .value = value,
+	                                                      .value_len = value ? strlen(value) : 0,
+	                                                      .opaque = (void *)opaque });
+}
+
+static void delivers_key_value_and_headers(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	kafka_fixture_create_topic(f, 1);
+	const struct kafka_producer_config config = config_of(f, &reports);
+	struct kafka_producer *p = new_producer(&config);
+	static const uint8_t id[ENTROPY_UUID_SIZE] = { 1 };
+	struct cloud_event event;
+	struct kafka_record record = {
+		.topic = f->unique, .key = "abc", .key_len = 3, .value = "payload", .value_len = 7
+	};
+	cloud_event_headers(&event, id, 0, "waymark.redirect.v1", "/waymark/redirector", "abc", &record);
+	assert_int_equal(kafka_producer_send(p, &record), OK);
+	assert_int_equal(send_text(p, f->unique, "gone", NULL, 0), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	assert_int_equal(kafka_producer_queued(p), 0);
+	assert_int_equal(atomic_load(&reports.ok), 2);
+	kafka_producer_free(p);
+
+	struct kafka_fixture_record got[3];
+	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 1, got, 3), 2);
+	assert_string_equal(got[0].key, "abc");
+	assert_string_equal(got[0].value, "payload");
+	assert_int_equal(got[0].header_count, 7);
+	assert_string_equal(got[0].headers[0].name, "ce_specversion");
+	assert_string_equal(got[0].headers[1].value, "01000000-0000-0000-0000-000000000000");
+	assert_string_equal(got[0].headers[6].name, "content-type");
+	assert_string_equal(got[0].headers[6].value, "application/protobuf");
+	assert_string_equal(got[1].key, "gone");
+	assert_string_equal(got[1].value, "(tombstone)");
+}
+
+/* librdkafka looks for unknown topics only once a second. */
+static void queries_its_topics_before_the_first_record(void **state)
+{
+	enum { PRODUCERS = 4 };
+	const struct backend_fixture *f = *state;
+	int64_t waited_us = 0;
+	kafka_fixture_create_topic(f, 1);
+	for (int i = 0; i < PRODUCERS; i++) {
+		struct reports reports = { 0 };
+		struct kafka_producer_config config = config_of(f, &reports);
+		config.topics[0] = f->unique;
+		struct kafka_producer *p = new_producer(&config);
+		backend_fixture_wait(kafka_producer_is_reachable, p, TIMEOUT_MS);
+		int64_t began_us = clock_steady_us(clock_system());
+		assert_int_equal(send_text(p, f->unique, "first", "record", 0), OK);
+		assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+		waited_us += clock_steady_us(clock_system()) - began_us;
+		kafka_producer_free(p);
+	}
+	assert_true(waited_us < CLOCK_US_PER_S);
+}
+
+/* Keys and their hashes from org.apache.kafka.common.utils.UtilsTest. */
+static const struct {
+	const char *key;
+	int32_t murmur2;
+} java_hashes[] = {
+	{ "21", -973932308 },
+	{ "foobar", -790332482 },
+	{ "a-little-bit-long-string", -985981536 },
+	{ "a-little-bit-longer-string", -1486304829 },
+	{ "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971 },
+	{ "abc", 479470107 },
+};
+#define JAVA_HASHES (sizeof(java_hashes) / sizeof(java_hashes[0]))
+
+static void chooses_the_partition_that_java_chooses(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	kafka_fixture_create_topic(f, 7);
+	const struct kafka_producer_config config = config_of(f, &reports);
+	struct kafka_producer *p = new_producer(&config);
+	for (size_t i = 0; i < JAVA_HASHES; i++)
+		assert_int_equal(send_text(p, f->unique, java_hashes[i].key, "x", 0), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	kafka_producer_free(p);
+	struct kafka_fixture_record got[JAVA_HASHES + 1];
+	assert_int_equal(kafka_fixture_read(f->kafka.brokers, f->unique, 7, got, JAVA_HASHES + 1), JAVA_HASHES);
+	for (size_t g = 0; g < JAVA_HASHES; g++) {
+		size_t i = 0;
+		while (strcmp(java_hashes[i].key, got[g].key) != 0)
+			i++;
+		assert_int_equal(got[g].partition, (java_hashes[i].murmur2 & INT32_MAX) % 7);
+	}
+}
+
+static void rejects_records_beyond_the_queue_limit(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "127.0.0.1:1");
+	struct kafka_producer_config config = config_of(f, &reports);
+	config.queue_max = 10;
+	struct kafka_producer *p = new_producer(&config);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(send_text(p, "t", "k", "v", 0), OK);
+	int64_t begun_ms = backend_fixture_now_ms();
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(send_text(p, "t", "k", "v", 0), ERR_LIMIT);
+	assert_in_range(backend_fixture_now_ms() - begun_ms, 0, 1000);
+	assert_int_equal(kafka_producer_queued(p), 10);
+	assert_int_equal(kafka_producer_flush(p, 50), ERR_UNAVAILABLE);
+	kafka_producer_free(p);
+	/* Each accepted record gets a report, also when the producer is freed. */
+	assert_int_equal(atomic_load(&reports.unavailable), 10);
+}
+
+static void bounds_the_bytes_of_the_queue(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "127.0.0.1:1");
+	struct kafka_producer_config config = config_of(f, &reports);
+	config.queue_bytes_max = 100000;
+	struct kafka_producer *p = new_producer(&config);
+	char *value = mem_zero(60001);
+	memset(value, 'v', 60000);
+	assert_int_equal(send_text(p, "t", "k", value, 0), OK);
+	assert_int_equal(send_text(p, "t", "k", value, 0), ERR_LIMIT);
+	assert_int_equal(send_text(p, "t", "k", "small", 0), OK);
+	free(value);
+	kafka_producer_free(p);
+	assert_int_equal(atomic_load(&reports.unavailable), 2);
+}
+
+static void rejects_a_record_that_is_too_large_for_kafka(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	const struct kafka_producer_config config = config_of(f, &reports);
+	struct kafka_producer *p = new_producer(&config);
+	char *value = mem_zero(2000001);
+	memset(value, 'v', 2000000);
+	assert_int_equal(send_text(p, "t", "k", value, 0), ERR_INVALID);
+	assert_int_equal(kafka_producer_queued(p), 0);
+	free(value);
+	kafka_producer_free(p);
+}
+
+static void drops_a_record_after_its_timeout(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "127.0.0.1:1");
+	struct kafka_producer_config config = config_of(f, &reports);
+	config.message_timeout_ms = 300;
+	struct kafka_producer *p = new_producer(&config);
+	assert_int_equal(send_text(p, "t", "k", "v", 0), OK);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	assert_int_equal(atomic_load(&reports.unavailable), 1);
+	kafka_producer_free(p);
+}
+
+static void rejects_invalid_settings_without_logging_their_values(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	struct kafka_producer *p = NULL;
+	snprintf(f->kafka.security_protocol, sizeof(f->kafka.security_protocol), "sesame");
+	const struct kafka_producer_config config = config_of(f, &reports);
+	assert_int_equal(kafka_producer_new(&config, &p), ERR_INVALID);
+	assert_null(p);
+	assert_int_equal(backend_fixture_logged(f, "security.protocol"), 1);
+	assert_int_equal(backend_fixture_logged(f, "sesame"), 0);
+}
+
+static bool is_unreachable(void *p)
+{
+	return !kafka_producer_is_reachable(p);
+}
+
+static void reports_whether_a_broker_is_connected(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct reports reports = { 0 };
+	struct kafka_producer_config config = config_of(f, &reports);
+	struct kafka_producer *p = new_producer(&config);
+	backend_fixture_wait(kafka_producer_is_reachable, p, TIMEOUT_MS);
+	kafka_producer_free(p);
+	struct kafka_config nowhere = { .brokers = "127.0.0.1:1" };
+	config.kafka = &nowhere;
+	p = new_producer(&config);
+	assert_true(is_unreachable(p));
+	kafka_producer_free(p);
+}
+
+/* --- with librdkafka's mock cluster, which fails on demand --- */
+
+struct mock {
+	rd_kafka_t *rk;
+	rd_kafka_mock_cluster_t *cluster;
+	struct backend_fixture *net;
+};
+
+static struct mock new_mock(struct backend_fixture *f, int partitions)
+{
+	struct mock m = { .net = f };
+	char why[256];
+	m.rk = rd_kafka_new(RD_KAFKA_PRODUCER, NULL, why, sizeof(why));
+	assert_non_null(m.rk);
+	m.cluster = rd_kafka_mock_cluster_new(m.rk, 1);
+	assert_non_null(m.cluster);
+	assert_int_equal(rd_kafka_mock_topic_create(m.cluster, f->unique, partitions, 1), RD_KAFKA_RESP_ERR_NO_ERROR);
+	snprintf(f->kafka.brokers, sizeof(f->kafka.brokers), "%s", rd_kafka_mock_cluster_bootstraps(m.cluster));
+	return m;
+}
+
+static void free_mock(struct mock *m)
+{
+	rd_kafka_mock_cluster_destroy(m->cluster);
+	rd_kafka_destroy(m->rk);
+}
+
+static void send_numbered(struct kafka_producer *p, const char *topic, int from, int to)
+{
+	for (int i = from; i < to; i++) {
+		char value[16];
+		snprintf(value, sizeof(value), "%d", i);
+		assert_int_equal(send_text(p, topic, "key", value, (uintptr_t)i + 1), OK);
+	}
+}
+
+/* Checks that every number arrived, and that the first copies are in order. */
+static void expect_all_in_order(const struct mock *m, int count)
+{
+	struct kafka_fixture_record *got = mem_array(RECORDS_MAX * 4, sizeof(*got));
+	size_t n = kafka_fixture_read(m->net->kafka.brokers, m->net->unique, 1, got, RECORDS_MAX * 4);
+	int next = 0;
+	for (size_t i = 0; i < n; i++) {
+		int number = (int)strtol(got[i].value, NULL, 10);
+		if (number > next)
+			fail_msg("%d came where at most %d should have", number, next);
+		next += number == next;
+	}
+	assert_int_equal(next, count);
+	free(got);
+}
+
+static void expect_one_report_each(const struct reports *reports, int count)
+{
+	assert_int_equal(atomic_load(&reports->ok), count);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(atomic_load(&reports->by_record[i]), 1);
+}
+
+static void resends_in_order_after_a_fatal_error(void **state)
+{
+	struct mock m = new_mock(*state, 1);
+	struct reports *reports = mem_zero(sizeof(*reports));
+	const struct kafka_producer_config config = config_of(m.net, reports);
+	struct kafka_producer *p = new_producer(&config);
+	send_numbered(p, m.net->unique, 0, 100);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	/* librdkafka cannot recover from a sequence number that the broker does not expect. */
+	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1,
+	                                  RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
+	send_numbered(p, m.net->unique, 100, 3000);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	assert_in_range(backend_fixture_logged(m.net, "kafka_producer_failed"), 1, 10);
+	assert_in_range(backend_fixture_logged(m.net, "kafka_producer_restarted"), 1, 10);
+	send_numbered(p, m.net->unique, 3000, 3100);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	kafka_producer_free(p);
+	expect_one_report_each(reports, 3100);
+	expect_all_in_order(&m, 3100);
+	free(reports);
+	free_mock(&m);
+}
+
+static void resends_what_a_broker_rejects_temporarily(void **state)
+{
+	struct mock m = new_mock(*state, 1);
+	struct reports *reports = mem_zero(sizeof(*reports));
+	const struct kafka_producer_config config = config_of(m.net, reports);
+	struct kafka_producer *p = new_producer(&config);
+	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 2, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+	                                  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	send_numbered(p, m.net->unique, 0, 500);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	kafka_producer_free(p);
+	expect_one_report_each(reports, 500);
+	expect_all_in_order(&m, 500);
+	free(reports);
+	free_mock(&m);
+}
+
+static void reports_what_a_broker_rejects_permanently(void **state)
+{
+	struct mock m = new_mock(*state, 1);
+	struct reports *reports = mem_zero(sizeof(*reports));
+	const struct kafka_producer_config config = config_of(m.net, reports);
+	struct kafka_producer *p = new_producer(&config);
+	rd_kafka_mock_push_request_errors(m.cluster, 0 /* Produce */, 1, RD_KAFKA_RESP_ERR_INVALID_RECORD);
+	send_numbered(p, m.net->unique, 0, 1);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	assert_int_equal(atomic_load(&reports->other), 1);
+	kafka_producer_free(p);
+	free(reports);
+	free_mock(&m);
+}
+
+static void detects_a_frozen_broker(void **state)
+{
+	struct mock m = new_mock(*state, 1);
+	struct reports *reports = mem_zero(sizeof(*reports));
+	const struct kafka_producer_config config = config_of(m.net, reports);
+	struct kafka_producer *p = new_producer(&config);
+	send_numbered(p, m.net->unique, 0, 1);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	assert_true(kafka_producer_is_reachable(p));
+	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 20000);
+	send_numbered(p, m.net->unique, 1, 2);
+	backend_fixture_wait(is_unreachable, p, 10000);
+	rd_kafka_mock_broker_set_rtt(m.cluster, 1, 0);
+	kafka_producer_free(p);
+	free(reports);
+	free_mock(&m);
+}
+
+static void loses_nothing_while_the_broker_is_down(void **state)
+{
+	struct mock m = new_mock(*state, 1);
+	struct reports *reports = mem_zero(sizeof(*reports));
+	const struct kafka_producer_config config = config_of(m.net, reports);
+	struct kafka_producer *p = new_producer(&config);
+	send_numbered(p, m.net->unique, 0, 100);
+	rd_kafka_mock_broker_set_down(m.cluster, 1);
+	send_numbered(p, m.net->unique, 100, 1000);
+	backend_fixture_wait(is_unreachable, p, TIMEOUT_MS);
+	assert_in_range(kafka_producer_queued(p), 900, 1000);
+	rd_kafka_mock_broker_set_up(m.cluster, 1);
+	assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+	kafka_producer_free(p);
+	expect_one_report_each(reports, 1000);
+	expect_all_in_order(&m, 1000);
+	free(reports);
+	free_mock(&m);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(delivers_key_value_and_headers),
+		WITH_FIXTURE(queries_its_topics_before_the_first_record),
+		WITH_FIXTURE(chooses_the_partition_that_java_chooses),
+		WITH_FIXTURE(rejects_records_beyond_the_queue_limit),
+		WITH_FIXTURE(bounds_the_bytes_of_the_queue),
+		WITH_FIXTURE(rejects_a_record_that_is_too_large_for_kafka),
+		WITH_FIXTURE(drops_a_record_after_its_timeout),
+		WITH_FIXTURE(rejects_invalid_settings_without_logging_their_values),
+		WITH_FIXTURE(reports_whether_a_broker_is_connected),
+		WITH_FIXTURE(resends_in_order_after_a_fatal_error),
+		WITH_FIXTURE(resends_what_a_broker_rejects_temporarily),
+		WITH_FIXTURE(reports_what_a_broker_rejects_permanently),
+		WITH_FIXTURE(detects_a_frozen_broker),
+		WITH_FIXTURE(loses_nothing_while_the_broker_is_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

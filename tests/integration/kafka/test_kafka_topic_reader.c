@@ -1,0 +1,278 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include "lib/kafka/kafka_topic_reader.h"
+#include "tests/integration/kafka/kafka_fixture.h"
+
+#define TIMEOUT_MS 30000
+#define PARTITIONS_MAX 8
+
+/* A reader and what its callbacks recorded. */
+struct recorder {
+	struct kafka_topic_reader *reader;
+	int32_t found;
+	int lost;
+	int received;
+	int received_of[PARTITIONS_MAX];
+	char last_key[64];
+	char last_value[64];
+	char last_header[64];
+	bool last_is_tombstone;
+};
+
+static void on_found(void *ctx, int32_t count)
+{
+	struct recorder *r = ctx;
+	assert_true(count > r->found);
+	r->found = count;
+}
+
+static void on_lost(void *ctx, int32_t partition)
+{
+	struct recorder *r = ctx;
+	assert_in_range(partition, 0, PARTITIONS_MAX - 1);
+	r->lost++;
+}
+
+static void start_reader(const struct backend_fixture *f, const struct kafka_config *kafka, struct recorder *r)
+{
+	assert_int_equal(kafka_topic_reader_new(
+				 &(struct kafka_topic_reader_config){
+					 .kafka = kafka,
+					 .topic = f->unique,
+					 .events = { on_found, on_lost },
+					 .ctx = r,
+					 .log = f->log,
+				 },
+				 &r->reader),
+	                 OK);
+}
+
+static void poll_once(struct recorder *r, int64_t timeout_ms)
+{
+	struct kafka_message m;
+	enum err err = kafka_topic_reader_poll(r->reader, timeout_ms, &m);
+	if (err != OK) {
+		assert_true(err == ERR_NOT_FOUND || err == ERR_UNAVAILABLE);
+		return;
+	}
+	r->received++;
+	r->received_of[m.partition]++;
+	snprintf(r->last_key, sizeof(r->last_key), "%.*s", (int)m.key_len, (const char *)m.key);
+	snprintf(r->last_value, sizeof(r->last_value), "%.*s", (int)m.value_len, m.value ? (const char *)m.value : "");
+	r->last_is_tombstone = m.value == NULL;
+	if (kafka_topic_reader_header(r->reader, "name", r->last_header, sizeof(r->last_header)) != OK)
+		r->last_header[0] = '\0';
+}
+
+static bool has_found(struct recorder *r, int wanted)
+{
+	return r->found == wanted;
+}
+
+static bool has_got(struct recorder *r, int wanted)
+{
+	return r->received >= wanted;
+}
+
+static bool has_lost(struct recorder *r, int wanted)
+{
+	return r->lost >= wanted;
+}
+
+static void poll_until(struct recorder *r, bool (*holds)(struct recorder *r, int wanted), int wanted)
+{
+	int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
+	while (!holds(r, wanted)) {
+		assert_true(backend_fixture_now_ms() < until_ms);
+		poll_once(r, 50);
+	}
+}
+
+/* Sends records to each partition until one of each arrives: the reader then has found all ends. */
+static void poll_until_reading(const struct backend_fixture *f, struct recorder *r, int32_t partitions)
+{
+	poll_until(r, has_found, partitions);
+	struct kafka_producer *p = NULL;
+	const struct kafka_producer_config config = {
+		.kafka = &f->kafka, .queue_max = 1000, .queue_bytes_max = 1 << 20, .linger_ms = 0, .log = f->log
+	};
+	assert_int_equal(kafka_producer_new(&config, &p), OK);
+	for (int32_t part = 0; part < partitions; part++) {
+		int64_t until_ms = backend_fixture_now_ms() + TIMEOUT_MS;
+		for (r->received_of[part] = 0; r->received_of[part] == 0; poll_once(r, 50)) {
+			assert_true(backend_fixture_now_ms() < until_ms);
+			const struct kafka_record record = { .topic = f->unique,
+				                             .key = "probe",
+				                             .key_len = 5,
+				                             .headers = { { "name", "value of a header" } },
+				                             .header_count = 1,
+				                             .has_partition = true,
+				                             .partition = part };
+			assert_int_equal(kafka_producer_send(p, &record), OK);
+			assert_int_equal(kafka_producer_flush(p, TIMEOUT_MS), OK);
+		}
+	}
+	kafka_producer_free(p);
+	for (int quiet = 0; quiet < 3;) {
+		int before = r->received;
+		poll_once(r, 200);
+		quiet = r->received == before ? quiet + 1 : 0;
+	}
+}
+
+static void reads_every_partition_from_its_end(void **state)
+{
+	const struct backend_fixture *f = *state;
+	kafka_fixture_create_topic(f, 4);
+	kafka_fixture_fill(f, "old", 100);
+	struct recorder r = { 0 };
+	start_reader(f, &f->kafka, &r);
+	poll_until_reading(f, &r, 4);
+	assert_string_equal(r.last_key, "probe");
+	assert_true(r.last_is_tombstone);
+	assert_string_equal(r.last_header, "value of a header");
+	int probes = r.received;
+	assert_in_range(probes, 4, 99);
+	kafka_fixture_fill(f, "new", 100);
+	poll_until(&r, has_got, probes + 100);
+	assert_int_equal(strncmp(r.last_value, "new", 3), 0);
+	assert_false(r.last_is_tombstone);
+	for (int part = 0; part < 4; part++)
+		assert_true(r.received_of[part] > 1);
+	assert_int_equal(r.lost, 0);
+	kafka_topic_reader_free(r.reader);
+}
+
+static void starts_while_the_brokers_are_unreachable(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct kafka_config nowhere = f->kafka;
+	snprintf(nowhere.brokers, sizeof(nowhere.brokers), "127.0.0.1:1");
+	struct recorder r = { 0 };
+	start_reader(f, &nowhere, &r);
+	struct kafka_message m;
+	assert_int_equal(kafka_topic_reader_poll(r.reader, 10, &m), ERR_UNAVAILABLE);
+	kafka_topic_reader_free(r.reader);
+
+	/* A topic that is created later is equivalent to brokers that start later. */
+	struct recorder early = { 0 };
+	start_reader(f, &f->kafka, &early);
+	poll_once(&early, 10);
+	assert_int_equal(early.found, 0);
+	kafka_fixture_create_topic(f, 2);
+	poll_until_reading(f, &early, 2);
+	kafka_topic_reader_free(early.reader);
+}
+
+static void await_admin(rd_kafka_queue_t *queue)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+	assert_non_null(event);
+	assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
+	rd_kafka_event_destroy(event);
+}
+
+static rd_kafka_t *new_admin(const struct backend_fixture *f)
+{
+	char why[256];
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	assert_int_equal(rd_kafka_conf_set(conf, "bootstrap.servers", f->kafka.brokers, why, sizeof(why)),
+	                 RD_KAFKA_CONF_OK);
+	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
+	assert_non_null(rk);
+	return rk;
+}
+
+static void reads_partitions_that_are_added_from_their_beginning(void **state)
+{
+	const struct backend_fixture *f = *state;
+	kafka_fixture_create_topic(f, 1);
+	struct recorder r = { 0 };
+	start_reader(f, &f->kafka, &r);
+	poll_until_reading(f, &r, 1);
+	rd_kafka_t *admin = new_admin(f);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+	char why[256];
+	rd_kafka_NewPartitions_t *more = rd_kafka_NewPartitions_new(f->unique, 3, why, sizeof(why));
+	assert_non_null(more);
+	rd_kafka_CreatePartitions(admin, &more, 1, NULL, queue);
+	await_admin(queue);
+	rd_kafka_NewPartitions_destroy(more);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_destroy(admin);
+	int before = r.received;
+	kafka_fixture_fill(f, "k", 60);
+	poll_until(&r, has_got, before + 60);
+	assert_int_equal(r.found, 3);
+	assert_true(r.received_of[1] > 0 && r.received_of[2] > 0);
+	assert_int_equal(r.lost, 0);
+	kafka_topic_reader_free(r.reader);
+}
+
+static void reports_a_lost_offset_and_continues_at_the_end(void **state)
+{
+	const struct backend_fixture *f = *state;
+	kafka_fixture_create_topic(f, 1);
+	struct recorder r = { 0 };
+	start_reader(f, &f->kafka, &r);
+	poll_until_reading(f, &r, 1);
+	rd_kafka_t *admin = new_admin(f);
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+	rd_kafka_DeleteTopic_t *topic = rd_kafka_DeleteTopic_new(f->unique);
+	rd_kafka_DeleteTopics(admin, &topic, 1, NULL, queue);
+	await_admin(queue);
+	rd_kafka_DeleteTopic_destroy(topic);
+	rd_kafka_queue_destroy(queue);
+	rd_kafka_destroy(admin);
+	kafka_fixture_create_topic(f, 1);
+	poll_until(&r, has_lost, 1);
+	poll_until_reading(f, &r, 1);
+	kafka_topic_reader_free(r.reader);
+}
+
+static bool has_counted(void *ctx)
+{
+	return kafka_producer_partitions(ctx, "waymark.partitions.test") == 5;
+}
+
+static void a_producer_counts_partitions_without_waiting(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct kafka_config kafka = f->kafka;
+	char why[256];
+	rd_kafka_t *holder = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), why, sizeof(why));
+	rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(holder, 1);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "waymark.partitions.test", 5, 1), 0);
+	snprintf(kafka.brokers, sizeof(kafka.brokers), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	struct kafka_producer *p = NULL;
+	const struct kafka_producer_config config = {
+		.kafka = &kafka, .queue_max = 10, .queue_bytes_max = 1 << 20, .log = f->log
+	};
+	assert_int_equal(kafka_producer_new(&config, &p), OK);
+	assert_int_equal(kafka_producer_partitions(p, "waymark.partitions.test"), 0);
+	backend_fixture_wait(has_counted, p, TIMEOUT_MS);
+	kafka_producer_free(p);
+	rd_kafka_mock_cluster_destroy(cluster);
+	rd_kafka_destroy(holder);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(reads_every_partition_from_its_end),
+		WITH_FIXTURE(starts_while_the_brokers_are_unreachable),
+		WITH_FIXTURE(reads_partitions_that_are_added_from_their_beginning),
+		WITH_FIXTURE(reports_a_lost_offset_and_continues_at_the_end),
+		WITH_FIXTURE(a_producer_counts_partitions_without_waiting),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,420 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "tests/integration/backend/backend_fixture.h"
+
+static void round_trips_every_type(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	const uint8_t bytes[] = { 0, 1, '\\', 0xff };
+	struct pg_params p = { 0 };
+	pg_params_text(&p, "späte \"Grüße\"");
+	pg_params_int(&p, INT64_MIN);
+	pg_params_text(&p, "0.1");
+	pg_params_bool(&p, true);
+	pg_params_bytes(&p, bytes, sizeof(bytes));
+	pg_params_time(&p, INT64_C(1795161600123456));
+	pg_params_day(&p, 20777);
+	pg_params_null(&p);
+	struct pg_result *rows = NULL;
+	assert_int_equal(pg_conn_query(conn,
+	                               "SELECT $1::text, $2::bigint, $3::double precision, $4::boolean, $5::bytea, "
+	                               "$6::timestamptz, $7::date - date '1970-01-01', $8::text",
+	                               &p, &rows),
+	                 OK);
+	assert_int_equal(pg_result_count(rows), 1);
+	assert_string_equal(pg_result_text(rows, 0, 0), "späte \"Grüße\"");
+	assert_true(pg_result_int(rows, 0, 1) == INT64_MIN);
+	assert_true(pg_result_double(rows, 0, 2) == 0.1);
+	assert_true(pg_result_bool(rows, 0, 3));
+	uint8_t back[8] = { 0 };
+	assert_int_equal(pg_result_bytes(rows, 0, 4, back, sizeof(back)), sizeof(bytes));
+	assert_memory_equal(back, bytes, sizeof(bytes));
+	assert_true(pg_result_time(rows, 0, 5) == INT64_C(1795161600123456));
+	assert_int_equal(pg_result_int(rows, 0, 6), 20777);
+	assert_true(pg_result_is_null(rows, 0, 7));
+	assert_string_equal(pg_result_text(rows, 0, 7), "");
+	pg_result_free(rows);
+	pg_conn_close(conn);
+}
+
+static void reads_times_before_1970_whole_seconds_and_infinity(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	struct pg_result *rows = NULL;
+	assert_int_equal(
+		pg_conn_query(conn,
+	                      "SELECT timestamptz '2026-11-20 10:00:00+02', timestamptz 'infinity', "
+	                      "timestamptz '-infinity', NULL::timestamptz, timestamptz '2026-11-20 08:00:00.5Z'",
+	                      NULL, &rows),
+		OK);
+	assert_true(pg_result_time(rows, 0, 0) == INT64_C(1795161600000000));
+	assert_true(pg_result_time(rows, 0, 1) == INT64_MAX);
+	assert_true(pg_result_time(rows, 0, 2) == INT64_MIN);
+	assert_true(pg_result_time(rows, 0, 3) == 0);
+	assert_true(pg_result_time(rows, 0, 4) == INT64_C(1795161600500000));
+	pg_result_free(rows);
+	pg_conn_close(conn);
+}
+
+static void reads_missing_cells_as_null(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	struct pg_result *rows = NULL;
+	assert_int_equal(pg_conn_query(conn, "SELECT 1 WHERE false", NULL, &rows), OK);
+	assert_int_equal(pg_result_count(rows), 0);
+	assert_true(pg_result_is_null(rows, 0, 0));
+	assert_int_equal(pg_result_int(rows, 7, 7), 0);
+	assert_int_equal(pg_result_count(NULL), 0);
+	pg_result_free(rows);
+	pg_result_free(NULL);
+	pg_conn_close(conn);
+}
+
+static void prepares_a_statement_once(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	for (int i = 0; i < 3; i++) {
+		struct pg_params p = { 0 };
+		pg_params_int(&p, i);
+		assert_int_equal(pg_conn_query(conn, "SELECT $1::int AS prepared_once", &p, NULL), OK);
+	}
+	assert_int_equal(backend_fixture_query_int(conn,
+	                                 "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE "
+	                                 "'%prepared_once%' AND from_sql = false AND name <> ''",
+	                                 NULL),
+	                 1);
+	pg_conn_close(conn);
+}
+
+static void runs_further_statements_unprepared(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	char texts[200][32];
+	for (int i = 0; i < 200; i++) {
+		struct pg_result *rows = NULL;
+		snprintf(texts[i], sizeof(texts[i]), "SELECT %d", i);
+		assert_int_equal(pg_conn_query(conn, texts[i], NULL, &rows), OK);
+		assert_int_equal(pg_result_int(rows, 0, 0), i);
+		pg_result_free(rows);
+	}
+	pg_conn_close(conn);
+}
+
+static void reports_why_a_statement_failed(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int CONSTRAINT t_a_small CHECK (a < 10), "
+	                                      "CONSTRAINT t_a_once UNIQUE (a))"),
+	                 OK);
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL), OK);
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL), ERR_CONFLICT);
+	assert_string_equal(pg_conn_constraint(conn), "t_a_once");
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (10)", NULL, NULL), ERR_INVALID);
+	assert_string_equal(pg_conn_constraint(conn), "t_a_small");
+	struct pg_params p = { 0 };
+	pg_params_text(&p, "\xff");
+	assert_int_equal(pg_conn_query(conn, "SELECT $1::text", &p, NULL), ERR_INVALID);
+	assert_string_equal(pg_conn_constraint(conn), "");
+	assert_int_equal(pg_conn_query(conn, "SELECT 1/0", NULL, NULL), ERR_INVALID);
+	assert_int_equal(backend_fixture_logged(*state, "postgres_statement_failed"), 0);
+	assert_int_equal(pg_conn_query(conn, "SELEKT 1", NULL, NULL), ERR_INTERNAL);
+	assert_int_equal(backend_fixture_logged(*state, "postgres_statement_failed"), 1);
+	assert_true(pg_conn_is_usable(conn));
+	pg_conn_close(conn);
+}
+
+static void rejects_too_many_parameters(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	struct pg_params p = { 0 };
+	for (int i = 0; i <= PG_PARAMS_MAX; i++)
+		pg_params_int(&p, i);
+	assert_int_equal(pg_conn_query(conn, "SELECT 1", &p, NULL), ERR_INTERNAL);
+	assert_true(pg_conn_is_usable(conn));
+	pg_conn_close(conn);
+}
+
+static void counts_changed_rows(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	struct pg_result *rows = NULL;
+	assert_int_equal(
+		pg_conn_script(conn, "CREATE TEMP TABLE t (a int); INSERT INTO t SELECT generate_series(1, 7)"), OK);
+	assert_int_equal(pg_conn_query(conn, "UPDATE t SET a = a + 1 WHERE a > 3", NULL, &rows), OK);
+	assert_int_equal(pg_result_changed(rows), 4);
+	pg_result_free(rows);
+	pg_conn_close(conn);
+}
+
+static void returns_the_one_number_of_a_statement(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	int64_t number = 5;
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 7", NULL, &number), OK);
+	assert_int_equal(number, 7);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 8 WHERE false", NULL, &number), ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT generate_series(8, 9)", NULL, &number), ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_query_int(conn, "SELECT 'a'::text::int", NULL, &number), ERR_INVALID);
+	assert_int_equal(number, 7);
+	pg_conn_close(conn);
+}
+
+static void ends_a_statement_after_its_timeout_and_continues(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &conn), OK);
+	int64_t begun_ms = backend_fixture_now_ms();
+	assert_int_equal(pg_conn_query(conn, "SELECT pg_sleep(30)", NULL, NULL), ERR_LIMIT);
+	assert_in_range(backend_fixture_now_ms() - begun_ms, 90, 3000);
+	assert_true(pg_conn_is_usable(conn));
+	assert_int_equal(backend_fixture_query_int(conn, "SELECT 5", NULL), 5);
+	pg_conn_close(conn);
+}
+
+static void closes_the_connection_a_second_after_the_timeout(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &conn), OK);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
+	int64_t begun_ms = backend_fixture_now_ms();
+	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
+	assert_in_range(backend_fixture_now_ms() - begun_ms, 1090, 3000);
+	assert_false(pg_conn_is_usable(conn));
+	assert_true(pg_conn_timed_out(conn));
+	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
+	pg_conn_close(conn);
+	assert_int_equal(backend_fixture_logged(f, "postgres_timed_out"), 1);
+	tcp_proxy_free(proxy);
+}
+
+static void connects_within_the_timeout(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_conn *conn = NULL;
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
+	int64_t begun_ms = backend_fixture_now_ms();
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 300, 100, f->log, &conn), ERR_UNAVAILABLE);
+	assert_in_range(backend_fixture_now_ms() - begun_ms, 290, 2000);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 300, 100, f->log, &conn), ERR_UNAVAILABLE);
+	assert_null(conn);
+	tcp_proxy_free(proxy);
+}
+
+static void never_logs_the_password(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_conn_open("postgresql://u:sesame@127.0.0.1:1/d", "test", 300, 0, f->log, &conn),
+	                 ERR_UNAVAILABLE);
+	assert_int_equal(pg_conn_open("postgresql://u:sesame@127.0.0.1:1/d?nonsense=1", "test", 300, 0, f->log, &conn),
+	                 ERR_UNAVAILABLE);
+	assert_int_equal(backend_fixture_logged(f, "postgres_cannot_connect"), 2);
+	assert_int_equal(backend_fixture_logged(f, "sesame"), 0);
+}
+
+static void checks_whether_a_url_is_valid(void **state)
+{
+	(void)state;
+	assert_true(pg_conn_url_is_valid("postgresql://u:p@h:5432/d?application_name=x"));
+	assert_true(pg_conn_url_is_valid("host=h dbname=d"));
+	assert_false(pg_conn_url_is_valid("postgresql://h/d?nonsense=1"));
+	assert_false(pg_conn_url_is_valid("nonsense"));
+}
+
+static void detects_that_an_idle_connection_was_closed(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	struct pg_conn *other = backend_fixture_pg(*state);
+	struct pg_params p = { 0 };
+	assert_true(pg_conn_is_alive(conn));
+	pg_params_int(&p, backend_fixture_query_int(conn, "SELECT pg_backend_pid()", NULL));
+	assert_int_equal(pg_conn_query(other, "SELECT pg_terminate_backend($1::int, 5000)", &p, NULL), OK);
+	assert_false(pg_conn_is_alive(conn));
+	assert_false(pg_conn_is_usable(conn));
+	pg_conn_close(conn);
+	pg_conn_close(other);
+}
+
+static void commits_and_rolls_back(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int)"), OK);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_begin(conn), ERR_INTERNAL);
+	assert_true(pg_conn_in_transaction(conn));
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL), OK);
+	assert_int_equal(pg_conn_commit(conn), OK);
+	assert_false(pg_conn_in_transaction(conn));
+	assert_int_equal(pg_conn_commit(conn), ERR_INTERNAL);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (2)", NULL, NULL), OK);
+	pg_conn_rollback(conn);
+	pg_conn_rollback(conn);
+	assert_int_equal(backend_fixture_query_int(conn, "SELECT sum(a) FROM t", NULL), 1);
+	pg_conn_close(conn);
+}
+
+static void reports_a_failed_transaction_at_commit(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_query(conn, "SELECT 1/0", NULL, NULL), ERR_INVALID);
+	assert_int_equal(pg_conn_query(conn, "SELECT 1", NULL, NULL), ERR_INTERNAL);
+	assert_int_equal(pg_conn_commit(conn), ERR_INTERNAL);
+	assert_false(pg_conn_in_transaction(conn));
+	assert_int_equal(backend_fixture_query_int(conn, "SELECT 1", NULL), 1);
+	pg_conn_close(conn);
+}
+
+static void reports_a_deferred_constraint_at_commit(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int CONSTRAINT t_a_once UNIQUE DEFERRABLE "
+	                                      "INITIALLY DEFERRED)"),
+	                 OK);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_query(conn, "INSERT INTO t VALUES (1), (1)", NULL, NULL), OK);
+	assert_int_equal(pg_conn_commit(conn), ERR_CONFLICT);
+	assert_string_equal(pg_conn_constraint(conn), "t_a_once");
+	assert_int_equal(backend_fixture_query_int(conn, "SELECT count(*) FROM t", NULL), 0);
+	pg_conn_close(conn);
+}
+
+static void reports_an_unknown_outcome_when_a_commit_is_cut(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_conn *conn = backend_fixture_pg(f);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	tcp_proxy_cut(proxy);
+	assert_int_equal(pg_conn_commit(conn), ERR_UNAVAILABLE);
+	assert_false(pg_conn_is_usable(conn));
+	assert_false(pg_conn_in_transaction(conn));
+	pg_conn_rollback(conn);
+	pg_conn_close(conn);
+	tcp_proxy_free(proxy);
+}
+
+static void releases_the_locks_of_a_client_that_idles_in_a_transaction(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct pg_conn *silent = NULL;
+	struct pg_conn *other = backend_fixture_pg(f);
+	struct pg_params p = { 0 };
+	pg_params_text(&p, f->unique);
+	assert_int_equal(pg_conn_open(f->pg_url, "test", 5000, 100, f->log, &silent), OK);
+	assert_int_equal(pg_conn_begin(silent), OK);
+	assert_int_equal(pg_conn_query(silent, "SELECT pg_advisory_xact_lock(hashtext($1))", &p, NULL), OK);
+	/* Waits for a lock on the server until the idle client has lost its lock. */
+	assert_int_equal(pg_conn_query(other, "SELECT pg_advisory_lock(hashtext($1))", &p, NULL), OK);
+	assert_int_equal(pg_conn_query(silent, "SELECT 1", NULL, NULL), ERR_UNAVAILABLE);
+	assert_false(pg_conn_is_usable(silent));
+	pg_conn_close(silent);
+	pg_conn_close(other);
+}
+
+static void rejects_a_script_that_ends_the_transaction(void **state)
+{
+	struct pg_conn *conn = backend_fixture_pg(*state);
+	assert_int_equal(pg_conn_begin(conn), OK);
+	assert_int_equal(pg_conn_script(conn, "SELECT 1; COMMIT; SELECT 2"), ERR_INTERNAL);
+	assert_non_null(strstr(pg_conn_message(conn), "transaction"));
+	assert_false(pg_conn_is_usable(conn));
+	pg_conn_close(conn);
+}
+
+struct notifier {
+	struct pg_conn *conn;
+	const char *channel;
+};
+
+static void *notify(void *arg)
+{
+	const struct notifier *n = arg;
+	struct pg_params p = { 0 };
+	pg_params_text(&p, n->channel);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pg_conn_query(n->conn, "SELECT pg_notify($1, '')", &p, NULL), OK);
+	return NULL;
+}
+
+static void wakes_up_on_a_notification(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct pg_conn *conn = backend_fixture_pg(f);
+	struct notifier notifier = { backend_fixture_pg(f), f->unique };
+	char listen[96];
+	snprintf(listen, sizeof(listen), "LISTEN %s", f->unique);
+	assert_int_equal(pg_conn_query_once(conn, listen, NULL, NULL), OK);
+	assert_int_equal(pg_conn_wait_notification(conn, 0), ERR_NOT_FOUND);
+	assert_int_equal(pg_conn_wait_notification(conn, 50), ERR_NOT_FOUND);
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, notify, &notifier), 0);
+	assert_int_equal(pg_conn_wait_notification(conn, 5000), OK);
+	pthread_join(thread, NULL);
+	/* A notification that arrives with the result of a statement is not lost either. */
+	notify(&notifier);
+	assert_int_equal(backend_fixture_query_int(conn, "SELECT 1", NULL), 1);
+	assert_int_equal(pg_conn_wait_notification(conn, 0), OK);
+	pg_conn_close(notifier.conn);
+	pg_conn_close(conn);
+}
+
+static void detects_that_a_listening_connection_was_cut(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->pg_url, sizeof(f->pg_url));
+	struct pg_conn *conn = backend_fixture_pg(f);
+	assert_int_equal(pg_conn_query_once(conn, "LISTEN nothing", NULL, NULL), OK);
+	tcp_proxy_cut(proxy);
+	assert_int_equal(pg_conn_wait_notification(conn, 5000), ERR_UNAVAILABLE);
+	assert_false(pg_conn_is_usable(conn));
+	assert_int_equal(pg_conn_wait_notification(conn, 5000), ERR_UNAVAILABLE);
+	pg_conn_close(conn);
+	tcp_proxy_free(proxy);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(round_trips_every_type),
+		WITH_FIXTURE(reads_times_before_1970_whole_seconds_and_infinity),
+		WITH_FIXTURE(reads_missing_cells_as_null),
+		WITH_FIXTURE(prepares_a_statement_once),
+		WITH_FIXTURE(runs_further_statements_unprepared),
+		WITH_FIXTURE(reports_why_a_statement_failed),
+		WITH_FIXTURE(rejects_too_many_parameters),
+		WITH_FIXTURE(counts_changed_rows),
+		WITH_FIXTURE(returns_the_one_number_of_a_statement),
+		WITH_FIXTURE(ends_a_statement_after_its_timeout_and_continues),
+		WITH_FIXTURE(closes_the_connection_a_second_after_the_timeout),
+		WITH_FIXTURE(connects_within_the_timeout),
+		WITH_FIXTURE(never_logs_the_password),
+		WITH_FIXTURE(checks_whether_a_url_is_valid),
+		WITH_FIXTURE(detects_that_an_idle_connection_was_closed),
+		WITH_FIXTURE(commits_and_rolls_back),
+		WITH_FIXTURE(reports_a_failed_transaction_at_commit),
+		WITH_FIXTURE(reports_a_deferred_constraint_at_commit),
+		WITH_FIXTURE(reports_an_unknown_outcome_when_a_commit_is_cut),
+		WITH_FIXTURE(releases_the_locks_of_a_client_that_idles_in_a_transaction),
+		WITH_FIXTURE(rejects_a_script_that_ends_the_transaction),
+		WITH_FIXTURE(wakes_up_on_a_notification),
+		WITH_FIXTURE(detects_that_a_listening_connection_was_cut),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

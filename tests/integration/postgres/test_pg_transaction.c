@@ -1,0 +1,145 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+
+#include "lib/postgres/pg_transaction.h"
+#include "tests/integration/backend/backend_fixture.h"
+
+#define WAIT_MS 100
+#define TIMEOUT_MS 3000
+
+/* One connection, so reads use the connection that wrote. */
+static struct pg_pool *new_pool(const struct backend_fixture *f)
+{
+	return pg_pool_new(&(struct pg_pool_config){
+		.url = f->pg_url,
+		.application_name = f->unique,
+		.max = 1,
+		.wait_ms = WAIT_MS,
+		.connect_timeout_ms = TIMEOUT_MS,
+		.statement_timeout_ms = TIMEOUT_MS,
+		.clock = clock_system(),
+		.log = f->log,
+	});
+}
+
+static struct pg_conn *acquire(struct pg_pool *pool)
+{
+	struct pg_conn *conn = NULL;
+	assert_int_equal(pg_pool_acquire(pool, &conn), OK);
+	return conn;
+}
+
+struct insert_work {
+	int times;
+	enum err end; /* what the work returns */
+};
+
+static enum err insert(void *ctx, struct pg_conn *conn)
+{
+	struct insert_work *insert_work = ctx;
+	insert_work->times++;
+	enum err err = pg_conn_query(conn, "INSERT INTO t VALUES (1)", NULL, NULL);
+	return err == OK ? insert_work->end : err;
+}
+
+static enum err insert_twice(void *ctx, struct pg_conn *conn)
+{
+	enum err err = insert(ctx, conn);
+	return err == OK ? insert(ctx, conn) : err;
+}
+
+/* Like a caller that ignores an error. */
+static enum err ignore_failure(void *ctx, struct pg_conn *conn)
+{
+	(void)insert_twice(ctx, conn);
+	return OK;
+}
+
+static int64_t rows_in(struct pg_pool *pool)
+{
+	struct pg_conn *conn = acquire(pool);
+	assert_false(pg_conn_in_transaction(conn));
+	int64_t count = backend_fixture_query_int(conn, "SELECT count(*) FROM t", NULL);
+	pg_pool_release(pool, conn);
+	return count;
+}
+
+static struct pg_pool *new_table(const struct backend_fixture *f)
+{
+	struct pg_pool *pool = new_pool(f);
+	struct pg_conn *conn = acquire(pool);
+	assert_int_equal(pg_conn_script(conn, "CREATE TEMP TABLE t (a int UNIQUE)"), OK);
+	pg_pool_release(pool, conn);
+	return pool;
+}
+
+static void commits_on_ok_and_rolls_back_otherwise(void **state)
+{
+	struct pg_pool *pool = new_table(*state);
+	struct insert_work failing = { .end = ERR_INVALID };
+	assert_int_equal(pg_transaction_run(pool, insert, &failing), ERR_INVALID);
+	assert_int_equal(rows_in(pool), 0);
+	struct insert_work twice = { .end = OK };
+	assert_int_equal(pg_transaction_run(pool, insert_twice, &twice), ERR_CONFLICT);
+	assert_int_equal(twice.times, 2);
+	assert_int_equal(rows_in(pool), 0);
+	struct insert_work good = { .end = OK };
+	assert_int_equal(pg_transaction_run(pool, insert, &good), OK);
+	assert_int_equal(rows_in(pool), 1);
+	assert_int_equal(failing.times + good.times, 2);
+	pg_pool_free(pool);
+}
+
+static void never_returns_ok_after_a_rollback_by_the_server(void **state)
+{
+	struct pg_pool *pool = new_table(*state);
+	struct insert_work insert_work = { .end = OK };
+	assert_int_not_equal(pg_transaction_run(pool, ignore_failure, &insert_work), OK);
+	assert_int_equal(rows_in(pool), 0);
+	pg_pool_free(pool);
+}
+
+static void leaves_no_transaction_open(void **state)
+{
+	struct pg_pool *pool = new_table(*state);
+	struct pg_conn *conn = acquire(pool);
+	struct insert_work failing = { .end = ERR_NOT_FOUND };
+	assert_int_equal(pg_transaction_on(conn, insert, &failing), ERR_NOT_FOUND);
+	assert_false(pg_conn_in_transaction(conn));
+	struct insert_work good = { .end = OK };
+	assert_int_equal(pg_transaction_on(conn, insert, &good), OK);
+	assert_false(pg_conn_in_transaction(conn));
+	pg_pool_release(pool, conn);
+	assert_int_equal(rows_in(pool), 1);
+	pg_pool_free(pool);
+}
+
+static void returns_unavailable_without_a_connection(void **state)
+{
+	struct pg_pool *pool = new_table(*state);
+	struct pg_conn *conn = acquire(pool);
+	struct insert_work insert_work = { .end = OK };
+	assert_int_equal(pg_transaction_run(pool, insert, &insert_work), ERR_UNAVAILABLE);
+	assert_int_equal(insert_work.times, 0);
+	pg_pool_release(pool, conn);
+	struct insert_work full = { .end = ERR_LIMIT };
+	assert_int_equal(pg_transaction_run(pool, insert, &full), ERR_LIMIT);
+	pg_pool_free(pool);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(commits_on_ok_and_rolls_back_otherwise),
+		WITH_FIXTURE(never_returns_ok_after_a_rollback_by_the_server),
+		WITH_FIXTURE(leaves_no_transaction_open),
+		WITH_FIXTURE(returns_unavailable_without_a_connection),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,392 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "lib/base/mem.h"
+#include "lib/redis/redis_pool.h"
+#include "tests/integration/backend/backend_fixture.h"
+#include "tests/support/test_redis.h"
+
+/* Long enough for a responding Redis on a busy machine. */
+#define TIMEOUT_MS 5000
+/* For a Redis that does not respond. */
+#define SHORT_TIMEOUT_MS 200
+/* The allowance for a busy machine. */
+#define SLACK_MS 3000
+
+static struct redis_pool *new_pool_with(const struct backend_fixture *f, size_t max, int64_t timeout_ms,
+                                        struct metrics *metrics)
+{
+	struct redis_pool *pool = NULL;
+	assert_int_equal(redis_pool_new(&(struct redis_pool_config){ .url = f->redis_url,
+	                                                             .max = max,
+	                                                             .timeout_ms = timeout_ms,
+	                                                             .clock = clock_system(),
+	                                                             .log = f->log,
+	                                                             .metrics = metrics },
+	                                &pool),
+	                 OK);
+	return pool;
+}
+
+static struct redis_pool *new_pool(const struct backend_fixture *f, size_t max)
+{
+	return new_pool_with(f, max, TIMEOUT_MS, NULL);
+}
+
+static bool is_reachable(void *pool)
+{
+	return redis_pool_is_reachable(pool);
+}
+
+static enum err ping(struct redis_pool *pool)
+{
+	const struct redis_arg args[] = { REDIS_TEXT("PING") };
+	return redis_pool_call(pool, args, 1, NULL);
+}
+
+static bool works(void *pool)
+{
+	return ping(pool) == OK;
+}
+
+static void stores_and_reads_any_bytes(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct redis_pool *pool = new_pool(f, 2);
+	char value[256];
+	for (int i = 0; i < 256; i++)
+		value[i] = (char)i;
+	const struct redis_arg set[] = { REDIS_TEXT("SET"),
+		                         REDIS_TEXT(f->unique),
+		                         { value, sizeof(value) },
+		                         REDIS_TEXT("PX"),
+		                         REDIS_TEXT("60000") };
+	assert_int_equal(redis_pool_call(pool, set, 5, NULL), OK);
+	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
+	struct redis_reply *reply = NULL;
+	assert_int_equal(redis_pool_call(pool, get, 2, &reply), OK);
+	size_t len = 0;
+	const char *bytes = redis_reply_bytes(reply, &len);
+	assert_int_equal(len, sizeof(value));
+	assert_memory_equal(bytes, value, sizeof(value));
+	assert_false(redis_reply_is_nil(reply));
+	redis_reply_free(reply);
+	redis_pool_free(pool);
+}
+
+static void distinguishes_the_types_of_replies(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct redis_pool *pool = new_pool(f, 2);
+	struct redis_reply *reply = NULL;
+	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
+	assert_int_equal(redis_pool_call(pool, get, 2, &reply), OK);
+	assert_true(redis_reply_is_nil(reply));
+	assert_null(redis_reply_bytes(reply, NULL));
+	assert_int_equal(redis_reply_int(reply), 0);
+	redis_reply_free(reply);
+	const struct redis_arg count[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique), REDIS_TEXT("-7") };
+	assert_int_equal(redis_pool_call(pool, count, 3, &reply), OK);
+	assert_int_equal(redis_reply_int(reply), -7);
+	redis_reply_free(reply);
+	const struct redis_arg many[] = { REDIS_TEXT("MGET"), REDIS_TEXT(f->unique), REDIS_TEXT("no such key") };
+	assert_int_equal(redis_pool_call(pool, many, 3, &reply), OK);
+	assert_int_equal(redis_reply_count(reply), 2);
+	assert_string_equal(redis_reply_bytes(redis_reply_at(reply, 0), NULL), "-7");
+	assert_true(redis_reply_is_nil(redis_reply_at(reply, 1)));
+	assert_null(redis_reply_at(reply, 2));
+	redis_reply_free(reply);
+	redis_pool_free(pool);
+}
+
+static void reports_an_error_reply_and_continues(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct redis_pool *pool = new_pool(f, 1);
+	const struct redis_arg wrong[] = { REDIS_TEXT("INCRBY"), REDIS_TEXT(f->unique), REDIS_TEXT("x") };
+	struct redis_reply *reply = NULL;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(redis_pool_call(pool, wrong, 3, &reply), ERR_INTERNAL);
+	assert_null(reply);
+	assert_in_range(backend_fixture_logged(f, "redis_error_reply"), 1, 2);
+	assert_int_equal(ping(pool), OK);
+	redis_pool_free(pool);
+}
+
+static const char set_if_newer[] = "local old = tonumber(redis.call('GET', KEYS[1]) or '0') "
+				   "if tonumber(ARGV[1]) <= old then return 0 end "
+				   "redis.call('SET', KEYS[1], ARGV[1], 'PX', 60000) return {ARGV[1], ARGV[2]}";
+
+static void runs_a_script_that_redis_has_not_loaded(void **state)
+{
+	const struct backend_fixture *f = *state;
+	struct redis_pool *pool = new_pool(f, 1);
+	const struct redis_arg flush[] = { REDIS_TEXT("SCRIPT"), REDIS_TEXT("FLUSH") };
+	for (int i = 0; i < 3; i++) {
+		struct redis_reply *reply = NULL;
+		const char version[] = { (char)('1' + i), '\0' };
+		const struct redis_arg args[] = { REDIS_TEXT(f->unique), REDIS_TEXT(version), { "a\0b", 3 } };
+		assert_int_equal(redis_pool_call(pool, flush, 2, NULL), OK);
+		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply), OK);
+		size_t len = 0;
+		assert_string_equal(redis_reply_bytes(redis_reply_at(reply, 0), NULL), version);
+		assert_memory_equal(redis_reply_bytes(redis_reply_at(reply, 1), &len), "a\0b", 3);
+		assert_int_equal(len, 3);
+		redis_reply_free(reply);
+		assert_int_equal(redis_pool_script(pool, set_if_newer, 1, args, 3, &reply), OK);
+		assert_int_equal(redis_reply_count(reply), 0);
+		redis_reply_free(reply);
+	}
+	assert_int_equal(backend_fixture_logged(f, "redis_error_reply"), 0);
+	redis_pool_free(pool);
+}
+
+static void reports_an_error_in_a_script(void **state)
+{
+	struct redis_pool *pool = new_pool(*state, 1);
+	assert_int_equal(redis_pool_script(pool, "this is not lua", 0, NULL, 0, NULL), ERR_INTERNAL);
+	assert_int_equal(redis_pool_script(pool, "return redis.call('NONSENSE')", 0, NULL, 0, NULL), ERR_INTERNAL);
+	assert_int_equal(ping(pool), OK);
+	redis_pool_free(pool);
+}
+
+static void rejects_a_malformed_url(void **state)
+{
+	(void)state;
+	struct redis_pool *pool = NULL;
+	assert_int_equal(redis_pool_new(&(struct redis_pool_config){ .url = "http://h", .max = 1 }, &pool),
+	                 ERR_INVALID);
+	assert_null(pool);
+}
+
+static void selects_the_database_of_the_url(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct redis_pool *first = new_pool(f, 1);
+	snprintf(f->redis_url + strlen(f->redis_url), 4, "/9");
+	struct redis_pool *ninth = new_pool(f, 1);
+	const struct redis_arg set[] = { REDIS_TEXT("SET"), REDIS_TEXT(f->unique), REDIS_TEXT("x"), REDIS_TEXT("PX"),
+		                         REDIS_TEXT("60000") };
+	const struct redis_arg get[] = { REDIS_TEXT("GET"), REDIS_TEXT(f->unique) };
+	struct redis_reply *reply = NULL;
+	assert_int_equal(redis_pool_call(ninth, set, 5, NULL), OK);
+	assert_int_equal(redis_pool_call(first, get, 2, &reply), OK);
+	assert_true(redis_reply_is_nil(reply));
+	redis_reply_free(reply);
+	redis_pool_free(first);
+	redis_pool_free(ninth);
+}
+
+static void does_not_connect_with_a_wrong_password(void **state)
+{
+	struct backend_fixture *f = *state;
+	char port[64];
+	snprintf(port, sizeof(port), "%s", f->redis_url + strlen("redis://"));
+	snprintf(f->redis_url, sizeof(f->redis_url), "redis://nobody:sesame@%s", port);
+	struct redis_pool *pool = new_pool(f, 1);
+	assert_int_equal(ping(pool), ERR_UNAVAILABLE);
+	assert_int_equal(backend_fixture_logged(f, "sesame"), 0);
+	redis_pool_free(pool);
+}
+
+static void starts_without_redis_and_connects_later(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
+	struct redis_pool *pool = new_pool(f, 2);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(ping(pool), ERR_UNAVAILABLE);
+	assert_false(redis_pool_is_reachable(pool));
+	assert_in_range(backend_fixture_logged(f, "redis_cannot_connect"), 1, 2);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	backend_fixture_wait(works, pool, 5000);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+static void replaces_an_idle_connection_that_redis_closed(void **state)
+{
+	struct redis_pool *pool = new_pool(*state, 1);
+	struct redis_pool *other = new_pool(*state, 1);
+	const struct redis_arg id[] = { REDIS_TEXT("CLIENT"), REDIS_TEXT("ID") };
+	for (int i = 0; i < 10; i++) {
+		struct redis_reply *reply = NULL;
+		char number[24];
+		assert_int_equal(redis_pool_call(pool, id, 2, &reply), OK);
+		snprintf(number, sizeof(number), "%lld", (long long)redis_reply_int(reply));
+		redis_reply_free(reply);
+		const struct redis_arg kill[] = { REDIS_TEXT("CLIENT"), REDIS_TEXT("KILL"), REDIS_TEXT("ID"),
+			                          REDIS_TEXT(number) };
+		assert_int_equal(redis_pool_call(other, kill, 4, &reply), OK);
+		assert_int_equal(redis_reply_int(reply), 1);
+		redis_reply_free(reply);
+		assert_int_equal(ping(pool), OK);
+	}
+	redis_pool_free(other);
+	redis_pool_free(pool);
+}
+
+static void survives_a_restart_of_redis(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	struct metrics *metrics = metrics_new();
+	struct redis_pool *pool = new_pool_with(f, 2, TIMEOUT_MS, metrics);
+	backend_fixture_wait(works, pool, 5000);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_REFUSE);
+	assert_int_equal(ping(pool), ERR_UNAVAILABLE);
+	/* During an outage callers do not connect. */
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(ping(pool), ERR_UNAVAILABLE);
+	assert_in_range(backend_fixture_metric(metrics, "waymark_redis_connect_failures_total"), 1, 50);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	backend_fixture_wait(works, pool, 5000);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+	metrics_free(metrics);
+}
+
+struct caller {
+	struct redis_pool *pool;
+	int64_t longest_ms;
+	int64_t waited_ms; /* sum over all calls */
+	int succeeded;
+};
+
+static void *call_during_freeze(void *arg)
+{
+	struct caller *s = arg;
+	for (int i = 0; i < 20000; i++) {
+		int64_t begun_ms = backend_fixture_now_ms();
+		s->succeeded += ping(s->pool) == OK;
+		int64_t took_ms = backend_fixture_now_ms() - begun_ms;
+		s->waited_ms += took_ms;
+		if (took_ms > s->longest_ms)
+			s->longest_ms = took_ms;
+	}
+	return NULL;
+}
+
+static void costs_callers_one_timeout_when_redis_freezes(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	struct redis_pool *pool = new_pool_with(f, 4, SHORT_TIMEOUT_MS, NULL);
+	backend_fixture_wait(works, pool, 5000);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
+	struct caller sufferers[8];
+	pthread_t threads[8];
+	for (int i = 0; i < 8; i++) {
+		sufferers[i] = (struct caller){ .pool = pool };
+		assert_int_equal(pthread_create(&threads[i], NULL, call_during_freeze, &sufferers[i]), 0);
+	}
+	for (int i = 0; i < 8; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(sufferers[i].succeeded, 0);
+		assert_in_range(sufferers[i].longest_ms, 0, 3 * SHORT_TIMEOUT_MS + SLACK_MS);
+		assert_in_range(sufferers[i].waited_ms, 0, 5 * SHORT_TIMEOUT_MS + SLACK_MS);
+	}
+	assert_false(redis_pool_is_reachable(pool));
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	backend_fixture_wait(works, pool, 5000);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+static void detects_a_dead_redis_without_callers(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	struct redis_pool *pool = new_pool_with(f, 1, SHORT_TIMEOUT_MS, NULL);
+	backend_fixture_wait(is_reachable, pool, 5000);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FREEZE);
+	int64_t begun_ms = backend_fixture_now_ms();
+	while (redis_pool_is_reachable(pool))
+		assert_in_range(backend_fixture_now_ms() - begun_ms, 0, SLACK_MS);
+	tcp_proxy_set_mode(proxy, TCP_PROXY_FORWARD);
+	backend_fixture_wait(is_reachable, pool, 5000);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+}
+
+static uint64_t run_id_of(struct redis_pool *pool)
+{
+	const struct redis_arg args[] = { REDIS_TEXT("PING") };
+	uint64_t server = 0;
+	struct redis_reply *reply = NULL;
+	int64_t begun_ms = backend_fixture_now_ms();
+	while (redis_pool_call_with_run_id(pool, args, 1, &reply, &server) != OK)
+		assert_in_range(backend_fixture_now_ms() - begun_ms, 0, 5000);
+	redis_reply_free(reply);
+	return server;
+}
+
+static void distinguishes_a_server_from_its_next_run(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct test_redis *redis = test_redis_new();
+	test_redis_url(redis, f->redis_url);
+	struct redis_pool *pool = new_pool(f, 2);
+	uint64_t first = run_id_of(pool);
+	assert_int_not_equal(first, 0);
+	assert_int_equal(run_id_of(pool), first);
+	assert_int_equal(redis_pool_run_id(pool), first);
+	test_redis_restart(redis);
+	assert_int_not_equal(run_id_of(pool), first);
+	assert_int_equal(redis_pool_run_id(pool), run_id_of(pool));
+	redis_pool_free(pool);
+	test_redis_free(redis);
+}
+
+/* A failover: the old server still responds on its open connections. */
+static void switches_to_the_server_of_the_newest_connection(void **state)
+{
+	struct backend_fixture *f = *state;
+	struct test_redis *old = test_redis_new(), *new = test_redis_new();
+	test_redis_url(old, f->redis_url);
+	struct tcp_proxy *proxy = backend_fixture_proxy(f->redis_url, sizeof(f->redis_url));
+	struct redis_pool *pool = new_pool(f, 2);
+	uint64_t first = run_id_of(pool);
+	tcp_proxy_set_target(proxy, test_redis_port(new));
+	assert_int_equal(run_id_of(pool), first);
+	redis_pool_reconnect(pool);
+	assert_int_equal(run_id_of(pool), first); /* the last use of that connection */
+	uint64_t second = run_id_of(pool);
+	assert_int_not_equal(second, first);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(run_id_of(pool), second);
+	redis_pool_free(pool);
+	tcp_proxy_free(proxy);
+	test_redis_free(old);
+	test_redis_free(new);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, backend_fixture_set_up, backend_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(stores_and_reads_any_bytes),
+		WITH_FIXTURE(distinguishes_the_types_of_replies),
+		WITH_FIXTURE(reports_an_error_reply_and_continues),
+		WITH_FIXTURE(runs_a_script_that_redis_has_not_loaded),
+		WITH_FIXTURE(reports_an_error_in_a_script),
+		WITH_FIXTURE(rejects_a_malformed_url),
+		WITH_FIXTURE(selects_the_database_of_the_url),
+		WITH_FIXTURE(does_not_connect_with_a_wrong_password),
+		WITH_FIXTURE(starts_without_redis_and_connects_later),
+		WITH_FIXTURE(replaces_an_idle_connection_that_redis_closed),
+		WITH_FIXTURE(survives_a_restart_of_redis),
+		WITH_FIXTURE(costs_callers_one_timeout_when_redis_freezes),
+		WITH_FIXTURE(detects_a_dead_redis_without_callers),
+		WITH_FIXTURE(distinguishes_a_server_from_its_next_run),
+		WITH_FIXTURE(switches_to_the_server_of_the_newest_connection),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

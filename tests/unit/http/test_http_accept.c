@@ -1,0 +1,111 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "lib/http/http_accept.h"
+
+static void check_next(const char **list, const char *name, int weight)
+{
+	struct http_accept_item item;
+	assert_true(http_accept_next(list, &item));
+	assert_true(http_accept_is(&item, name));
+	assert_int_equal(item.len, strlen(name));
+	assert_int_equal(item.weight, weight);
+}
+
+static void check_end(const char **list)
+{
+	struct http_accept_item item;
+	assert_false(http_accept_next(list, &item));
+	assert_false(http_accept_next(list, &item));
+}
+
+static void check_weight(const char *list, int weight)
+{
+	check_next(&list, "a", weight);
+	check_end(&list);
+}
+
+static void iterates_over_items_with_their_weights(void **state)
+{
+	(void)state;
+	const char *list = "text/html, Application/JSON;q=0.9 ,\t*/*;q=0";
+	check_next(&list, "text/html", 1000);
+	check_next(&list, "application/json", 900);
+	check_next(&list, "*/*", 0);
+	check_end(&list);
+}
+
+static void skips_empty_items(void **state)
+{
+	(void)state;
+	const char *list = " ,, de-AT , ,en ,";
+	check_next(&list, "de-AT", 1000);
+	check_next(&list, "en", 1000);
+	check_end(&list);
+	list = "";
+	check_end(&list);
+	list = " , ";
+	check_end(&list);
+}
+
+static void parses_weights_in_thousandths(void **state)
+{
+	(void)state;
+	check_weight("a;q=1", 1000);
+	check_weight("a;q=1.000", 1000);
+	check_weight("a;q=0.", 0);
+	check_weight("a;q=0.5", 500);
+	check_weight("a;q=0.25", 250);
+	check_weight("a;q=0.125", 125);
+	check_weight("a ; Q=0.5 ", 500);
+}
+
+static void finds_the_weight_among_other_parameters(void **state)
+{
+	(void)state;
+	check_weight("a;level=1;q=0.5", 500);
+	check_weight("a;level=1; \tq=0.5;x=y", 500);
+	check_weight("a;level=1", 1000);
+	check_weight("a;", 1000);
+	check_weight("a;;q=0.5", 500);
+}
+
+static void marks_malformed_weights(void **state)
+{
+	(void)state;
+	static const char *const malformed[] = { "a;q=",   "a;q=2",  "a;q=1.5", "a;q=0.1234", "a;q=0.5x",
+		                                 "a;q=.5", "a;q=-1", "a;q=0x1", "a;q=0.a",    "a;q=0 5" };
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
+		struct http_accept_item item;
+		const char *list = malformed[i];
+		assert_true(http_accept_next(&list, &item));
+		assert_int_equal(item.weight, HTTP_ACCEPT_WEIGHT_INVALID);
+	}
+}
+
+static void compares_names_ignoring_case(void **state)
+{
+	(void)state;
+	struct http_accept_item item = { .name = "Text/HTML;q=1", .len = 9 };
+	assert_true(http_accept_is(&item, "text/html"));
+	assert_false(http_accept_is(&item, "text/htm"));
+	assert_false(http_accept_is(&item, "text/html;"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(iterates_over_items_with_their_weights),
+		cmocka_unit_test(skips_empty_items),
+		cmocka_unit_test(parses_weights_in_thousandths),
+		cmocka_unit_test(finds_the_weight_among_other_parameters),
+		cmocka_unit_test(marks_malformed_weights),
+		cmocka_unit_test(compares_names_ignoring_case),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/unit/http/http_fixture.h"
+
+static void start(struct http_fixture *f, http_handler handler)
+{
+	http_fixture_start(f, http_fixture_config(), handler);
+}
+
+static void passes_raw_paths_and_queries(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = {
+		{ "/a%00b", "GET /a%00b ?" },
+		{ "/a%2fb%0d%0a", "GET /a%2fb%0d%0a ?" },
+		{ "/a+b;c?d=%41&&e=+&=", "GET /a+b;c ?d=%41&&e=+&=" },
+		{ "/?", "GET / ?" },
+		{ "/?a?b", "GET / ?a?b" },
+		{ "//a//", "GET //a// ?" },
+		{ "/%zz%", "GET /%zz% ?" },
+		{ "http://a/b?c", "GET /b ?c" },
+		{ "HTTPS://a", "GET / ?" },
+		{ "http://a?c=/d", "GET / ?c=/d" },
+	};
+	struct http_fixture f;
+	start(&f, NULL);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char request[256];
+		struct http_fixture_response response;
+		snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", cases[i][0]);
+		http_fixture_request(&f, request, &response);
+		if (response.status != 200)
+			fail_msg("%s: %u %s", cases[i][0], response.status, response.body);
+		assert_string_equal(response.body, cases[i][1]);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+static void parses_the_methods(void **state)
+{
+	(void)state;
+	static const char *const methods[] = { "GET",     "POST", "PUT",   "PATCH", "DELETE",
+		                               "OPTIONS", "BREW", "TRACE", "get" };
+	struct http_fixture f;
+	start(&f, NULL);
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+		char request[128], expected[64];
+		struct http_fixture_response response;
+		snprintf(request, sizeof(request), "%s / HTTP/1.1\r\nHost: a\r\n\r\n", methods[i]);
+		snprintf(expected, sizeof(expected), "%s / ?", methods[i]);
+		http_fixture_request(&f, request, &response);
+		assert_string_equal(response.body, expected);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+static void sends_the_length_but_no_body_to_head(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	start(&f, NULL);
+	int fd = http_fixture_connect(&f);
+	struct http_fixture_response response;
+	char length[16];
+	for (unsigned i = 0; i < 3; i++) { /* a body would be read as the next response */
+		assert_true(http_fixture_send_text(fd, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n"));
+		http_fixture_read_response(fd, false, &response);
+		assert_int_equal(response.status, 200);
+		assert_string_equal(http_fixture_header(&response, "Content-Length", length, sizeof(length)), "8");
+	}
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
+static void keeps_a_valid_request_id_or_creates_one(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	start(&f, NULL);
+	static const char *const kept[] = { "a", "My.Id_9-z",
+		                            "0123456789012345678901234567890123456789012345678901234567890123" };
+	static const char *const replaced[] = {
+		"", "a b", "a\"", "a/b", "\303\244", "01234567890123456789012345678901234567890123456789012345678901234"
+	};
+	struct http_fixture_response response;
+	char request[256], id[128], previous[128] = "";
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n", kept[i]);
+		http_fixture_request(&f, request, &response);
+		assert_string_equal(http_fixture_header(&response, "X-Request-Id", id, sizeof(id)), kept[i]);
+	}
+	for (size_t i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
+		snprintf(request, sizeof(request), "GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: %s\r\n\r\n",
+		         replaced[i]);
+		http_fixture_request(&f, request, &response);
+		http_fixture_header(&response, "X-Request-Id", id, sizeof(id));
+		assert_int_equal(strlen(id), 24);
+		assert_int_equal(strspn(id, "0123456789abcdef"), 24);
+		assert_string_not_equal(id, previous);
+		memcpy(previous, id, sizeof(id));
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+static enum http_progress inject(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	static const char *const evil[] = { "a\r\nSet-Cookie: b", "a\nb", "a\rb", "a\001", "a\033[0m", "\177" };
+	for (size_t i = 0; i < sizeof(evil) / sizeof(evil[0]); i++)
+		assert_int_equal(http_exchange_add_header(x, "Location", evil[i]), ERR_INVALID);
+	static const char *const names[] = { "", "a b", "a:", "a\r\nb", "\303\244", "a\t" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(http_exchange_add_header(x, names[i], "v"), ERR_INVALID);
+	assert_int_equal(http_exchange_add_header(x, "Location", "https://example.com/\303\244\tb"), OK);
+	http_exchange_set_status(x, 302);
+	return HTTP_COMPLETE;
+}
+
+static void rejects_header_injection(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	start(&f, inject);
+	struct http_fixture_response response;
+	char value[128];
+	http_fixture_request(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 302);
+	assert_string_equal(http_fixture_header(&response, "Location", value, sizeof(value)),
+	                    "https://example.com/\303\244\tb");
+	assert_int_equal(http_fixture_count(response.head, "Location"), 1);
+	assert_int_equal(http_fixture_count(response.head, "Set-Cookie"), 0);
+	http_fixture_stop(&f, 1000);
+}
+
+static enum http_progress decorate(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	http_exchange_set_body(x, "text/html", "<p>", 3);
+	http_exchange_set_status(x, 201);
+	http_exchange_add_fixed_header(x, "X-A", "1");
+	assert_int_equal(http_exchange_add_header(x, "x-a", "2"), OK);
+	http_exchange_set_body(x, "application/json", "{}", 2);
+	return HTTP_COMPLETE;
+}
+
+static void sends_what_the_handler_wrote(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	start(&f, decorate);
+	struct http_fixture_response response;
+	char value[128];
+	http_fixture_request(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 201);
+	assert_string_equal(response.body, "{}");
+	assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)), "application/json");
+	assert_non_null(strstr(response.head, "\r\nX-A: 1\r\n"));
+	assert_non_null(strstr(response.head, "\r\nx-a: 2\r\n"));
+	assert_true(strlen(http_fixture_header(&response, "Date", value, sizeof(value))) > 20);
+	assert_int_equal(http_fixture_count(response.head, "Content-Type"), 1);
+	http_fixture_stop(&f, 1000);
+}
+
+static enum http_progress overflow(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	for (unsigned i = 0; i < 200; i++)
+		http_exchange_add_fixed_header(x, "X-A", "1");
+	return HTTP_COMPLETE;
+}
+
+static void sends_500_when_the_response_has_too_many_headers(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_fixture_response response;
+	struct http_server_config config = http_fixture_config();
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct log *log = log_new("test", LOG_ERROR, nowhere);
+	config.log = log;
+	http_fixture_start(&f, config, overflow);
+	http_fixture_request(&f, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 500);
+	assert_int_equal(atomic_load(&f.last_status), 500);
+	http_fixture_stop(&f, 1000);
+	log_free(log);
+	close(nowhere);
+}
+
+static enum http_progress check_request(void *ctx, struct http_exchange *x)
+{
+	(void)ctx;
+	assert_string_equal(http_exchange_header(x, "accept"), "text/html");
+	assert_null(http_exchange_header(x, "Accept-Language"));
+	assert_string_equal(http_exchange_joined_header(x, "x-forwarded-for"), "203.0.113.1, 10.0.0.1, 10.0.0.2");
+	assert_string_equal(http_exchange_joined_header(x, "Accept"), "text/html");
+	assert_null(http_exchange_joined_header(x, "X-Nothing"));
+	char ip[CLIENT_IP_TEXT_SIZE];
+	struct client_ip peer = http_exchange_peer(x);
+	client_ip_format(&peer, ip);
+	assert_string_equal(ip, "127.0.0.1");
+	int64_t age_us = clock_now_us(clock_system()) - http_exchange_arrived_us(x);
+	assert_in_range(age_us, 0, 5 * CLOCK_US_PER_S);
+	age_us = clock_steady_us(clock_system()) - http_exchange_arrived_steady_us(x);
+	assert_in_range(age_us, 0, 5 * CLOCK_US_PER_S);
+	return HTTP_COMPLETE;
+}
+
+static void shows_the_request_to_the_handler(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	start(&f, check_request);
+	struct http_fixture_response response;
+	http_fixture_request(&f,
+	                 "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nX-Forwarded-For: 203.0.113.1\r\n"
+	                 "X-Forwarded-For: 10.0.0.1, 10.0.0.2\r\n\r\n",
+	                 &response);
+	assert_int_equal(response.status, 200);
+	http_fixture_stop(&f, 1000);
+}
+
+static void release_state(void *state)
+{
+	atomic_fetch_add((_Atomic unsigned *)state, 1);
+}
+
+static enum http_progress keep_state(void *ctx, struct http_exchange *x)
+{
+	struct http_fixture *f = ctx;
+	assert_null(http_exchange_state(x));
+	http_exchange_set_state(x, &f->last_status, release_state);
+	assert_ptr_equal(http_exchange_state(x), &f->last_status);
+	return HTTP_COMPLETE;
+}
+
+static void releases_the_handler_state_once_per_request(void **state)
+{
+	(void)state;
+	struct http_fixture f;
+	struct http_server_config config = http_fixture_config();
+	http_fixture_start(&f, config, keep_state);
+	int fd = http_fixture_connect(&f);
+	struct http_fixture_response response;
+	for (unsigned i = 0; i < 5; i++) {
+		assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+		http_fixture_read_response(fd, true, &response);
+		assert_int_equal(response.status, 200);
+	}
+	close(fd);
+	http_fixture_stop(&f, 1000);
+	/* the observer stores 200; the release then adds 1 */
+	assert_int_equal(atomic_load(&f.last_status), 201);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(passes_raw_paths_and_queries),
+		cmocka_unit_test(parses_the_methods),
+		cmocka_unit_test(sends_the_length_but_no_body_to_head),
+		cmocka_unit_test(keeps_a_valid_request_id_or_creates_one),
+		cmocka_unit_test(rejects_header_injection),
+		cmocka_unit_test(sends_what_the_handler_wrote),
+		cmocka_unit_test(sends_500_when_the_response_has_too_many_headers),
+		cmocka_unit_test(shows_the_request_to_the_handler),
+		cmocka_unit_test(releases_the_handler_state_once_per_request),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,363 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "tests/unit/http/http_fixture.h"
+
+#define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+/* Whether the peer closes or resets within the deadline, whatever it sends before. */
+static bool closes_within(int fd, int64_t deadline_ms, char *out, size_t size)
+{
+	return http_fixture_read_to_end(fd, out, size, deadline_ms);
+}
+
+/*
+ * Sends one byte of text every 20 ms for at most limit_ms. Returns the time until the peer closed;
+ * -1: it did not.
+ */
+static int64_t send_slowly(int fd, const char *text, int64_t limit_ms)
+{
+	int64_t began_ms = http_fixture_now_ms();
+	while (http_fixture_now_ms() - began_ms < limit_ms) {
+		struct pollfd entry = { .fd = fd, .events = POLLIN | POLLRDHUP };
+		if (poll(&entry, 1, 20) > 0)
+			return http_fixture_now_ms() - began_ms;
+		if (*text != '\0' && http_fixture_send(fd, text, 1))
+			text++;
+	}
+	return -1;
+}
+
+static void closes_a_client_that_sends_headers_slowly(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char request[8192], response[4096];
+	memset(request, 'a', sizeof(request) - 1);
+	request[sizeof(request) - 1] = '\0';
+	memcpy(request, "GET / HTTP/1.1\r\nHost: a\r\nX: ", 28);
+
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send(fd, request, 28));
+	assert_in_range(send_slowly(fd, request + 28, 8000), 300, 4000);
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_memory_equal(response, "HTTP/1.1 408 ", 13);
+	assert_int_equal(http_fixture_count(response, "HTTP/1.1"), 1);
+	assert_non_null(strstr(response, "\r\nX-Request-Id: "));
+	assert_non_null(strstr(response, "application/problem+json"));
+	close(fd);
+	assert_int_equal(atomic_load(&f.calls), 0);
+	assert_int_equal(atomic_load(&f.last_status), 408);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_a_client_that_sends_its_request_line_slowly(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char response[4096];
+	int fd = http_fixture_connect(&f);
+	assert_in_range(send_slowly(fd, "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000),
+	                300, 4000);
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_string_equal(response, "");
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_a_client_that_sends_its_body_slowly(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char response[4096];
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n"));
+	assert_in_range(send_slowly(fd, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 8000), 300,
+	                4000);
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_memory_equal(response, "HTTP/1.1 408 ", 13);
+	close(fd);
+	assert_int_equal(atomic_load(&f.calls), 0);
+	http_fixture_stop(&f, 1000);
+}
+
+/*
+ * A kept connection has idle_ms for the next request line, and header_deadline_ms from there for
+ * the headers.
+ */
+static void closes_a_client_that_sends_its_second_request_slowly(void **state)
+{
+	(void)state;
+	static const char *const pieces[] = {
+		"GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		"\r\nHost: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	};
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 400;
+	config.idle_ms = 400;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		struct http_fixture_response response;
+		char rest[4096];
+		int fd = http_fixture_connect(&f);
+		assert_true(http_fixture_send_text(fd, ASK));
+		http_fixture_read_response(fd, true, &response);
+		if (i == 1)
+			assert_true(http_fixture_send_text(fd, "GET / HTTP/1.1"));
+		assert_in_range(send_slowly(fd, pieces[i], 8000), 300, 4000);
+		assert_true(closes_within(fd, 5000, rest, sizeof(rest)));
+		assert_int_equal(http_fixture_count(rest, "HTTP/1.1 408 "), i);
+		close(fd);
+	}
+	assert_int_equal(atomic_load(&f.calls), 2);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_a_client_that_never_sends_anything(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 200;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	char response[16];
+	int fd = http_fixture_connect(&f);
+	assert_true(closes_within(fd, 5000, response, sizeof(response)));
+	assert_string_equal(response, "");
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
+static void closes_idle_connections_and_only_those(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 20000;
+	config.idle_ms = 300;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	struct http_fixture_response response;
+	char rest[16];
+	int idle = http_fixture_connect(&f);
+	int fresh = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(idle, ASK));
+	http_fixture_read_response(idle, true, &response);
+	assert_true(closes_within(idle, 5000, rest, sizeof(rest)));
+	assert_string_equal(rest, "");
+	assert_true(http_fixture_send_text(fresh, ASK));
+	http_fixture_read_response(fresh, true, &response);
+	assert_int_equal(response.status, 200);
+	close(idle);
+	close(fresh);
+	http_fixture_stop(&f, 1000);
+}
+
+static void count_release(void *state)
+{
+	atomic_fetch_add((_Atomic unsigned *)state, 1);
+}
+
+static char large_page[32U << 20];
+
+static enum http_progress send_large_page(void *ctx, struct http_exchange *x)
+{
+	struct http_fixture *f = ctx;
+	http_exchange_set_state(x, &f->last_status, count_release);
+	http_exchange_set_fixed_body(x, "text/plain", large_page, sizeof(large_page));
+	return HTTP_COMPLETE;
+}
+
+static void closes_a_client_that_does_not_read_its_response(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.idle_ms = 500;
+	struct http_fixture f;
+	http_fixture_start(&f, config, send_large_page);
+	int fd = http_fixture_connect(&f);
+	assert_true(http_fixture_send_text(fd, ASK));
+	assert_true(http_fixture_wait_for(&f.observed, 1));
+	assert_true(http_fixture_wait_for(&f.last_status, 201)); /* the observer's 200, and the release */
+	close(fd);
+	http_fixture_stop(&f, 1000);
+}
+
+/* Slow clients on almost all connections must not block others for longer than the deadline. */
+static void serves_others_while_slow_clients_hold_connections(void **state)
+{
+	(void)state;
+	enum { DRIPPERS = 64 };
+	struct http_server_config config = http_fixture_config();
+	config.header_deadline_ms = 500;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int fds[DRIPPERS];
+	for (unsigned i = 0; i < DRIPPERS; i++) {
+		fds[i] = http_fixture_connect(&f);
+		assert_true(http_fixture_send_text(fds[i], "GET / HTTP/1.1\r\nX: "));
+	}
+	bool served = false;
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	while (!served && http_fixture_now_ms() < until_ms) {
+		struct http_fixture_response response;
+		int fd = http_fixture_connect(&f);
+		if (http_fixture_send_text(fd, ASK)) {
+			http_fixture_read_response(fd, true, &response);
+			served = response.status == 200;
+		}
+		close(fd);
+	}
+	assert_true(served);
+	for (unsigned i = 0; i < DRIPPERS; i++)
+		close(fds[i]);
+	http_fixture_stop(&f, 1000);
+}
+
+/*
+ * Connects and sends a request. True: it got a response; false: the server closed at once. *fd
+ * stays open.
+ */
+static bool is_admitted(const struct http_fixture *f, int *fd)
+{
+	struct http_fixture_response response;
+	*fd = http_fixture_connect(f);
+	if (!http_fixture_send_text(*fd, ASK))
+		return false;
+	http_fixture_read_response(*fd, true, &response);
+	return response.status == 200;
+}
+
+static void check_ceiling(struct http_server_config config, unsigned ceiling)
+{
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int *fds = mem_array(ceiling + 1, sizeof(int));
+	for (unsigned i = 0; i < ceiling; i++)
+		assert_true(is_admitted(&f, &fds[i]));
+	assert_false(is_admitted(&f, &fds[ceiling]));
+	close(fds[ceiling]);
+	close(fds[0]); /* frees one place */
+	bool admitted = false;
+	int64_t until_ms = http_fixture_now_ms() + HTTP_FIXTURE_DEADLINE_MS;
+	while (!admitted && http_fixture_now_ms() < until_ms) {
+		admitted = is_admitted(&f, &fds[0]);
+		if (!admitted)
+			close(fds[0]);
+	}
+	assert_true(admitted);
+	for (unsigned i = 0; i < ceiling; i++)
+		close(fds[i]);
+	free(fds);
+	http_fixture_stop(&f, 1000);
+}
+
+static void rejects_connections_above_the_ceiling(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.connections = 5;
+	check_ceiling(config, 5);
+	config.loops = 2;
+	check_ceiling(config, 5);
+}
+
+static void rejects_connections_above_the_ceiling_of_an_address(void **state)
+{
+	(void)state;
+	struct http_server_config config = http_fixture_config();
+	config.connections_per_ip = 3;
+	check_ceiling(config, 3);
+}
+
+static void does_not_limit_trusted_proxies(void **state)
+{
+	(void)state;
+	struct client_ip_ranges trusted;
+	assert_int_equal(client_ip_ranges_parse("127.0.0.0/8", &trusted), OK);
+	struct http_server_config config = http_fixture_config();
+	config.connections_per_ip = 3;
+	config.trusted = &trusted;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int fds[8];
+	for (unsigned i = 0; i < 8; i++)
+		assert_true(is_admitted(&f, &fds[i]));
+	for (unsigned i = 0; i < 8; i++)
+		close(fds[i]);
+	http_fixture_stop(&f, 1000);
+}
+
+/* The library's own epoll loop stalls when exactly 128 events are ready. */
+static void serves_every_one_of_many_simultaneous_connections(void **state)
+{
+	(void)state;
+	static const unsigned counts[] = { 127, 128, 129, 256 };
+	struct http_server_config config = http_fixture_config();
+	config.connections = 300;
+	struct http_fixture f;
+	http_fixture_start(&f, config, NULL);
+	int64_t first_ms = 0; /* the time for 127 connections, which never stall; the machine may be busy */
+	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+		int fds[256];
+		for (unsigned i = 0; i < counts[c]; i++)
+			fds[i] = http_fixture_connect(&f);
+		int64_t began_ms = http_fixture_now_ms();
+		for (unsigned round = 0; round < 10; round++) {
+			struct http_fixture_response response;
+			for (unsigned i = 0; i < counts[c]; i++)
+				assert_true(http_fixture_send_text(fds[i], ASK));
+			for (unsigned i = 0; i < counts[c]; i++) {
+				http_fixture_read_response(fds[i], true, &response);
+				assert_int_equal(response.status, 200);
+			}
+		}
+		int64_t took_ms = http_fixture_now_ms() - began_ms;
+		if (c == 0)
+			first_ms = took_ms;
+		else if (took_ms > 8000 + 4 * first_ms)
+			fail_msg("%u connections took %lld ms, %u took %lld", counts[c], (long long)took_ms, counts[0],
+			         (long long)first_ms);
+		for (unsigned i = 0; i < counts[c]; i++)
+			close(fds[i]);
+	}
+	http_fixture_stop(&f, 1000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(closes_a_client_that_sends_headers_slowly),
+		cmocka_unit_test(closes_a_client_that_sends_its_request_line_slowly),
+		cmocka_unit_test(closes_a_client_that_sends_its_body_slowly),
+		cmocka_unit_test(closes_a_client_that_sends_its_second_request_slowly),
+		cmocka_unit_test(closes_a_client_that_never_sends_anything),
+		cmocka_unit_test(closes_idle_connections_and_only_those),
+		cmocka_unit_test(closes_a_client_that_does_not_read_its_response),
+		cmocka_unit_test(serves_others_while_slow_clients_hold_connections),
+		cmocka_unit_test(rejects_connections_above_the_ceiling),
+		cmocka_unit_test(rejects_connections_above_the_ceiling_of_an_address),
+		cmocka_unit_test(does_not_limit_trusted_proxies),
+		cmocka_unit_test(serves_every_one_of_many_simultaneous_connections),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/* http_exchange_set_body_reader: bodies that workers read chunk by chunk while they are sent. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/base/mem.h"
+#include "tests/unit/http/http_fixture.h"
+
+#define ASK "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define BIG_CHUNK (1 << 20)
+#define CROWD 12
+
+/* What the body reader of a handler returns. */
+struct stream_fixture {
+	struct http_fixture f; /* first: the handler's ctx */
+	int chunks;            /* after the first, which the handler sets */
+	size_t chunk_bytes;    /* 0: "<n>\n", and every third chunk is empty */
+	bool fails;           /* instead of the last chunk */
+	bool starts_on_worker;
+	_Atomic bool is_blocked; /* the body reader waits while this is true */
+	_Atomic unsigned made, started, ended;
+};
+
+struct stream {
+	struct stream_fixture *stream_fixture;
+	int next;
+};
+
+static void end_stream(void *state)
+{
+	struct stream *stream = state;
+	atomic_fetch_add(&stream->stream_fixture->ended, 1);
+	free(stream);
+}
+
+static enum http_chunk read_chunk(void *arg, struct strbuf *out)
+{
+	struct stream *stream = arg;
+	struct stream_fixture *stream_fixture = stream->stream_fixture;
+	while (atomic_load(&stream_fixture->is_blocked))
+		poll(NULL, 0, 1);
+	atomic_fetch_add(&stream_fixture->made, 1);
+	int n = ++stream->next;
+	if (stream_fixture->chunk_bytes > 0) {
+		char *bytes = mem_zero(stream_fixture->chunk_bytes);
+		strbuf_add(out, memset(bytes, 'x', stream_fixture->chunk_bytes), stream_fixture->chunk_bytes);
+		free(bytes);
+	} else if (n % 3 != 0) {
+		strbuf_add_format(out, "%d\n", n);
+	}
+	if (n < stream_fixture->chunks)
+		return HTTP_CHUNK_MORE;
+	return stream_fixture->fails ? HTTP_CHUNK_FAILED : HTTP_CHUNK_LAST;
+}
+
+static enum http_progress start_stream(void *ctx, struct http_exchange *x)
+{
+	struct stream_fixture *stream_fixture = ctx;
+	if (stream_fixture->starts_on_worker && !http_exchange_is_on_worker(x))
+		return HTTP_NEEDS_WORKER;
+	struct stream *stream = mem_zero(sizeof(*stream));
+	stream->stream_fixture = stream_fixture;
+	atomic_fetch_add(&stream_fixture->started, 1);
+	http_exchange_set_state(x, stream, end_stream);
+	http_exchange_set_body(x, "text/plain", "0\n", 2);
+	http_exchange_set_body_reader(x, read_chunk, stream);
+	return HTTP_COMPLETE;
+}
+
+static void start(struct stream_fixture *stream_fixture, struct http_server_config config)
+{
+	http_fixture_start(&stream_fixture->f, config, start_stream);
+}
+
+static int connect_and_request(const struct stream_fixture *stream_fixture, const char *request)
+{
+	int fd = http_fixture_connect(&stream_fixture->f);
+	assert_true(http_fixture_send_text(fd, request));
+	return fd;
+}
+
+/* Decodes a chunked body in place. False: the last chunk is missing. */
+static bool decode_chunks(char *body)
+{
+	char *out = body;
+	for (char *at = body;;) {
+		char *rest;
+		size_t len = strtoul(at, &rest, 16);
+		if (rest == at || strncmp(rest, "\r\n", 2) != 0)
+			return false;
+		if (len == 0) {
+			*out = '\0';
+			return true;
+		}
+		memmove(out, rest + 2, len);
+		out += len;
+		at = rest + 2 + len + 2;
+	}
+}
+
+static void expect_numbers(const char *body, int last)
+{
+	char wanted[4096] = "0\n";
+	for (int n = 1; n <= last; n++) {
+		size_t len = strlen(wanted);
+		if (n % 3 != 0)
+			snprintf(wanted + len, sizeof(wanted) - len, "%d\n", n);
+	}
+	assert_string_equal(body, wanted);
+}
+
+static void sends_the_chunks_in_order_and_marks_their_end(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 100, .starts_on_worker = true };
+	char response[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_non_null(strstr(response, "\r\nTransfer-Encoding: chunked\r\n"));
+	char *body = strstr(response, "\r\n\r\n") + 4;
+	assert_true(decode_chunks(body));
+	expect_numbers(body, 100);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
+}
+
+static void serves_the_next_request_of_the_connection(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 3 };
+	char answers[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK ASK "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(http_fixture_read_to_end(fd, answers, sizeof(answers), HTTP_FIXTURE_DEADLINE_MS));
+	assert_int_equal(http_fixture_count(answers, "HTTP/1.1 200"), 3);
+	assert_int_equal(http_fixture_count(answers, "\r\n0\r\n\r\n"), 3);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+}
+
+static void a_failed_body_has_no_last_chunk(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 4, .fails = true };
+	char response[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK);
+	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_non_null(strstr(response, "2\n"));
+	assert_false(decode_chunks(strstr(response, "\r\n\r\n") + 4));
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
+}
+
+static void an_http_1_0_client_reads_until_the_connection_ends(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 20 };
+	char response[16384];
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+	assert_true(http_fixture_read_to_end(fd, response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+	assert_null(strstr(response, "chunked"));
+	expect_numbers(strstr(response, "\r\n\r\n") + 4, 20);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+}
+
+static void reads_no_chunk_before_the_last_one_was_sent(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 1000, .chunk_bytes = BIG_CHUNK };
+	struct http_server_config config = http_fixture_config();
+	config.idle_ms = 300;
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, ASK);
+	/*
+	 * The client does not read: the sockets buffer a few chunks, the rest is never read, and
+	 * the connection ends.
+	 */
+	assert_true(http_fixture_wait_for(&stream_fixture.ended, 1));
+	assert_true(atomic_load(&stream_fixture.made) < 32);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+}
+
+/* The client reads enough to satisfy TCP_USER_TIMEOUT, but not enough for idle_ms. */
+static void cuts_a_client_that_reads_a_chunk_too_slowly(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 1000, .chunk_bytes = 8 * BIG_CHUNK };
+	struct http_server_config config = http_fixture_config();
+	config.idle_ms = 1000;
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, ASK);
+	int64_t begun_ms = http_fixture_now_ms();
+	char bytes[16384];
+	while (atomic_load(&stream_fixture.ended) == 0 && http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS) {
+		ssize_t len = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		poll(NULL, 0, len >= 0 ? 20 : 5);
+	}
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+}
+
+static void allows_a_long_transfer_if_each_chunk_is_read_in_time(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 60, .chunk_bytes = BIG_CHUNK };
+	struct http_server_config config = http_fixture_config();
+	config.idle_ms = 1000;
+	start(&stream_fixture, config);
+	int fd = connect_and_request(&stream_fixture, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+	char *bytes = mem_zero(BIG_CHUNK);
+	size_t total = 0;
+	int64_t begun_ms = http_fixture_now_ms();
+	for (ssize_t len; (len = recv(fd, bytes, BIG_CHUNK, MSG_WAITALL)) > 0; total += (size_t)len)
+		poll(NULL, 0, 20);
+	assert_true(total > (size_t)60 * BIG_CHUNK);
+	assert_true(http_fixture_now_ms() - begun_ms > config.idle_ms);
+	free(bytes);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+}
+
+static void survives_a_client_that_closes_while_a_chunk_is_read(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 1000, .is_blocked = true };
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK);
+	assert_true(http_fixture_wait_for(&stream_fixture.started, 1));
+	close(fd);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 0);
+	atomic_store(&stream_fixture.is_blocked, false);
+	assert_true(http_fixture_wait_for(&stream_fixture.ended, 1));
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
+}
+
+static void bodies_wait_when_the_worker_queue_is_full(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 60, .is_blocked = true };
+	struct http_server_config config = http_fixture_config();
+	config.workers = 1;
+	config.worker_queue = 1;
+	start(&stream_fixture, config);
+	int fds[CROWD];
+	char response[16384];
+	for (int i = 0; i < CROWD; i++)
+		fds[i] = connect_and_request(&stream_fixture, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+	assert_true(http_fixture_wait_for(&stream_fixture.started, CROWD));
+	atomic_store(&stream_fixture.is_blocked, false);
+	for (int i = 0; i < CROWD; i++) {
+		assert_true(http_fixture_read_to_end(fds[i], response, sizeof(response), HTTP_FIXTURE_DEADLINE_MS));
+		char *body = strstr(response, "\r\n\r\n") + 4;
+		assert_true(decode_chunks(body));
+		expect_numbers(body, 60);
+		close(fds[i]);
+	}
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.ended), CROWD);
+}
+
+static void reads_no_chunk_for_head(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 5 };
+	struct http_fixture_response response;
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+	http_fixture_read_response(fd, false, &response);
+	assert_int_equal(response.status, 200);
+	close(fd);
+	http_fixture_stop(&stream_fixture.f, 1000);
+	assert_int_equal(atomic_load(&stream_fixture.made), 0);
+}
+
+static void draining_cuts_bodies_that_take_too_long(void **state)
+{
+	(void)state;
+	struct stream_fixture stream_fixture = { .chunks = 1000000, .chunk_bytes = BIG_CHUNK };
+	start(&stream_fixture, http_fixture_config());
+	int fd = connect_and_request(&stream_fixture, ASK);
+	assert_true(http_fixture_wait_for(&stream_fixture.started, 1));
+	int64_t begun_ms = http_fixture_now_ms();
+	http_fixture_stop(&stream_fixture.f, 200);
+	assert_true(http_fixture_now_ms() - begun_ms < HTTP_FIXTURE_DEADLINE_MS / 2);
+	assert_int_equal(atomic_load(&stream_fixture.ended), 1);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sends_the_chunks_in_order_and_marks_their_end),
+		cmocka_unit_test(serves_the_next_request_of_the_connection),
+		cmocka_unit_test(a_failed_body_has_no_last_chunk),
+		cmocka_unit_test(an_http_1_0_client_reads_until_the_connection_ends),
+		cmocka_unit_test(reads_no_chunk_before_the_last_one_was_sent),
+		cmocka_unit_test(cuts_a_client_that_reads_a_chunk_too_slowly),
+		cmocka_unit_test(allows_a_long_transfer_if_each_chunk_is_read_in_time),
+		cmocka_unit_test(survives_a_client_that_closes_while_a_chunk_is_read),
+		cmocka_unit_test(bodies_wait_when_the_worker_queue_is_full),
+		cmocka_unit_test(reads_no_chunk_for_head),
+		cmocka_unit_test(draining_cuts_bodies_that_take_too_long),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/http/ops_server.h"
+#include "tests/unit/http/http_fixture.h"
+
+struct ops {
+	struct ops_server *server;
+	struct http_fixture client; /* only its port is used */
+	struct metrics *metrics;
+	_Atomic unsigned postgres, redis;
+	struct ops_server_check checks[2];
+};
+
+static bool is_set(void *ctx)
+{
+	return atomic_load((_Atomic unsigned *)ctx) != 0;
+}
+
+static void start(struct ops *o)
+{
+	*o = (struct ops){ .postgres = 1, .redis = 1, .metrics = metrics_new() };
+	o->checks[0] = (struct ops_server_check){ "postgres", is_set, &o->postgres };
+	o->checks[1] = (struct ops_server_check){ "redis", is_set, &o->redis };
+	struct ops_server_config config = {
+		.checks = o->checks, .check_count = 2, .metrics = o->metrics, .clock = clock_system()
+	};
+	assert_int_equal(ops_server_start(&config, &o->server), OK);
+	o->client.port = ops_server_port(o->server);
+}
+
+static void stop(struct ops *o)
+{
+	ops_server_stop(o->server);
+	metrics_free(o->metrics);
+}
+
+static void check(const struct ops *o, const char *request, unsigned status, const char *body)
+{
+	struct http_fixture_response response;
+	http_fixture_request(&o->client, request, &response);
+	assert_int_equal(response.status, status);
+	if (body != NULL)
+		assert_string_equal(response.body, body);
+}
+
+#define LIVE "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+#define READY "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static void names_the_failing_checks(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	check(&o, READY, 200, "{\"status\":\"ready\",\"failing\":[]}");
+	atomic_store(&o.redis, 0);
+	check(&o, READY, 503, "{\"status\":\"unready\",\"failing\":[\"redis\"]}");
+	atomic_store(&o.postgres, 0);
+	check(&o, READY, 503, "{\"status\":\"unready\",\"failing\":[\"postgres\",\"redis\"]}");
+	check(&o, LIVE, 200, "{\"status\":\"live\"}");
+	atomic_store(&o.redis, 1);
+	atomic_store(&o.postgres, 1);
+	check(&o, READY, 200, NULL);
+	stop(&o);
+}
+
+static void is_live_but_not_ready_while_draining(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	ops_server_set_draining(o.server);
+	check(&o, READY, 503, "{\"status\":\"unready\",\"failing\":[\"draining\"]}");
+	check(&o, LIVE, 200, NULL);
+	stop(&o);
+}
+
+static void shows_the_metrics(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	struct metric *counter = metrics_counter(o.metrics, "waymark_test_total", "Tests.", NULL);
+	metrics_add(counter, 42);
+	struct http_fixture_response response;
+	char value[64];
+	http_fixture_request(&o.client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 200);
+	assert_non_null(strstr(response.body, "\nwaymark_test_total 42\n"));
+	assert_string_equal(http_fixture_header(&response, "Content-Type", value, sizeof(value)),
+	                    "text/plain; version=0.0.4; charset=utf-8");
+	stop(&o);
+}
+
+static void assert_shown(const struct ops *o, const char *line)
+{
+	struct http_fixture_response response;
+	http_fixture_request(&o->client, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 200);
+	assert_non_null(strstr(response.body, line));
+}
+
+static void shows_readiness_in_the_metrics(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	assert_shown(&o, "\nwaymark_ready 1\n");
+	o.postgres = 0;
+	assert_shown(&o, "\nwaymark_ready 0\n");
+	o.postgres = 1;
+	ops_server_set_draining(o.server);
+	assert_shown(&o, "\nwaymark_ready 0\n");
+	stop(&o);
+}
+
+static void rejects_other_paths_and_methods(void **state)
+{
+	(void)state;
+	struct ops o;
+	start(&o);
+	struct http_fixture_response response;
+	char value[64];
+	check(&o, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 404, NULL);
+	check(&o, "GET /livez/ HTTP/1.1\r\nHost: a\r\n\r\n", 404, NULL);
+	http_fixture_request(&o.client, "POST /livez HTTP/1.1\r\nHost: a\r\n\r\n", &response);
+	assert_int_equal(response.status, 405);
+	assert_string_equal(http_fixture_header(&response, "Allow", value, sizeof(value)), "GET, HEAD");
+	check(&o, "POST /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", 413, NULL);
+	check(&o, "HEAD /readyz HTTP/1.1\r\nHost: a\r\n\r\n", 200, NULL);
+	stop(&o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_the_failing_checks),
+		cmocka_unit_test(is_live_but_not_ready_while_draining),
+		cmocka_unit_test(shows_the_metrics),
+		cmocka_unit_test(shows_readiness_in_the_metrics),
+		cmocka_unit_test(rejects_other_paths_and_methods),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+#include "lib/json/json.h"
+
+static enum err parse(const char *text, size_t len, struct json **out)
+{
+	char reason[JSON_REASON_SIZE] = "";
+	enum err err = json_parse(text, len, out, reason);
+	if (err != OK)
+		assert_true(reason[0] != '\0');
+	return err;
+}
+
+static void check_written(const struct json *value, const char *expected)
+{
+	struct strbuf text;
+	strbuf_init(&text, 65536);
+	json_write(value, &text);
+	assert_string_equal(text.data, expected);
+	strbuf_clear(&text);
+}
+
+static void rejects_what_is_not_strict_json(void **state)
+{
+	(void)state;
+#define CASE(text)                                                                                                     \
+	{                                                                                                              \
+		(text), sizeof(text) - 1                                                                               \
+	}
+	static const struct {
+		const char *text;
+		size_t len;
+	} cases[] = {
+		CASE(""),
+		CASE(" "),
+		CASE("{"),
+		CASE("{}{}"),
+		CASE("{} x"),
+		CASE("[1,]"),
+		CASE("{\"a\":1,}"),
+		CASE("{\"a\":1,\"a\":2}"),
+		CASE("{a:1}"),
+		CASE("{'a':1}"),
+		CASE("[NaN]"),
+		CASE("[Infinity]"),
+		CASE("[01]"),
+		CASE("[+1]"),
+		CASE("[.5]"),
+		CASE("[1.]"),
+		CASE("[0x10]"),
+		CASE("[1e400]"),
+		CASE("[9223372036854775808]"),
+		CASE("[\"\xff\"]"),
+		CASE("[\"\xc0\x80\"]"),
+		CASE("[\"\xed\xa0\x80\"]"),
+		CASE("[\"\\ud800\"]"),
+		CASE("[\"\\u0000\"]"),
+		CASE("[\"a\0b\"]"),
+		CASE("{\"a\\u0000\":1}"),
+		CASE("[\"\t\"]"),
+		CASE("[\"\\x\"]"),
+		CASE("[true false]"),
+		CASE("[tru]"),
+		CASE("// comment\n[]"),
+		CASE("\xef\xbb\xbf[]"),
+		CASE("[]\0"),
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct json *value = NULL;
+		if (parse(cases[i].text, cases[i].len, &value) != ERR_INVALID)
+			fail_msg("accepted %s", cases[i].text);
+		assert_null(value);
+	}
+}
+
+static void names_the_error_and_its_place(void **state)
+{
+	(void)state;
+	struct json *value = NULL;
+	char reason[JSON_REASON_SIZE];
+	assert_int_equal(json_parse("{\"a\":1,\n\"a\":2}", 14, &value, reason), ERR_INVALID);
+	assert_string_equal(reason, "line 2 column 3: duplicate object key");
+	assert_int_equal(json_parse("[\"<script>\" x]", 14, &value, reason), ERR_INVALID);
+	assert_null(strstr(reason, "script"));
+}
+
+static void rejects_only_deep_nesting(void **state)
+{
+	(void)state;
+	char text[4096];
+	struct json *value = NULL;
+	for (size_t depth = 1; depth <= 2000; depth = depth < 40 ? depth + 1 : depth * 7) {
+		memset(text, '[', depth);
+		memset(text + depth, ']', depth);
+		enum err expected = depth <= JSON_DEPTH_MAX ? OK : ERR_INVALID;
+		assert_int_equal(parse(text, 2 * depth, &value), expected);
+		if (expected == OK)
+			json_free(value);
+	}
+	/* brackets in strings do not nest */
+	memset(text, '[', 1000);
+	text[1] = text[3] = text[1000] = '"';
+	text[2] = '\\';
+	text[1001] = ']';
+	assert_int_equal(parse(text, 1002, &value), OK);
+	json_free(value);
+}
+
+static void reads_every_type(void **state)
+{
+	(void)state;
+	static const char text[] = "{\"t\":\"\\u00e4\\n\",\"i\":-9223372036854775808,\"r\":1.5,\"b\":true,\"n\":null,"
+				   "\"a\":[1,\"x\",false],\"o\":{}}";
+	struct json *o = NULL;
+	assert_int_equal(parse(text, sizeof(text) - 1, &o), OK);
+	assert_int_equal(json_type(o), JSON_OBJECT);
+	assert_int_equal(json_count(o), 7);
+	size_t len = 0;
+	assert_int_equal(json_type(json_get(o, "t")), JSON_TEXT);
+	assert_string_equal(json_text(json_get(o, "t"), &len), "\303\244\n");
+	assert_int_equal(len, 3);
+	assert_int_equal(json_type(json_get(o, "i")), JSON_INT);
+	assert_true(json_int(json_get(o, "i")) == INT64_MIN);
+	assert_int_equal(json_type(json_get(o, "r")), JSON_REAL);
+	assert_int_equal(json_type(json_get(o, "b")), JSON_BOOL);
+	assert_true(json_bool(json_get(o, "b")));
+	assert_int_equal(json_type(json_get(o, "n")), JSON_NULL);
+	struct json *a = json_get(o, "a");
+	assert_int_equal(json_type(a), JSON_ARRAY);
+	assert_int_equal(json_count(a), 3);
+	assert_int_equal(json_int(json_at(a, 0)), 1);
+	assert_false(json_bool(json_at(a, 2)));
+	assert_null(json_at(a, 3));
+	assert_null(json_get(o, "missing"));
+	json_free(o);
+}
+
+static void reads_any_number_without_a_fraction_as_an_integer(void **state)
+{
+	(void)state;
+	static const char text[] = "[920.0, 1e3, -0.0, 9007199254740992.0, 9007199254740994.0, 1e300, 0.5]";
+	struct json *a = NULL;
+	assert_int_equal(parse(text, sizeof(text) - 1, &a), OK);
+	const int64_t whole[] = { 920, 1000, 0, INT64_C(9007199254740992) };
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(json_type(json_at(a, i)), JSON_INT);
+		assert_true(json_int(json_at(a, i)) == whole[i]);
+	}
+	for (size_t i = 4; i < 7; i++)
+		assert_int_equal(json_type(json_at(a, i)), JSON_REAL);
+	json_free(a);
+}
+
+static void iterates_over_members_in_order(void **state)
+{
+	(void)state;
+	struct json *o = NULL;
+	assert_int_equal(parse("{\"c\":1,\"a\":2,\"b\":3}", 19, &o), OK);
+	char names[8] = "";
+	int64_t sum = 0;
+	const char *name;
+	struct json *value;
+	for (size_t cursor = json_next(o, 0, &name, &value); cursor != 0;
+	     cursor = json_next(o, cursor, &name, &value)) {
+		names[strlen(names)] = name[0];
+		sum = sum * 10 + json_int(value);
+	}
+	assert_string_equal(names, "cab");
+	assert_int_equal(sum, 123);
+	json_free(o);
+	o = json_new_object();
+	assert_int_equal(json_next(o, 0, &name, &value), 0);
+	json_free(o);
+}
+
+static void writes_what_was_built(void **state)
+{
+	(void)state;
+	struct json *o = json_new_object();
+	json_set_text(o, "text", "\"\\/\n\303\244<");
+	json_set_text(o, "absent", NULL);
+	json_set_int(o, "int", INT64_MAX);
+	json_set_real(o, "real", 0.1);
+	json_set_real(o, "nan", NAN);
+	json_set_bool(o, "bool", false);
+	json_set_null(o, "null");
+	json_set_time(o, "time", INT64_C(1795161600123456));
+	json_set_time(o, "never", 0);
+	struct json *a = json_new_array();
+	json_append_text(a, "x");
+	json_append(a, json_new_object());
+	json_set(o, "array", a);
+	check_written(o,
+	              "{\"text\":\"\\\"\\\\/\\n\303\244<\",\"absent\":null,\"int\":9223372036854775807,\"real\":0.1,"
+	              "\"nan\":null,\"bool\":false,\"null\":null,\"time\":\"2026-11-20T08:00:00.123Z\",\"never\":null,"
+	              "\"array\":[\"x\",{}]}");
+	json_free(o);
+}
+
+static void cleans_texts_that_are_not_utf8(void **state)
+{
+	(void)state;
+	struct json *a = json_new_array();
+	json_append_text(a, "a\xff"
+	                    "b");
+	check_written(a, "[\"a?b\"]");
+	json_free(a);
+}
+
+static void replaces_a_member_that_is_set_twice(void **state)
+{
+	(void)state;
+	struct json *o = json_new_object();
+	json_set_int(o, "a", 1);
+	json_set_int(o, "a", 2);
+	check_written(o, "{\"a\":2}");
+	json_free(o);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rejects_what_is_not_strict_json),
+		cmocka_unit_test(names_the_error_and_its_place),
+		cmocka_unit_test(rejects_only_deep_nesting),
+		cmocka_unit_test(reads_every_type),
+		cmocka_unit_test(reads_any_number_without_a_fraction_as_an_integer),
+		cmocka_unit_test(iterates_over_members_in_order),
+		cmocka_unit_test(writes_what_was_built),
+		cmocka_unit_test(cleans_texts_that_are_not_utf8),
+		cmocka_unit_test(replaces_a_member_that_is_set_twice),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "lib/kafka/cloud_event.h"
+
+static void carries_the_headers_of_the_kafka_binding_in_binary_mode(void **state)
+{
+	(void)state;
+	static const uint8_t id[ENTROPY_UUID_SIZE] = { 0x01, 0x90, 0xf0, 0xc6, 0x7c, 0x3e, 0x70, 0, 0x80 };
+	static const struct kafka_header expected[] = {
+		{ "ce_specversion", "1.0" },
+		{ "ce_id", "0190f0c6-7c3e-7000-8000-000000000000" },
+		{ "ce_type", "waymark.redirect.v1" },
+		{ "ce_source", "/waymark/redirector" },
+		{ "ce_time", "2026-11-20T08:00:00.123456Z" },
+		{ "ce_subject", "abc" },
+		{ "content-type", "application/protobuf" },
+	};
+	struct cloud_event event;
+	struct kafka_record record = { .topic = "t" };
+	cloud_event_headers(&event, id, INT64_C(1795161600123456), "waymark.redirect.v1", "/waymark/redirector", "abc",
+	                    &record);
+	assert_int_equal(record.header_count, sizeof(expected) / sizeof(expected[0]));
+	for (size_t i = 0; i < record.header_count; i++) {
+		assert_string_equal(record.headers[i].name, expected[i].name);
+		assert_string_equal(record.headers[i].value, expected[i].value);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(carries_the_headers_of_the_kafka_binding_in_binary_mode),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four headers above. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/redis/redis_url.h"
+
+static void parses_every_part(void **state)
+{
+	(void)state;
+	struct redis_url url;
+	assert_int_equal(redis_url_parse("redis://ann:p%40ss%3a%2F@cache.example:6380/15", &url), OK);
+	assert_string_equal(url.user, "ann");
+	assert_string_equal(url.password, "p@ss:/");
+	assert_string_equal(url.host, "cache.example");
+	assert_int_equal(url.port, 6380);
+	assert_int_equal(url.db, 15);
+}
+
+static void uses_defaults_for_missing_parts(void **state)
+{
+	(void)state;
+	struct redis_url url;
+	assert_int_equal(redis_url_parse("redis://127.0.0.1", &url), OK);
+	assert_string_equal(url.user, "");
+	assert_string_equal(url.password, "");
+	assert_int_equal(url.port, 6379);
+	assert_int_equal(url.db, 0);
+	assert_int_equal(redis_url_parse("redis://:secret@h:1/", &url), OK);
+	assert_string_equal(url.user, "");
+	assert_string_equal(url.password, "secret");
+}
+
+static void parses_an_ipv6_host_in_brackets(void **state)
+{
+	(void)state;
+	struct redis_url url;
+	assert_int_equal(redis_url_parse("redis://[::1]:6390/2", &url), OK);
+	assert_string_equal(url.host, "::1");
+	assert_int_equal(url.port, 6390);
+	assert_int_equal(redis_url_parse("redis://[fd00::2]", &url), OK);
+	assert_string_equal(url.host, "fd00::2");
+	assert_int_equal(url.port, 6379);
+}
+
+static void splits_at_the_last_at_sign(void **state)
+{
+	(void)state;
+	struct redis_url url;
+	assert_int_equal(redis_url_parse("redis://u:p@ss@host:1", &url), OK);
+	assert_string_equal(url.password, "p@ss");
+	assert_string_equal(url.host, "host");
+}
+
+static void rejects_malformed_urls(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = {
+		"",
+		"redis:/h",
+		"rediss://h:1",
+		"http://h:1",
+		"redis://",
+		"redis://:6379",
+		"redis://h:",
+		"redis://h:0",
+		"redis://h:65536",
+		"redis://h:12x",
+		"redis://h:+1",
+		"redis://h:1/x",
+		"redis://h:1/1024",
+		"redis://h:1/-1",
+		"redis://h:1/1/2",
+		"redis://user@h:1",
+		"redis://user:@h:1",
+		"redis://u:%zz@h:1",
+		"redis://u:%0",
+		"redis://u:%00@h:1",
+		"redis://u:a%4@h:1",
+		"redis://[::1",
+		"redis://[]:1",
+		"redis://[::1]x:1",
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct redis_url url = { .port = 7 };
+		if (redis_url_parse(wrong[i], &url) != ERR_INVALID)
+			fail_msg("took %s", wrong[i]);
+		assert_int_equal(url.port, 7);
+	}
+}
+
+static void rejects_parts_that_are_too_long(void **state)
+{
+	(void)state;
+	struct redis_url url;
+	char text[1024];
+	snprintf(text, sizeof(text), "redis://%0*d:1", 255, 0);
+	assert_int_equal(redis_url_parse(text, &url), OK);
+	snprintf(text, sizeof(text), "redis://%0*d:1", 256, 0);
+	assert_int_equal(redis_url_parse(text, &url), ERR_INVALID);
+	snprintf(text, sizeof(text), "redis://u:%0*d@h:1", 255, 0);
+	assert_int_equal(redis_url_parse(text, &url), OK);
+	snprintf(text, sizeof(text), "redis://u:%0*d@h:1", 256, 0);
+	assert_int_equal(redis_url_parse(text, &url), ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parses_every_part),
+		cmocka_unit_test(uses_defaults_for_missing_parts),
+		cmocka_unit_test(parses_an_ipv6_host_in_brackets),
+		cmocka_unit_test(splits_at_the_last_at_sign),
+		cmocka_unit_test(rejects_malformed_urls),
+		cmocka_unit_test(rejects_parts_that_are_too_long),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,49 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above. */
+#include <cmocka.h>
+
+#include "services/links-api/links/reserved_slugs.h"
+
+static void reserves_the_listed_slugs_in_any_case(void **state)
+{
+	(void)state;
+	struct reserved_slugs *reserve;
+	assert_int_equal(reserved_slugs_new("  brand,Sale\nx_1-2 \t,,news", &reserve), OK);
+	const char *const listed[] = { "brand", "BRAND", "sale", "x_1-2", "News" };
+	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
+		assert_true(reserved_slugs_contain(reserve, listed[i]));
+	const char *const others[] = { "brands", "bran", "x_1", "sal", "a", "z" };
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(reserved_slugs_contain(reserve, others[i]));
+	reserved_slugs_free(reserve);
+}
+
+static void reserves_nothing_with_an_empty_list(void **state)
+{
+	(void)state;
+	struct reserved_slugs *reserve;
+	assert_int_equal(reserved_slugs_new("", &reserve), OK);
+	assert_false(reserved_slugs_contain(reserve, "brand"));
+	reserved_slugs_free(reserve);
+}
+
+static void rejects_a_list_with_an_invalid_slug(void **state)
+{
+	(void)state;
+	struct reserved_slugs *reserve;
+	assert_int_equal(reserved_slugs_new("good,robots.txt", &reserve), ERR_INVALID);
+	assert_int_equal(reserved_slugs_new("abcdefghijklmnopqrstuvwxyz0123456", &reserve), ERR_INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reserves_the_listed_slugs_in_any_case),
+		cmocka_unit_test(reserves_nothing_with_an_empty_list),
+		cmocka_unit_test(rejects_a_list_with_an_invalid_slug),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
