@@ -11,8 +11,8 @@
 static void release(void *state)
 {
 	struct request *r = state;
-	if (r->errand)
-		r->release_handler_state(r->errand);
+	if (r->handler_state)
+		r->release_handler_state(r->handler_state);
 	free(r);
 }
 

@@ -125,7 +125,7 @@ void response_add_limit(struct request *r, const struct rate_limit_rule *rule, c
 	add_header(r, "RateLimit", value);
 }
 
-enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s)
+enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s)
 {
 	char value[HEADER_SIZE];
 	const struct rate_limit_state state = { .left = 0, .reset_s = reset_s > 0 ? reset_s : 1 };

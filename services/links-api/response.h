@@ -49,7 +49,7 @@ enum http_progress response_not_found(struct request *r);
 void response_add_limit(struct request *r, const struct rate_limit_rule *rule, const struct rate_limit_state *state);
 
 /* 429 with RateLimit, RateLimit-Policy and Retry-After. */
-enum http_progress answer_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s);
+enum http_progress response_rate_limited(struct request *r, const struct rate_limit_rule *rule, int64_t reset_s);
 
 /*
  * For a failed store: 503 with Retry-After, or 500. Logs the error with the request id. err is not

@@ -67,9 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = mem_text_n((const char *)data, size);
 	struct link_list_params *query = mem_zero(sizeof(*query));
-	for (enum link_query_kind kind = LINK_LIST_PARAMS_LIST; kind <= LINK_LIST_PARAMS_CHANGE; kind++) {
+	for (enum link_list_params_kind kind = LINK_LIST_PARAMS_LIST; kind <= LINK_LIST_PARAMS_CHANGE; kind++) {
 		struct http_problem_fields wrong = { 0 };
-		if (link_query_read(text, kind, CALLER, query, &wrong) != OK) {
+		if (link_list_params_read(text, kind, CALLER, query, &wrong) != OK) {
 			require(wrong.count > 0);
 			continue;
 		}
